@@ -130,14 +130,16 @@ PER_DAY = 24
 class WorkflowTrigger:
     """What begins runs by itself, where the person has switched it on (W-9).
 
-    ``schedule`` is in cron's words, in the time zone ``zone``; empty is that of the computer.
-    ``catch_up``: a time that passed while no program was open begins ``one`` run, or ``none``.
+    It has a ``schedule`` in cron's words, in the time zone ``zone``; empty is that of the computer.
+    Or ``change``: glob patterns of files that begin one when they change. ``catch_up``: what
+    happened while no program was open begins ``one`` run, or ``none``.
     """
 
-    schedule: str
+    schedule: str = ""
     zone: str = ""
     catch_up: Literal["one", "none"] = "none"
     per_day: int = PER_DAY
+    change: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,12 @@ TEMPLATES: tuple[str, ...] = (
         "To switch them on again: agent-studio workflow triggers FILE on"
     ),
     tr_later("the file was changed"),
+    tr_later(
+        "You do not trust {folder}, so its files begin nothing by themselves. Look at "
+        "them, then: agent-studio permissions trust"
+    ),
+    tr_later("The workflow needs the input {name}."),
+    tr_later("The workflow needs the input {name}: {words}."),
     tr_later("you do not trust its folder any more"),
     tr_later("No run of {source} was begun. {words}"),
     tr_later("The program ended."),

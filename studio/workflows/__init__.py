@@ -27,7 +27,8 @@
 - ``bundle``: Writes a recorded run to one file, and reads it.
 - ``replay``: Does a recorded run again without keys and network, and compares.
 - ``imports``: Makes workflows and agents of what people have in other programs.
-- ``triggers``: Tell when a workflow's file wants a run.
+- ``triggers``: Tell when a schedule wants a run.
+- ``watched_files``: Tells which files that a trigger looks at changed, and who changed them.
 - ``trigger_clock``: Begins the runs of triggers while a program is open.
 - ``workflow_runs``: Finds workflows, begins their runs and goes on with stored ones.
 """

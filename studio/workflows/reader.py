@@ -42,6 +42,7 @@ from .value_readers import (
     CONDITION,
     CRON,
     FLAG,
+    GLOBS,
     JSON,
     JSON_SCHEMA,
     NAMES,
@@ -265,20 +266,30 @@ CONCURRENCY = Keys({"group": TEMPLATE, "busy": one_of(*get_args(Busy))}, "concur
 TRIGGER = Keys(
     {
         "schedule": CRON,
+        "change": GLOBS,
         "zone": ZONE,
         "catch_up": one_of("one", "none"),
         "per_day": number(1_000, whole=True),
     },
     "a trigger",
-    required=["schedule"],
 )
+_TRIGGER_SCHEMA: JsonObject = {
+    **TRIGGER.schema,
+    "oneOf": [{"required": ["schedule"]}, {"required": ["change"]}],
+}
 
 
 def _read_triggers(reading: Reading, node: Node) -> tuple[WorkflowTrigger, ...]:
-    found = [read_value(reading, nested(TRIGGER), one) for one in items(node, "triggers")]
+    nodes = items(node, "triggers")
+    found = [read_value(reading, nested(TRIGGER), one) for one in nodes]
+    for one in nodes:
+        keys = {entry.key for entry in reading.matter.children(one)} if one.id == "mapping" else ()
+        if one.id == "mapping" and ("schedule" in keys) == ("change" in keys):
+            words = "a trigger has either “schedule” or “change”"
+            reading.note(ValueProblem(words), *reading.matter.span(one))
     if len(found) > MOST_TRIGGERS:
         raise ValueProblem("a workflow has at most {most} triggers", {"most": str(MOST_TRIGGERS)})
-    return tuple(WorkflowTrigger(**one) for one in found if "schedule" in one)
+    return tuple(WorkflowTrigger(**one) for one in found if {"schedule", "change"} & {*one})
 
 
 WORKFLOW = Keys(
@@ -292,7 +303,7 @@ WORKFLOW = Keys(
         "permissions": PERMISSIONS,
         "on_conflict": TEXT,
         "concurrency": nested(CONCURRENCY),
-        "triggers": Reader(_read_triggers, {"type": "array", "items": TRIGGER.schema}),
+        "triggers": Reader(_read_triggers, {"type": "array", "items": _TRIGGER_SCHEMA}),
         "done_when": CONDITION,
         "steps": Reader(
             lambda reading, node: items(node, "steps"), {"type": "array", "items": STEP.schema}

@@ -11,6 +11,7 @@ import math
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TypeAlias
@@ -18,19 +19,27 @@ from typing import TypeAlias
 from studio.agent.engine import Engine
 from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.aio import BackgroundTasks
-from studio.domain.errors import ConfigurationError, StudioError
+from studio.domain.errors import ConfigurationError, StudioError, ToolFailed
+from studio.domain.run_events import Trigger
 from studio.domain.workflows import Workflow, WorkflowTrigger
+from studio.storage.runs import RunStore
+from studio.storage.snapshots.file_changes import FileChangeStore
 from studio.storage.triggers import TriggerMark, TriggerStore
 
 from .reader import digest_of, read_workflow_text
 from .run_files import read_text
 from .runner import Runner
 from .triggers import day_of, is_due, last_time, next_time
+from .watched_files import WatchedFiles, are_own, look_at
 from .workflow_runs import RunOptions, WorkflowRuns
 
 LONGEST = 60.0
 """Seconds after which a clock looks in any case: the computer may have slept, and another program
 may have switched something on."""
+QUIET = 2.0
+"""Seconds in which no watched file changes before a run begins, and between two looks at them."""
+SHARE = 50
+"""A look at files that takes a second is made again after this many: no more work than 2 %."""
 ENDED = "The program ended."
 
 Begin: TypeAlias = Callable[[Path, Path, RunOptions], Awaitable[object]]
@@ -57,15 +66,20 @@ class Triggers:
         workflow = await self._runs.files.checked(text, path.stem, str(path), folder)
         if not workflow.triggers:
             raise ConfigurationError(f"{path} has no “triggers”.")
-        await self._runs.files.inputs(workflow, {}, folder, "schedule")
+        await self._runs.files.inputs(workflow, {}, folder, "manual")
         if not await self.trusts(path, folder):
             raise ConfigurationError(
                 f"You do not trust {folder}, so its files begin nothing by themselves. Look at "
                 "them, then: agent-studio permissions trust"
             )
         now = self._now()
-        numbers = range(len(workflow.triggers))
-        marks = [TriggerMark(str(path), str(folder), n, workflow.digest, now) for n in numbers]
+        marks = [
+            TriggerMark(
+                *(str(path), str(folder), number, workflow.digest, now),
+                (await asyncio.to_thread(look_at, folder, one.change)).digest if one.change else "",
+            )
+            for number, one in enumerate(workflow.triggers)
+        ]
         await self.store.switch_on(marks)
         await asyncio.to_thread(self._engine.questions.notifier.notify)
         return workflow
@@ -93,12 +107,29 @@ class Triggers:
 def describe_trigger(trigger: WorkflowTrigger, mark: TriggerMark | None, now: float) -> str:
     """A trigger in a line; ``mark`` is its own if it is on."""
     what = f"{trigger.schedule}  {trigger.zone}".rstrip()
+    if trigger.change:
+        what = f"change of {', '.join(trigger.change)}"
     if mark is None:
         return f"off  {what}"
     begun = f"{mark.begun_on(day_of(trigger, now))} of {trigger.per_day} runs today"
+    if trigger.change:
+        return f"on   {what}  {begun}"
     at = next_time(trigger, now)
     following = datetime.fromtimestamp(at).strftime("%Y-%m-%d %H:%M") if at < math.inf else "never"
     return f"on   {what}  next {following}, {begun}"
+
+
+@dataclass(slots=True)
+class _Watch:
+    """What this program saw of a trigger's files.
+
+    ``decided`` is what they were like when it was last decided on them, None where that was before
+    the program began. They have been like ``seen`` since ``since``.
+    """
+
+    decided: WatchedFiles | None
+    seen: WatchedFiles
+    since: float
 
 
 class TriggerClock:
@@ -112,6 +143,9 @@ class TriggerClock:
         self._store = self._triggers.store
         self._read: dict[tuple[str, str], Workflow] = {}
         """The workflows that are on, by source and digest."""
+        self._watches: dict[tuple[str, str, int], _Watch] = {}
+        self._changes = FileChangeStore(engine.database)
+        self._runs = RunStore(engine.database)
 
     async def follow(self) -> None:
         """Look whenever something may be due, until it is cancelled."""
@@ -133,6 +167,9 @@ class TriggerClock:
             if workflow is None:
                 continue
             trigger = workflow.triggers[mark.number]
+            if trigger.change:
+                ahead = min(ahead, await self._look_at_files(mark, trigger, now))
+                continue
             at = last_time(trigger, now)
             if at > mark.seen:
                 await self._time_came(mark, trigger, at, now)
@@ -145,15 +182,54 @@ class TriggerClock:
         if not is_due(trigger, at, now):
             await self._store.advance(mark, at)
         elif await self._store.claim(mark, at, "", day_of(trigger, now), trigger.per_day):
-            await self._begin_run(mark)
+            await self._begin_run(mark, "schedule")
 
-    async def _begin_run(self, mark: TriggerMark) -> None:
+    async def _look_at_files(
+        self, mark: TriggerMark, trigger: WorkflowTrigger, now: float
+    ) -> float:
+        """Begin a run if files changed, and have been quiet since; after how long to look again.
+
+        What agents write begins none: so no workflow begins itself.
+        """
+        folder, key = Path(mark.folder), (mark.source, mark.folder, mark.number)
+        try:
+            found = await asyncio.to_thread(look_at, folder, trigger.change)
+        except ToolFailed:  # as on a disk that is away
+            return LONGEST
+        pause = max(QUIET, found.seconds * SHARE)
+        if found.digest == mark.files:
+            self._watches[key] = _Watch(found, found, now)
+            return pause
+        watch = self._watches.setdefault(key, _Watch(None, found, now))
+        if watch.seen.digest != found.digest:
+            watch.seen, watch.since = found, now
+        if now - watch.since < QUIET:
+            return QUIET - (now - watch.since)
+        if await self._is_at_work(mark):
+            return pause
+        before, watch.decided = watch.decided, found
+        own = before and await are_own(self._changes, folder, found.differing(before))
+        day = day_of(trigger, now)
+        if own or not is_due(trigger, now if before else found.newest, now):
+            await self._store.advance(mark, now, found.digest)
+        elif await self._store.claim(mark, now, found.digest, day, trigger.per_day):
+            await self._begin_run(mark, "change")
+        return pause
+
+    async def _is_at_work(self, mark: TriggerMark) -> bool:
+        """Whether a run of the same file works in the folder: what it writes is not known yet."""
+        runs = await self._runs.list(source=mark.source)
+        return any(
+            one.live and one.state == "running" and one.folder == mark.folder for one in runs
+        )
+
+    async def _begin_run(self, mark: TriggerMark, trigger: Trigger) -> None:
         path, folder = Path(mark.source), Path(mark.folder)
         try:
             if not await self._triggers.trusts(path, folder):
                 await self._switch_off(mark, "you do not trust its folder any more")
                 return
-            options = RunOptions({}, trigger="schedule", digest=mark.digest)
+            options = RunOptions({}, trigger=trigger, digest=mark.digest)
             await self._begin(path, folder, options)
         except StudioError as error:
             self._tell(f"No run of {mark.source} was begun. {error}")

@@ -1,4 +1,4 @@
-"""Triggers: tell when a workflow's file wants a run, by times that are given (W-9)."""
+"""Triggers: tell when a schedule wants a run, by times that are given (W-9)."""
 
 from __future__ import annotations
 

@@ -18,7 +18,9 @@ from studio.agent.agent_keys import read_rules
 from studio.agent.agent_parser import MOST_PROBLEMS
 from studio.agent.frontmatter import Entry, Frontmatter, Problem, ValueProblem, no_such
 from studio.agent.yaml_text import YamlError, construct_yaml
+from studio.domain.errors import NothingRead
 from studio.domain.jsonvalue import Json, JsonObject
+from studio.tools.workspace.glob_pattern import glob_matcher
 
 from .expressions import ExpressionError, parse_expression, parse_template
 
@@ -234,6 +236,27 @@ def _read_cron(reading: Reading, node: Node) -> str:
 
 
 CRON = Reader(_read_cron, {"type": "string"})
+
+
+def _read_globs(reading: Reading, node: Node) -> tuple[str, ...]:
+    """A glob pattern, or a list of them: a comma may be a part of one."""
+    nodes = [node] if node.id == "scalar" else items(node, "glob patterns")
+    found = tuple(_read_text(reading, one).strip() for one in nodes)
+    for pattern in found:
+        try:
+            glob_matcher(pattern)
+        except NothingRead as error:
+            words = "this is no glob pattern: {reason}"
+            raise ValueProblem(words, {"reason": str(error)}) from error
+    if not found:
+        raise ValueProblem("this is a list of {what}", {"what": "glob patterns"})
+    return found
+
+
+GLOBS = Reader(
+    _read_globs,
+    {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]},
+)
 
 
 def _read_zone(reading: Reading, node: Node) -> str:

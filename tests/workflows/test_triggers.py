@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 import signal
 from collections.abc import AsyncIterator
 from datetime import datetime
@@ -13,6 +14,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from studio.domain.errors import ConfigurationError
+from studio.domain.permissions import Rule
 from studio.domain.workflows import WorkflowTrigger
 from studio.storage.triggers import TriggerMark, TriggerStore
 from studio.workflows.reader import read_workflow_text
@@ -78,7 +80,11 @@ def test_w9_mistakes_in_triggers_are_told() -> None:
     (zone,) = problems("[{schedule: 0 9 * * *, zone: Europe/Berln}]")
     assert "no time zone Europe/Berln" in zone
     (missing,) = problems("[{zone: Europe/Berlin}]")
-    assert "needs “schedule”" in missing
+    assert "either “schedule” or “change”" in missing
+    (both,) = problems("[{schedule: 0 9 * * *, change: '*.md'}]")
+    assert both == missing
+    (glob,) = problems("[{change: ['*.md', '[z-a]']}]")
+    assert "no glob pattern" in glob
     (key,) = problems("[{schedule: 0 9 * * *, cach_up: one}]")
     assert "cach_up" in key
 
@@ -252,7 +258,7 @@ async def test_w9_a_text_that_changes_between_the_look_and_the_run_does_not_run(
         path = await one.switch_on("schedule: 0 9 * * *")
         (mark,) = await one.triggers.store.all()
         path.write_text(path.read_text() + "\nMore words.\n")
-        await one.clock._begin_run(mark)
+        await one.clock._begin_run(mark, "schedule")
         assert await one.begun() == [] and "was changed meanwhile" in one.told[0]
 
 
@@ -296,6 +302,85 @@ async def test_w9_the_terminal_begins_runs_until_it_is_stopped(
             assert await watching == 0
         ((trigger, _),) = await one.begun()
         assert trigger == "schedule"
+
+
+class Watched:
+    """A studio with a trigger for changes of texts, whose clock looks every three seconds."""
+
+    def __init__(self, one: Home) -> None:
+        self.one, self.folder = one, one.studio.folder
+        self.seconds = 0
+
+    async def look(self, times: int = 2) -> list[tuple[str, str]]:
+        """Look until a change would have begun a run; what has begun."""
+        for _ in range(times):
+            self.seconds += 3
+            await self.one.look(f"2026-11-26T09:{self.seconds // 60:02}:{self.seconds % 60:02}")
+        return await self.one.begun()
+
+
+async def test_w9_a_changed_file_begins_a_run_when_all_is_quiet(tmp_path: Path) -> None:
+    async with home(tmp_path) as one:
+        watched, folder = Watched(one), one.studio.folder
+        (folder / "docs").mkdir()
+        (folder / "docs" / "a.txt").write_text("a")
+        await one.switch_on("change: ['docs/**/*.{txt,md}', x.txt]")
+        assert await watched.look() == []
+        (folder / "other.txt").write_text("not watched")
+        (folder / ".x.txt").write_text("begins with a dot")
+        assert await watched.look() == []
+        (folder / "docs" / "b.md").write_text("b")
+        assert await watched.look(1) == [], "it may change again"
+        (folder / "docs" / "b.md").write_text("b and more")
+        assert await watched.look(1) == [], "it did"
+        assert await watched.look(1) == [("change", "done")]
+        assert len(await watched.look()) == 1
+        (folder / "docs" / "a.txt").unlink()
+        assert len(await watched.look()) == 2 and not one.told
+
+
+async def test_w9_what_a_run_writes_begins_no_other(tmp_path: Path) -> None:
+    async with home(tmp_path) as one:
+        watched, folder = Watched(one), one.studio.folder
+        await one.studio.engine.services.rules.add(Rule.parse("run(*)"), None)
+        await one.switch_on("change: '*.txt'", "  - {id: note, run: 'echo n >> log.txt'}")
+        await watched.look()
+        (folder / "x.txt").write_text("x")
+        assert await watched.look() == [("change", "done")]
+        assert (folder / "log.txt").is_file()
+        assert len(await watched.look(3)) == 1
+        (folder / "log.txt").write_text("of the person")
+        assert len(await watched.look()) == 2 and not one.told
+
+
+@pytest.mark.parametrize(("catch_up", "begun"), [("none", 0), ("one", 1)])
+async def test_w9_files_that_changed_while_nothing_was_open(
+    tmp_path: Path, catch_up: str, begun: int
+) -> None:
+    async with home(tmp_path) as one:
+        await one.switch_on(f"change: '*.txt', catch_up: {catch_up}, per_day: 2")
+    async with home(tmp_path) as one:
+        watched, file = Watched(one), one.studio.folder / "x.txt"
+        file.write_text("x")
+        os.utime(file, (0, at("2026-11-26T08:30")))
+        assert len(await watched.look()) == begun
+        for number in range(3):
+            file.write_text("x" * (number + 2))
+            await watched.look()
+        assert len(await one.begun()) == 2
+
+
+async def test_w9_of_two_programs_one_begins_the_run_of_a_change(tmp_path: Path) -> None:
+    async with home(tmp_path) as one:
+        watched, other = Watched(one), one.another_clock()
+        await one.switch_on("change: '*.txt'")
+        await watched.look()
+        await other.look()
+        (one.studio.folder / "x.txt").write_text("x")
+        for _ in range(2):
+            await watched.look(1)
+            await other.look()
+        assert await one.begun() == [("change", "done")]
 
 
 def test_w9_a_mark_counts_for_its_day() -> None:

@@ -81,6 +81,19 @@ class FileChangeStore:
         """What a turn changed, by path; empty for none, and after 30 days."""
         return await self._db.read(lambda db: _of_turn(db, session_id, turn_id))
 
+    async def left_so(self, folder: str, states: Mapping[str, FileState | None]) -> bool:
+        """Whether each of these paths of a folder is as some turn left it."""
+
+        def read(db: Connection) -> bool:
+            query = "SELECT 1 FROM file_changes WHERE folder = ? AND path = ? AND after = ? LIMIT 1"
+            where = os.fsencode(folder)
+            return all(
+                db.execute(query, (where, os.fsencode(path), _text(state))).fetchone()
+                for path, state in states.items()
+            )
+
+        return await self._db.read(read)
+
     async def expire(self) -> set[str]:
         """Delete what is too old to be undone; returns the digests of the rest."""
 

@@ -37,6 +37,8 @@ class PageStack(QStackedWidget):
     keys_wanted = Signal()
     notified = Signal(str, str)
     """What a page tells the person who does not look at it: a key and words."""
+    watch_wanted = Signal()
+    """Something begins runs by itself from now on."""
     decided = Signal()
     """A draft was decided."""
 
@@ -120,6 +122,7 @@ class PageStack(QStackedWidget):
         page.left.connect(self.left)
         page.keys_wanted.connect(self.keys_wanted)
         page.decided.connect(self.decided)
+        page.watch_wanted.connect(self.watch_wanted)
         page.answered.connect(lambda *given: self._page("workflows", engine).answer(*given))
         page.notified.connect(self.notified)
         self.addWidget(page)

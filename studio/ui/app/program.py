@@ -142,6 +142,7 @@ class Program(QObject):
         window.chat_list.ended.connect(self._refresh_chats)
         window.chat.opened.connect(self._notifications.seen)
         window.pages.notified.connect(self._notifications.tell)
+        window.pages.watch_wanted.connect(self._watch)
         return window
 
     def new_window(self, session_id: str = "") -> None:
@@ -384,11 +385,15 @@ class Program(QObject):
         self.later(engine.purge_bin())
         self.later(self._follow_triggers(engine))
 
+    def _watch(self) -> None:
+        if self.engine is not None:
+            self.later(self._follow_triggers(self.engine))
+
     async def _follow_triggers(self, engine: Engine) -> None:
         """Begin the runs of workflows' triggers, as if the person began them in the window."""
         from studio.storage.triggers import TriggerStore
 
-        if self._follows_triggers or not await TriggerStore(engine.database).all():
+        if not await TriggerStore(engine.database).all() or self._follows_triggers:
             return  # the program that switches one on notifies this one
         self._follows_triggers = True
         new_clock = await asyncio.to_thread(_import_clock)

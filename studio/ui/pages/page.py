@@ -43,6 +43,8 @@ class Page(PaintedWidget):
     """Something out of sight needs the person or is over: its key, and words; none withdraw it."""
     answered = Signal(str, str, object)
     """The person answered a question of a run: its id, that of the question, and the answer."""
+    watch_wanted = Signal()
+    """The person switched on what begins runs by itself."""
     decided = Signal()
     """A draft was decided; the sidebar counts again."""
 

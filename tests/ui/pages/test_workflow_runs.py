@@ -22,6 +22,7 @@ from studio.domain.run_events import (
 )
 from studio.domain.workflows import Step, Workflow, WorkflowTrigger
 from studio.storage.config.settings import SettingsFile
+from studio.storage.triggers import TriggerStore
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.pages.workflows.run_graph import graph_of_run
 from studio.ui.pages.workflows.runs.run_inspector import HISTORY, RUN, STEP
@@ -518,6 +519,50 @@ async def test_w9_the_window_begins_what_is_due_and_asks(tmp_path: Path) -> None
         await asked(view)
         person.click(view.inspector.run.card.buttons[0])
         await over(view)
+
+
+@on_window_loop
+async def test_w9_triggers_are_switched_in_the_window(tmp_path: Path) -> None:
+    """Off until the person says so, off again after an edit, and what keeps them off is told."""
+    async with at_window(tmp_path, "anthropic", ANSWERS) as person:
+        page = await page_of(person, tmp_path)
+        strip = page.triggers
+        assert not strip.isVisible(), "it has no triggers"
+        text = STORY.replace("steps:", "triggers: [{change: '*.txt'}]\nsteps:")
+        page.editor.replace_text(text)
+        await until(strip.isVisible, "the triggers")
+        assert strip.lines.text() == "When *.txt change, off" and not strip.switch.isChecked()
+        person.click(strip.switch)
+        await until(lambda: strip.lines.text() == "When *.txt change, 0 of 24 runs today")
+        assert strip.switch.isChecked()
+        assert page.document is not None and page.document.path.read_text() == text
+        (mark,) = await TriggerStore(person.engine.database).all()
+        assert mark.folder == str(person.folder)
+
+        # The window looks at the files itself, and begins the run.
+        (person.folder / "x.txt").write_text("x")
+        runs = WorkflowRuns(person.engine)
+        (run_id,) = await until(lambda: list(page.live._runners), "a run")
+        (found,) = await runs.store.list()
+        assert found.trigger == "change" and person.window.pages.currentWidget() is page
+        await page.live.stop(run_id)
+
+        page.editor.replace_text(text.replace("a fox", "a hen"))
+        await until(lambda: page.file.is_checked and strip.isVisible())
+        assert strip.switch.isChecked(), "the stored file is the same"
+        page.save()
+        await until(lambda: not strip.switch.isChecked(), "an edit switches off")
+        person.click(strip.switch)
+        await until(lambda: "of 24" in strip.lines.text())
+        person.click(strip.switch)
+        await until(lambda: strip.lines.text() == "When *.txt change, off")
+        assert await TriggerStore(person.engine.database).all() == []
+        page.editor.replace_text(text.replace("default: a fox", "required: true"))
+        await until(lambda: page.file.is_checked)
+        person.click(strip.switch)
+        await until(strip.wrong.isVisible, "why not")
+        assert "needs the input hero" in strip.wrong.text()
+        assert not strip.switch.isChecked()
 
 
 @on_window_loop

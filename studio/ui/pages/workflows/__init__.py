@@ -7,6 +7,7 @@
 - ``canvas_edits``: Makes what is done to steps in the graph changes of the text.
 - ``step_properties``: The values of the chosen step, below the graph.
 - ``run_form``: Asks for the inputs of a run.
+- ``trigger_strip``: Shows what begins runs of the file by itself, and switches it.
 - ``run_graph``: Makes the graph of a run, each step with its state; free of Qt.
 - ``runs``: Shows a run, and those before it.
 - ``problem_texts``: Has the problems of workflow files in the person's language; free of Qt.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from studio.domain.errors import StudioError
 from studio.domain.jsonvalue import Json
 from studio.domain.run_events import BreakpointSet
 from studio.files.folders import private_folder
+from studio.storage.triggers import TriggerMark
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars
 from studio.ui.graph.pane import GraphPane
@@ -49,7 +51,8 @@ from studio.ui.widgets import (
 from studio.ui.widgets.announcement import announce
 from studio.ui.widgets.layouts import column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
-from studio.workflows.reader import WorkflowText, read_workflow_text
+from studio.workflows.reader import WorkflowText, digest_of, read_workflow_text
+from studio.workflows.trigger_clock import Triggers
 from studio.workflows.workflow_check import KnownNames, check_workflow
 from studio.workflows.workflow_files import WorkflowFile, find_workflows
 from studio.workflows.workflow_runs import RunOptions
@@ -60,6 +63,7 @@ from .runs.live_runs import LiveRuns
 from .runs.run_inspector import RUN
 from .runs.run_view import RunView
 from .step_properties import StepProperties, line_numbers
+from .trigger_strip import TriggerStrip
 from .workflow_graph import graph_of, place_of, step_at, steps_of
 from .workflow_rows import rows_of
 
@@ -112,6 +116,9 @@ class WorkflowsPage(Page):
         self.file.gone.connect(lambda: run(self._load()))
         self.live = LiveRuns(engine, run, self)
         self.live.told.connect(self._notify)
+        self._triggers = Triggers(engine)
+        self._switching = asyncio.Lock()
+        """Held while triggers are switched: the last click counts."""
         self._told: dict[str, str] = {}
         """The states of runs that the person was told of last."""
         self.stops: dict[Path, set[str]] = {}
@@ -196,6 +203,8 @@ class WorkflowsPage(Page):
         self._head = widget_of(self._head_row)
         self.form = RunForm(t)
         self.form.started.connect(lambda inputs: self._run(self._start(inputs)))
+        self.triggers = TriggerStrip(t)
+        self.triggers.switched.connect(lambda on: self._run(self._switch_triggers(on)))
         self.notice = Notice(t)
         self.editor = FileEditor(t, tr("Text of the workflow’s file"))
         self.editor.edited.connect(self._edited)
@@ -223,7 +232,7 @@ class WorkflowsPage(Page):
         self._edge = Hairline(t, upright=True)
         both = row_of([(self.editor, 9), self._edge, (self.right, 11)], spacing=0)
         column_of(
-            [self._head, Hairline(t), self.form, self.notice, (both, 1), self.foot],
+            [self._head, Hairline(t), self.form, self.triggers, self.notice, (both, 1), self.foot],
             spacing=0,
             on=self.centre,
         )
@@ -357,6 +366,7 @@ class WorkflowsPage(Page):
             self.pane.show_graph(graph_of(WorkflowText(), {}))
             self.save_button.hide()
             self.copy_button.hide()
+            self.triggers.hide()
             self.title.show_title(row.name, tr("Read-only"))
             self.notice.show_text(tr_engine(str(error)), warns=True)
             return
@@ -384,6 +394,7 @@ class WorkflowsPage(Page):
         self._show_state()
         self._caret_moved()
         self._show_notice(document)
+        self._run(self._show_triggers())
 
     def _refuse(self, why: str) -> None:
         """Say why a change in the graph cannot be made."""
@@ -526,6 +537,41 @@ class WorkflowsPage(Page):
         written = document.text[problem.start : problem.end]
         self.editor.apply(Edit(problem.start, problem.end, quoted(problem.fix, written)))
 
+    # -- triggers ---------------------------------------------------------------------------
+
+    async def _run_folder(self) -> Path:
+        """The folder in which runs of the file work."""
+        return self._folder or await asyncio.to_thread(self._engine.own_folder)
+
+    async def _show_triggers(self) -> None:
+        """Show what begins runs of the file by itself; what is on is so as the file is stored."""
+        document, workflow = self.document, self.file.checked.workflow
+        found = workflow.triggers if workflow is not None else ()
+        on: Mapping[int, TriggerMark] = {}
+        if document is not None and found:
+            marks = await self._triggers.marks(document.path, await self._run_folder())
+            stored = digest_of(document.base)
+            on = {place: one for place, one in marks.items() if one.digest == stored}
+        if document is self.document:
+            self.triggers.show_triggers(found, on, time.time())
+
+    async def _switch_triggers(self, on: bool) -> None:
+        """Let the file begin runs by itself in the folder of the chat, as it is now; or not."""
+        document = self.document
+        if document is None:
+            return
+        self.triggers.show_error("")
+        async with self._switching:
+            if not on:
+                await self._triggers.switch_off(document.path, await self._run_folder())
+            elif document.read_only or await self._save():
+                try:
+                    await self._triggers.switch_on(document.path, await self._run_folder())
+                    self.watch_wanted.emit()
+                except StudioError as error:
+                    self.triggers.show_error(tr_engine(str(error)))
+            await self._show_triggers()
+
     # -- runs -------------------------------------------------------------------------------
 
     def ask_run(self) -> None:
@@ -541,7 +587,7 @@ class WorkflowsPage(Page):
         if not self.document.read_only and not await self._save():
             return
         path = self.document.path
-        folder = self._folder or await asyncio.to_thread(self._engine.own_folder)
+        folder = await self._run_folder()
         workflow = self.file.checked.workflow
         steps = {step.id for step in workflow.steps} if workflow is not None else set[str]()
         stops = [BreakpointSet(step) for step in sorted(self.stops.get(path, set()) & steps)]

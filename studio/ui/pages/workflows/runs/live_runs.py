@@ -106,11 +106,12 @@ class LiveRuns(QObject):
 
     async def stop(self, run_id: str) -> None:
         """End a run with all that belongs to it, also one that another program carries out."""
-        if (runner := self._runners.get(run_id)) is not None:
-            await runner.stop()
-            return
-        await self.runs.stop(run_id)
-        self.told.emit(run_id)
+        if run_id in self._runners:
+            async with self.held(run_id) as runner:
+                await runner.stop()
+        else:
+            await self.runs.stop(run_id)
+            self.told.emit(run_id)
 
     async def close(self) -> None:
         """Let other programs carry out what has no end yet."""
