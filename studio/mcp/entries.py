@@ -1,0 +1,411 @@
+"""Server entries: reads and writes which MCP servers there are, and what the person said of each.
+
+``mcp.json`` has the form that most programs share, so that a snippet of a server's documentation
+can be pasted. What the person decides (whether a server is on, what was approved, which tools only
+read) is in another file: nothing that is pasted or that comes with a folder decides that.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import field, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, cast, get_args
+
+from studio.domain.errors import ConfigurationError, StorageError
+from studio.domain.jsonvalue import Json, JsonObject, as_object
+from studio.domain.records import dataclass
+from studio.files.atomic_write import write_atomically
+from studio.files.file_lock import exclusive_access
+from studio.mcp.jsonc import read_jsonc, with_member
+
+Transport: TypeAlias = Literal["stdio", "http", "sse"]
+Starts: TypeAlias = Literal["call", "program"]
+"""When a server starts: with the first call of one of its tools, or with the program."""
+Resolve: TypeAlias = Callable[[str], Awaitable[str]]
+"""Returns the secret that the keychain has under a name; empty for none."""
+
+SERVERS = "mcpServers"
+LONGEST_NAME = 64
+MAX_BYTES = 1_000_000
+_TRANSPORTS: dict[str, Transport] = {
+    "stdio": "stdio",
+    "http": "http",
+    "streamable-http": "http",
+    "streamablehttp": "http",
+    "streamable_http": "http",
+    "sse": "sse",
+}
+_PLACE = re.compile(r"\$\{(?:(keychain):([^}\s]+)|([A-Za-z_]\w*)(?::-([^}]*))?)\}")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerEntry:
+    """One server: what starts it or where it is, and what the person said of it.
+
+    ``folder`` is its own working folder. ``seconds`` is the time of a call. ``alone``: one call
+    at a time. ``by_folder``: one process for each folder. ``reads`` are the tools that the person
+    marks as reading, ``off`` those that are switched off, by the server's own names. ``approved``
+    is the digest that the person saw. ``place`` is the folder that brings the server; empty for
+    the person's own.
+    """
+
+    name: str
+    command: str = ""
+    arguments: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
+    folder: str = ""
+    url: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
+    transport: Transport = "stdio"
+    on: bool = False
+    starts: Starts = "call"
+    seconds: float = 60.0
+    alone: bool = False
+    by_folder: bool = False
+    reads: frozenset[str] = frozenset()
+    off: frozenset[str] = frozenset()
+    approved: str = ""
+    place: str = ""
+
+    @property
+    def digest(self) -> str:
+        """Changes with all that the person approves: what runs, or the address (M-12)."""
+        if self.transport == "stdio":
+            parts: list[object] = [self.command, self.arguments, self.folder]
+            parts.append(sorted(self.environment))
+        else:
+            parts = [self.transport, self.url, sorted(self.headers)]
+        return hashlib.sha256(json.dumps(parts).encode("utf-8", "replace")).hexdigest()
+
+    @property
+    def runs(self) -> bool:
+        """Whether it may run: it is on, and the person saw what it is now."""
+        return self.on and self.approved == self.digest
+
+    @property
+    def shown(self) -> str:
+        """What runs, in one line: the command as it would be typed, or the address."""
+        return " ".join((self.command, *self.arguments)) if self.command else self.url
+
+
+@dataclass(frozen=True, slots=True)
+class Entries:
+    """Servers by their names; ``problems`` are sentences about entries that are refused."""
+
+    by_name: Mapping[str, ServerEntry] = field(default_factory=dict[str, ServerEntry])
+    problems: tuple[str, ...] = ()
+
+
+def parse_entries(text: str, source: str, place: str = "") -> Entries:
+    """The servers of a text in the common form. One wrong entry spoils no other."""
+    try:
+        found = read_jsonc(text)
+    except ValueError as error:
+        return Entries(problems=(f"{source}, {error}.",))
+    if not isinstance(found, dict) or not isinstance(found.get(SERVERS, {}), dict):
+        return Entries(problems=(f"{source}: an object with “{SERVERS}” is needed.",))
+    entries: dict[str, ServerEntry] = {}
+    problems: list[str] = []
+    for name, value in as_object(found.get(SERVERS)).items():
+        try:
+            entries[name] = replace(parse_entry(name, value), place=place)
+        except ValueError as error:
+            shown = name if name.isprintable() else repr(name)
+            problems.append(f"{source}: the server “{shown[:LONGEST_NAME]}” {error}.")
+    return Entries(entries, tuple(problems))
+
+
+def parse_entry(name: str, value: Json) -> ServerEntry:
+    """One entry of the common form; raises ValueError that goes on after the server's name."""
+    if not name.strip() or name != name.strip() or not name.isprintable():
+        raise ValueError("has no name that can be shown")
+    if len(name) > LONGEST_NAME:
+        raise ValueError(f"has a name of more than {LONGEST_NAME} characters")
+    if not isinstance(value, dict):
+        raise ValueError("is no object")
+    command, url = _text(value, "command"), _text(value, "url")
+    if bool(command) == bool(url):
+        raise ValueError("needs either a command or a url")
+    kind = _text(value, "type").lower() or ("stdio" if command else "http")
+    transport = _TRANSPORTS.get(kind)
+    if transport is None or (transport == "stdio") != bool(command):
+        known = "stdio" if command else "http or sse"
+        raise ValueError(
+            f"has the type “{kind}”; with {'a command' if command else 'a url'}, {known}"
+        )
+    if url and not re.match(r"https?://[^\s/]|\$\{", url):
+        raise ValueError(f"has the url “{url}”, which does not begin with http:// or https://")
+    seconds = value.get("seconds", 60.0)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 < seconds <= 3600:
+        raise ValueError("has “seconds” that are no number from 1 to 3600")
+    starts = _text(value, "starts") or "call"
+    if starts not in get_args(Starts):
+        raise ValueError(f"has “starts” that is none of {', '.join(get_args(Starts))}")
+    return ServerEntry(
+        name,
+        command,
+        _texts(value, "args"),
+        _pairs(value, "env"),
+        _text(value, "cwd"),
+        url,
+        _pairs(value, "headers"),
+        transport,
+        starts=cast("Starts", starts),
+        seconds=float(seconds),
+        alone=value.get("alone") is True,
+        by_folder=value.get("by_folder") is True,
+    )
+
+
+def _text(value: JsonObject, key: str) -> str:
+    found = value.get(key)
+    if found is None:
+        return ""
+    if not isinstance(found, str) or "\0" in found:
+        raise ValueError(f"has “{key}” that is no text")
+    return found
+
+
+def _texts(value: JsonObject, key: str) -> tuple[str, ...]:
+    found = value.get(key) or []
+    if not isinstance(found, list) or not all(isinstance(one, str) for one in found):
+        raise ValueError(f"has “{key}” that is no list of texts")
+    return tuple(cast("list[str]", found))
+
+
+def _pairs(value: JsonObject, key: str) -> dict[str, str]:
+    found = value.get(key) or {}
+    if not isinstance(found, dict):
+        raise ValueError(f"has “{key}” that is no object")
+    pairs: dict[str, str] = {}
+    for name, one in found.items():
+        if isinstance(one, bool) or not isinstance(one, str | int | float):
+            raise ValueError(f"has in “{key}” a value of {name} that is no text")
+        pairs[name] = str(one)
+    return pairs
+
+
+def described(entry: ServerEntry) -> JsonObject:
+    """The entry in the common form, without what is as usual."""
+    plain = ServerEntry(entry.name)
+    found: JsonObject = {}
+    if entry.command:
+        found["command"] = entry.command
+        if entry.arguments:
+            found["args"] = [*entry.arguments]
+        if entry.environment:
+            found["env"] = {**entry.environment}
+        if entry.folder:
+            found["cwd"] = entry.folder
+    else:
+        found["type"], found["url"] = entry.transport, entry.url
+        if entry.headers:
+            found["headers"] = {**entry.headers}
+    for name in ("starts", "seconds", "alone", "by_folder"):
+        if getattr(entry, name) != getattr(plain, name):
+            found[name] = getattr(entry, name)
+    return found
+
+
+_WRITTEN = frozenset(
+    ("command", "args", "env", "cwd", "type", "url", "headers", "starts", "seconds", "alone")
+) | {"by_folder"}
+
+
+class EntriesFile:
+    """The person's servers in ``path``, and what the person said of servers in ``consents``.
+
+    All methods block, and raise StorageError where a file cannot be read or written.
+    """
+
+    def __init__(self, path: Path, consents: Path) -> None:
+        self.path = path
+        self._consents = consents
+        self._read: tuple[str, Entries] | None = None
+        self._agreed: tuple[str, JsonObject] | None = None
+
+    def read(self) -> Entries:
+        """The person's servers as the files are now."""
+        text = _content(self.path)
+        if self._read is None or self._read[0] != text:
+            found = parse_entries(text, str(self.path)) if text.strip() else Entries()
+            self._read = text, found
+        return self.agreed(self._read[1])
+
+    def agreed(self, entries: Entries) -> Entries:
+        """Servers, also a folder's, with what the person said of each."""
+        known = self._known()
+        return replace(
+            entries,
+            by_name={
+                name: _with_consent(entry, as_object(as_object(known.get(entry.place)).get(name)))
+                for name, entry in entries.by_name.items()
+            },
+        )
+
+    def put(self, entry: ServerEntry) -> None:
+        """Add a server or replace the one of this name; keys that are not ours stay."""
+        parse_entry(entry.name, described(entry))
+        if not entry.place:
+            with exclusive_access(self.path):
+                before = as_object(as_object(self._object().get(SERVERS)).get(entry.name))
+                kept = {name: value for name, value in before.items() if name not in _WRITTEN}
+                self._write({**described(entry), **kept}, entry.name)
+        self.agree(entry)
+
+    def agree(self, entry: ServerEntry) -> None:
+        """Keep what the person said of a server: on, approved, and the marks of its tools."""
+        said: JsonObject = {
+            "on": entry.on,
+            "approved": entry.approved,
+            "reads": [*sorted(entry.reads)],
+            "off": [*sorted(entry.off)],
+        }
+        self._say(entry.place, entry.name, said)
+
+    def remove(self, name: str) -> None:
+        """Forget a server and what was said of it; raises ConfigurationError if there is none."""
+        with exclusive_access(self.path):
+            if name not in as_object(self._object().get(SERVERS)):
+                raise ConfigurationError(f"There is no server {name}.")
+            self._write(None, name)
+        self._say("", name, None)
+
+    def _object(self) -> JsonObject:
+        text = _content(self.path)
+        try:
+            return as_object(read_jsonc(text)) if text.strip() else {}
+        except ValueError as error:
+            raise StorageError(
+                f"{self.path}, {error}. Mend it first; nothing was written."
+            ) from error
+
+    def _write(self, value: JsonObject | None, name: str) -> None:
+        try:
+            text = with_member(_content(self.path), (SERVERS, name), value)
+        except ValueError as error:
+            raise StorageError(
+                f"{self.path}, {error}. Mend it first; nothing was written."
+            ) from error
+        _save(self.path, text)
+
+    def _known(self) -> JsonObject:
+        text = _content(self._consents)
+        if self._agreed is None or self._agreed[0] != text:
+            try:
+                found = as_object(json.loads(text)) if text.strip() else {}
+            except ValueError:
+                found = {}  # then nothing is approved
+            self._agreed = text, found
+        return self._agreed[1]
+
+    def _say(self, place: str, name: str, said: JsonObject | None) -> None:
+        with exclusive_access(self._consents):
+            known = {**self._known()}
+            of_place = {**as_object(known.get(place))}
+            of_place.pop(name, None)
+            if said is not None:
+                of_place[name] = said
+            known[place] = of_place
+            _save(self._consents, json.dumps(known, indent=2, ensure_ascii=False) + "\n")
+
+
+def _with_consent(entry: ServerEntry, said: JsonObject) -> ServerEntry:
+    approved = said.get("approved")
+    return replace(
+        entry,
+        on=said.get("on") is True,
+        approved=approved if isinstance(approved, str) else "",
+        reads=_names(said.get("reads")),
+        off=_names(said.get("off")),
+    )
+
+
+def _names(value: Json) -> frozenset[str]:
+    return (
+        frozenset(one for one in value if isinstance(one, str))
+        if isinstance(value, list)
+        else frozenset()
+    )
+
+
+def _content(path: Path) -> str:
+    """A file's text; empty if there is none."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        raise StorageError(f"{path} cannot be read: {error.strerror}.") from error
+    if len(data) > MAX_BYTES:
+        raise StorageError(f"{path} is larger than {MAX_BYTES:,} bytes.")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise StorageError(f"{path} is no UTF-8 text.") from error
+
+
+def _save(path: Path, text: str) -> None:
+    try:
+        write_atomically(path, text.encode("utf-8", "replace"))
+    except OSError as error:
+        raise StorageError(f"{path} cannot be written: {error.strerror}.") from error
+
+
+async def resolve_entry(
+    entry: ServerEntry, resolve: Resolve, variables: Mapping[str, str]
+) -> ServerEntry:
+    """The entry with secrets and variables in place of ``${keychain:NAME}``, ``${VAR}`` and
+    ``${VAR:-otherwise}``.
+
+    Raises ConfigurationError for what is missing: it never becomes an empty text.
+    """
+
+    async def filled(text: str) -> str:
+        parts: list[str] = []
+        at = 0
+        for match in _PLACE.finditer(text):
+            parts += [text[at : match.start()], await value_of(match)]
+            at = match.end()
+        return "".join((*parts, text[at:]))
+
+    async def value_of(match: re.Match[str]) -> str:
+        if match[1]:
+            if secret := await resolve(match[2]):
+                return secret
+            raise ConfigurationError(
+                f"The keychain has no {match[2]}, which the server {entry.name} needs."
+            )
+        if match[3] in variables:
+            return variables[match[3]]
+        if match[4] is not None:
+            return match[4]
+        raise ConfigurationError(
+            f"The variable {match[3]}, which the server {entry.name} needs, is not set."
+        )
+
+    async def pairs(values: Mapping[str, str]) -> dict[str, str]:
+        return {name: await filled(value) for name, value in values.items()}
+
+    return replace(
+        entry,
+        command=await filled(entry.command),
+        arguments=tuple([await filled(one) for one in entry.arguments]),
+        environment=await pairs(entry.environment),
+        folder=await filled(entry.folder),
+        url=await filled(entry.url),
+        headers=await pairs(entry.headers),
+    )
+
+
+def keychain_names(entry: ServerEntry) -> list[str]:
+    """The names of secrets in the keychain that an entry refers to."""
+    texts: list[Any] = [entry.command, *entry.arguments, entry.folder, entry.url]
+    texts += [*entry.environment.values(), *entry.headers.values()]
+    found = [match[2] for text in texts for match in _PLACE.finditer(text) if match[1]]
+    return list(dict.fromkeys(found))
