@@ -1,5 +1,22 @@
-"""MCP: speaks to servers that other people wrote, and remembers what they offer.
+"""MCP: servers of other people whose tools agents use.
 
-- ``entries``: Reads and writes which servers there are, and what the person said of each.
-- ``jsonc``: Reads JSON with comments, and changes one member of it.
+``connection``, ``session``, ``stdio`` and ``http`` import the official SDK, which takes most of a
+second: ``servers`` imports them in a thread, with the first server that starts.
+
+- ``connection``: one server that is connected, in either era of the protocol.
+- ``entries``: reads and writes which servers there are, and what the person said of each.
+- ``eras``: remembers which servers want a handshake.
+- ``faults``: says why a server cannot be used.
+- ``jsonc``: JSON with comments.
+- ``lists``: what a server offers, as plain values.
+- ``naming``: gives tools names that every provider takes.
+- ``programs``: finds the command of a server as the person's own terminal would.
+- ``questions``: what a server asks the person during a call.
+- ``results``: reads what a tool returns into plain values.
+- ``schemas``: makes of a tool's schema one that every provider takes.
+- ``server_log``: keeps what a server writes to stderr, without secrets.
+- ``servers``: starts servers when they are needed, and shares them.
+- ``session``: the SDK's session, made patient with servers that break the protocol.
+- ``stdio``: runs a server as a child process, and exchanges messages with it.
+- ``supervised``: one server that is started when needed, and again when it ends.
 """

@@ -26,6 +26,7 @@ LATER = {
     "google.genai",
     "httpx2",
     "keyring",
+    "mcp",
     "openai",
     "pygments",
     "pypdf",

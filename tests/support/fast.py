@@ -20,7 +20,7 @@ from studio.domain.python_syntax import parse_python
 
 SUPPORT = Path(__file__).parent
 QT = ("PySide6", "pytestqt", "qasync", "shiboken6", "studio.ui")
-SDKS = ("acp", "anthropic", "google.genai", "openai")
+SDKS = ("acp", "anthropic", "google.genai", "mcp", "openai")
 """A file that imports one of these, which take a second, has no fast test."""
 SLOW = (
     *QT,

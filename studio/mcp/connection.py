@@ -1,0 +1,550 @@
+"""Connection: one MCP server that is connected, in either era of the protocol (M-1).
+
+The official SDK speaks the protocol, over our own transports. A task of its own holds the
+connection; calls come from any task. Imports the SDK: import this in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Protocol, TypeAlias, TypeVar, cast
+
+import mcp_types as types
+from mcp.client.session import ClientRequestContext
+from mcp.client.subscriptions import SubscriptionLost, listen
+from mcp.shared.exceptions import MCPError
+from pydantic import ValidationError
+
+from studio import __version__
+from studio.domain.aio import BackgroundTasks, settled
+from studio.domain.errors import ToolFailed
+from studio.domain.jsonvalue import JsonObject
+from studio.mcp.faults import ServerFailed
+from studio.mcp.lists import ServerLists, ServerPrompt, ServerResource, ServerTool
+from studio.mcp.questions import Ask, ServerQuestion
+from studio.mcp.results import ServerResult, read_result
+from studio.mcp.server_log import ServerLog
+from studio.mcp.session import Dispatcher, Session, is_handshake
+from studio.mcp.stdio import TOO_LONG
+
+START = 60.0
+"""Seconds that a start may take: runners download first."""
+LONGEST = 600.0
+"""Seconds of a call that tells its progress."""
+PAGES, TOOLS = 100, 2_000
+"""Pages of a list, and tools, that are read."""
+ROUNDS = 10
+"""How often a server may ask for more during one call."""
+_FREED = 1.0
+"""Seconds after which a cancelled call is not waited for."""
+_SETTLE = 0.2
+"""Seconds in which several changes of lists count as one."""
+_LEFT_OUT = 50
+"""Problems of lists that are kept."""
+Page = TypeVar("Page", bound=types.PaginatedResult)
+
+Progress: TypeAlias = Callable[[float, float | None, str], None]
+"""Is told how far a call is: how much, of how much, and in words."""
+
+
+class Transport(Protocol):
+    """Opens the streams of messages. Made anew for each connection."""
+
+    async def __aenter__(self) -> tuple[Any, Any]: ...
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+        /,
+    ) -> object: ...
+    async def fault(self) -> ServerFailed:
+        """Why the connection ended."""
+        ...
+
+
+class Connection:
+    """A connected server: ``open`` it first. Belongs to the event loop.
+
+    ``make`` makes a transport. ``era`` is ``handshake`` where the server is known to want that.
+    ``folder`` is the root that the server is told. ``changed`` is called when the lists changed,
+    ``ended`` when the connection is over and nobody closed it.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        make: Callable[[], Transport],
+        log: ServerLog,
+        *,
+        era: str = "",
+        folder: Path | None = None,
+        ask: Ask | None = None,
+    ) -> None:
+        self.name = name
+        self.era = era
+        self.lists = ServerLists()
+        self.fetched = 0.0
+        """When the lists were fetched, by the loop's clock."""
+        self.asked_for_roots = False
+        """Whether the server wanted to know the folder: it serves no other then."""
+        self.on_lists: Callable[[], object] = _nothing
+        self.on_end: Callable[[ServerFailed], object] = _nothing
+        self._make = make
+        self._log = log
+        self._folder = folder
+        self._ask = ask
+        self._session: Session | None = None
+        self._closing = asyncio.Event()
+        self._live: asyncio.Task[None] | None = None
+        self._tasks = BackgroundTasks()
+        self._clocks: set[_Clock] = set()
+        self._refreshing: asyncio.Task[None] | None = None
+        self._problems: list[str] = []
+
+    @property
+    def running(self) -> bool:
+        return self._session is not None
+
+    async def open(self) -> None:
+        """Connect and fetch the lists; raises ServerFailed."""
+        try:
+            async with asyncio.timeout(START):
+                try:
+                    await self._connect()
+                except _EndedInProbe:
+                    self.era = "handshake"
+                    await self._connect()
+                await self.refresh()
+        except TimeoutError:
+            await self.close()
+            raise ServerFailed(
+                "silent",
+                f"The server {self.name} did not answer within {START:.0f} seconds.",
+                line=self._log.last,
+            ) from None
+        except BaseException:
+            await self.close()
+            raise
+
+    async def call(
+        self,
+        tool: str,
+        arguments: JsonObject,
+        *,
+        seconds: float = 60.0,
+        progress: Progress | None = None,
+    ) -> ServerResult:
+        """Call a tool by the server's own name; raises ToolFailed.
+
+        Progress extends the time. If the caller is cancelled the server is told, and the caller is
+        free within a second.
+        """
+        work = self._tasks.start(self._call(tool, arguments, seconds, progress))
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError:
+            work.cancel()
+            await asyncio.wait([work], timeout=_FREED)
+            raise
+        return work.result()
+
+    async def refresh(self) -> None:
+        """Fetch the lists anew; raises ServerFailed."""
+        session = self._open_session()
+        self._problems = []
+        try:
+            lists = await self._fetch(session)
+        except (MCPError, ValidationError) as error:
+            raise await self._failed(error, "cannot list what it offers") from error
+        self.fetched = asyncio.get_running_loop().time()
+        changed, self.lists = lists != self.lists, lists
+        if changed:
+            self.on_lists()
+
+    async def close(self) -> None:
+        """End the connection and, with it, a process; returns when that is done."""
+        self._closing.set()
+        if self._live is not None:
+            if self._session is None:
+                self._live.cancel()
+            await settled(self._live)
+        await self._tasks.aclose()
+
+    # --- the connection ---------------------------------------------------------------------
+
+    async def _connect(self) -> None:
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._live = asyncio.ensure_future(self._hold(ready))
+        try:
+            await asyncio.wait([ready, self._live], return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            self._live.cancel()
+            await settled(self._live)
+            raise
+        if not ready.done():
+            self._live.result()  # raises what went wrong
+            raise ServerFailed("exited", f"The server {self.name} ended.")
+        if self._session is not None and self._changes_are_told(self._session):
+            self._tasks.start(self._listen(self._session))
+
+    async def _hold(self, ready: asyncio.Future[None]) -> None:
+        """Keep the connection until it is closed or over; the one task that enters it."""
+        transport = self._make()
+        probing = True
+        try:
+            async with transport as (read, write):
+                dispatcher = Dispatcher(read, write, self._left_out)
+                async with self._session_over(dispatcher) as session:
+                    await session.negotiate(self.era)
+                    probing = False
+                    version = session.protocol_version or ""
+                    self.era = "handshake" if is_handshake(version) else "modern"
+                    self._session = session
+                    ready.set_result(None)
+                    await _first(dispatcher.over, self._closing)
+                    self._session = None
+        except BaseException as error:
+            self._session = None
+            if isinstance(error, asyncio.CancelledError) and (
+                self._closing.is_set() or not ready.done()
+            ):
+                raise
+            failed = await self._failed(_inner(error), "does not connect", transport)
+            if not ready.done():
+                if probing and self.era != "handshake" and failed.kind == "exited":
+                    raise _EndedInProbe from failed
+                raise failed from error
+        if not self._closing.is_set():
+            self.on_end(await transport.fault())
+
+    def _session_over(self, dispatcher: Dispatcher) -> Session:
+        return Session(
+            dispatcher=dispatcher,
+            client_info=types.Implementation(name="agent-studio", version=__version__),
+            list_roots_callback=self._roots if self._folder else None,
+            elicitation_callback=self._elicit if self._ask else None,
+            logging_callback=self._said,
+            message_handler=self._heard,
+        )
+
+    def _open_session(self) -> Session:
+        if self._session is None:
+            raise ServerFailed("exited", f"The server {self.name} is not connected.")
+        return self._session
+
+    # --- calls ------------------------------------------------------------------------------
+
+    async def _call(
+        self, tool: str, arguments: JsonObject, seconds: float, progress: Progress | None
+    ) -> ServerResult:
+        session = self._open_session()
+        clock = _Clock(seconds)
+
+        async def moved(done: float, total: float | None, message: str | None) -> None:
+            clock.extend()
+            if progress is not None:
+                progress(done, total, self._log.clean(message or "")[:500])
+
+        try:
+            async with clock.limit:
+                self._clocks.add(clock)
+                result = await self._rounds(session, tool, arguments, moved)
+        except TimeoutError:
+            raise ToolFailed(
+                f"The server {self.name} did not answer within {clock.seconds:.0f} seconds, so the "
+                "call was cancelled. It may have acted all the same."
+            ) from None
+        except (MCPError, ValidationError) as error:
+            raise await self._call_failed(error) from error
+        finally:
+            self._clocks.discard(clock)
+        raw = cast("JsonObject", result.model_dump(by_alias=True, mode="json", exclude_none=True))
+        return await asyncio.to_thread(read_result, raw)
+
+    async def _rounds(
+        self, session: Session, tool: str, arguments: JsonObject, moved: Any
+    ) -> types.CallToolResult:
+        """Call, and answer what the server asks in between."""
+        answers: types.InputResponses | None = None
+        state: str | None = None
+        for _ in range(ROUNDS):
+            result = await session.call_tool(
+                tool,
+                cast("dict[str, Any]", arguments),
+                progress_callback=moved,
+                input_responses=answers,
+                request_state=state,
+                allow_input_required=True,
+            )
+            if isinstance(result, types.CallToolResult):
+                return result
+            answers, state = {}, result.request_state
+            for key, request in (result.input_requests or {}).items():
+                meta = request.params.meta if request.params else None
+                context = ClientRequestContext(session=session, request_id=key, meta=meta)
+                answer = await session.dispatch_input_request(context, request)
+                if isinstance(answer, types.ErrorData):
+                    raise MCPError.from_error_data(answer)
+                answers[key] = answer
+            if not answers:
+                answers = None
+                await asyncio.sleep(0.1)
+        raise MCPError(types.INVALID_REQUEST, "It asks for more again and again.")
+
+    async def _call_failed(self, error: MCPError | ValidationError) -> ToolFailed:
+        if isinstance(error, ValidationError):
+            return ToolFailed(f"The result of the server {self.name} does not follow the protocol.")
+        if error.code == types.CONNECTION_CLOSED:
+            live = self._live
+            if live is not None:
+                await asyncio.wait([live])
+            return ServerFailed(
+                "exited",
+                f"The connection to the server {self.name} ended during the call. "
+                "It may have acted all the same.",
+            )
+        if error.code == TOO_LONG:
+            return ToolFailed(f"{error.error.message} It is not kept; ask for less.")
+        return ToolFailed(f"The server {self.name} says: {self._log.clean(error.error.message)}")
+
+    async def _failed(
+        self, error: BaseException, what: str, transport: Transport | None = None
+    ) -> ServerFailed:
+        """What went wrong with the server as a whole."""
+        if isinstance(error, ServerFailed):
+            return error
+        if isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED and transport:
+            return await transport.fault()
+        if isinstance(error, MCPError):
+            reason = error.error.message
+        elif isinstance(error, ValidationError):
+            reason = f"what it says does not follow the protocol ({error.title})"
+        else:
+            reason = f"{error}" or type(error).__name__
+        return ServerFailed(
+            "protocol",
+            f"The server {self.name} {what}: {self._log.clean(reason)}",
+            line=self._log.last,
+        )
+
+    # --- lists ------------------------------------------------------------------------------
+
+    async def _fetch(self, session: Session) -> ServerLists:
+        can = session.server_capabilities or types.ServerCapabilities()
+        tools: list[types.Tool] = []
+        prompts: list[types.Prompt] = []
+        resources: list[types.Resource] = []
+        templates: list[types.ResourceTemplate] = []
+        seconds = 0.0
+        if can.tools is not None:
+            async for page in _pages(session.list_tools):
+                tools += page.tools
+                seconds = page.ttl_ms / 1000
+                if len(tools) >= TOOLS:
+                    break
+        if len(tools) > TOOLS:
+            self._left_out(f"tools: {len(tools) - TOOLS} beyond {TOOLS} are left out")
+        if can.prompts is not None:
+            async for page in _pages(session.list_prompts):
+                prompts += page.prompts
+        if can.resources is not None:
+            async for page in _pages(session.list_resources):
+                resources += page.resources
+            async for page in _pages(session.list_resource_templates):
+                templates += page.resource_templates
+        about = session.server_info
+        return ServerLists(
+            tuple(_tool(one) for one in tools[:TOOLS]),
+            tuple(_prompt(one) for one in prompts),
+            tuple(_resource(one.uri, one, one.size) for one in resources),
+            tuple(_resource(one.uri_template, one) for one in templates),
+            session.instructions or "",
+            session.protocol_version or "",
+            about.name if about else "",
+            about.version if about else "",
+            tuple(self._problems),
+            seconds,
+        )
+
+    def _left_out(self, problem: str) -> None:
+        if problem not in self._problems and len(self._problems) < _LEFT_OUT:
+            self._problems.append(problem)
+
+    def _changes_are_told(self, session: Session) -> bool:
+        """Whether changes of lists come by a subscription, as in the era without handshake."""
+        can = session.server_capabilities
+        wanted = (can.tools, can.prompts, can.resources) if can else ()
+        return self.era == "modern" and any(one and one.list_changed for one in wanted)
+
+    async def _listen(self, session: Session) -> None:
+        """Follow the changes of lists; a lost subscription is made anew, and all fetched again."""
+        wait = 1.0
+        while self._session is session:
+            try:
+                async with listen(
+                    session,
+                    tools_list_changed=True,
+                    prompts_list_changed=True,
+                    resources_list_changed=True,
+                ) as changes:
+                    wait = 1.0
+                    async for _ in changes:
+                        self._lists_changed()
+                return
+            except (SubscriptionLost, MCPError, TimeoutError):
+                await asyncio.sleep(wait)
+                wait = min(2 * wait, 60.0)
+                if wait > 60.0:
+                    return
+                self._lists_changed()
+
+    def _lists_changed(self) -> None:
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = self._tasks.start(self._refresh_soon())
+
+    async def _refresh_soon(self) -> None:
+        await asyncio.sleep(_SETTLE)
+        self._refreshing = None
+        try:
+            await self.refresh()
+        except ServerFailed as error:
+            self._log.add(f"[lists] {error}")
+
+    # --- what the server asks and says -------------------------------------------------------
+
+    async def _heard(self, message: object) -> None:
+        if isinstance(
+            message,
+            types.ToolListChangedNotification
+            | types.PromptListChangedNotification
+            | types.ResourceListChangedNotification,
+        ):
+            self._lists_changed()
+
+    async def _said(self, params: types.LoggingMessageNotificationParams) -> None:
+        self._log.add(f"[{params.level}] {params.data}")
+
+    async def _roots(self, context: ClientRequestContext) -> types.ListRootsResult:
+        self.asked_for_roots = True
+        assert self._folder is not None
+        root = types.Root(uri=cast("Any", self._folder.as_uri()), name=self._folder.name)
+        return types.ListRootsResult(roots=[root])
+
+    async def _elicit(
+        self, context: ClientRequestContext, params: types.ElicitRequestParams
+    ) -> types.ElicitResult | types.ErrorData:
+        assert self._ask is not None
+        form = isinstance(params, types.ElicitRequestFormParams)
+        question = ServerQuestion(
+            self.name,
+            params.message,
+            cast("JsonObject", params.requested_schema) if form else None,
+            "" if form else params.url,
+        )
+        for clock in self._clocks:  # a person may take their time
+            clock.pause()
+        try:
+            answer = await self._ask(question)
+        finally:
+            for clock in self._clocks:
+                clock.extend()
+        content = cast("Any", answer.content) if answer.action == "accept" and form else None
+        return types.ElicitResult(action=answer.action, content=content)
+
+
+class _EndedInProbe(Exception):
+    """The server ended because it was asked for its era: it is asked no more."""
+
+
+class _Clock:
+    """The time of one call."""
+
+    def __init__(self, seconds: float) -> None:
+        self.limit = asyncio.timeout(seconds)
+        self.seconds = seconds
+        self._each = seconds
+        self._loop = asyncio.get_running_loop()
+        self._began = self._loop.time()
+
+    def extend(self) -> None:
+        """It goes on, for ``LONGEST`` at most."""
+        latest = self._began + max(self._each, LONGEST)
+        at = min(self._loop.time() + self._each, latest)
+        self._set(at)
+        self.seconds = at - self._began
+
+    def pause(self) -> None:
+        self._set(None)
+
+    def _set(self, at: float | None) -> None:
+        with suppress(RuntimeError):  # the call has ended
+            self.limit.reschedule(at)
+
+
+async def _pages(fetch: Callable[..., Awaitable[Page]]) -> AsyncIterator[Page]:
+    cursor: str | None = None
+    for _ in range(PAGES):
+        page = await fetch(params=types.PaginatedRequestParams(cursor=cursor))
+        yield page
+        cursor = page.next_cursor
+        if not cursor:
+            return
+
+
+async def _first(*events: asyncio.Event) -> None:
+    """Return when one of the events is set."""
+    waits = [asyncio.ensure_future(event.wait()) for event in events]
+    try:
+        await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for wait in waits:
+            wait.cancel()
+
+
+def _inner(error: BaseException) -> BaseException:
+    """The first error of a group."""
+    while isinstance(error, BaseExceptionGroup):
+        error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
+    return error
+
+
+def _tool(one: types.Tool) -> ServerTool:
+    claims = one.annotations
+    return ServerTool(
+        one.name,
+        one.title or (claims.title if claims else None) or "",
+        one.description or "",
+        cast("JsonObject", one.input_schema),
+        cast("JsonObject | None", one.output_schema),
+        cast("JsonObject", claims.model_dump(by_alias=True, exclude_none=True)) if claims else {},
+        one.execution is not None and one.execution.task_support == "required",
+    )
+
+
+def _prompt(one: types.Prompt) -> ServerPrompt:
+    return ServerPrompt(
+        one.name,
+        one.title or "",
+        one.description or "",
+        tuple(
+            cast("JsonObject", argument.model_dump(by_alias=True, exclude_none=True))
+            for argument in one.arguments or ()
+        ),
+    )
+
+
+def _resource(
+    uri: str, one: types.Resource | types.ResourceTemplate, size: int | None = None
+) -> ServerResource:
+    return ServerResource(
+        uri, one.name, one.title or "", one.description or "", one.mime_type or "", size
+    )
+
+
+def _nothing(*_: object) -> None:
+    return

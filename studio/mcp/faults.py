@@ -1,0 +1,50 @@
+"""Faults: says why an MCP server cannot be used, or why a call of it failed."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from studio.domain.errors import ToolFailed
+
+FaultKind: TypeAlias = Literal[
+    "off",
+    "not_found",
+    "refused",
+    "variable",
+    "exited",
+    "silent",
+    "protocol",
+    "network",
+    "certificate",
+    "sign_in",
+    "forbidden",
+    "address",
+]
+"""Why a server cannot be used. ``off``: it is switched off, or changed since it was approved.
+``not_found``: there is no such program. ``refused``: the system does not start it. ``variable``: a
+value it needs is missing. ``exited``: it ended, or its connection. ``silent``: it does not answer.
+``protocol``: what it says is not MCP. ``sign_in``: it wants a login (401). ``forbidden``: it
+refuses (403). ``address``: it has no such address (404)."""
+
+
+class ServerFailed(ToolFailed):
+    """A server cannot be used; ``str()`` can be shown to a person and to a model.
+
+    ``code`` is the exit code of its process, if that ended; ``line`` the last line of its stderr,
+    ``said`` what it wrote to stdout that is no message.
+    """
+
+    def __init__(
+        self,
+        kind: FaultKind,
+        text: str,
+        *,
+        code: int | None = None,
+        line: str = "",
+        said: str = "",
+    ) -> None:
+        super().__init__(text)
+        self.kind: FaultKind = kind
+        self.code = code
+        self.line = line
+        self.said = said

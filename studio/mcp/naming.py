@@ -1,0 +1,47 @@
+"""Naming: gives a server's tools names that every provider takes (M-9)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Collection, Iterable
+
+LONGEST = 64
+"""Characters of a name."""
+WORDS = 4_096
+"""Characters of a description and of a server's instructions."""
+_WRONG = re.compile(r"[^A-Za-z0-9_-]")
+_CUT = " […]"
+
+
+def tool_names(server: str, tools: Iterable[str], taken: Collection[str] = ()) -> dict[str, str]:
+    """Names that a model uses, in the order of ``tools``, each with the server's own name.
+
+    ``taken`` are names in use. Where a plain name is too long or in use, six digits of a hash of
+    the server's and the tool's name end it, so that it is the same each time.
+    """
+    found: dict[str, str] = {}
+    used = set(taken)
+    for tool in dict.fromkeys(tools):
+        name = plain_name(server, tool)
+        if name in used or len(name) > LONGEST:
+            digest = hashlib.sha256(f"{server}\0{tool}".encode("utf-8", "replace")).hexdigest()
+            for more in range(6, len(digest) + 1):
+                name = f"{plain_name(server, tool)[: LONGEST - 1 - more]}_{digest[:more]}"
+                if name not in used:
+                    break
+        used.add(name)
+        found[name] = tool
+    return found
+
+
+def plain_name(server: str, tool: str) -> str:
+    """``server__tool``; what no provider takes becomes ``_``."""
+    name = f"{_WRONG.sub('_', server)}__{_WRONG.sub('_', tool)}"
+    return name if name[0].isascii() and name[0].isalpha() else f"s{name}"
+
+
+def shortened(text: str) -> str:
+    """Words of a server, of bounded length."""
+    text = text.strip()
+    return text if len(text) <= WORDS else text[: WORDS - len(_CUT)] + _CUT

@@ -1,0 +1,140 @@
+"""Results: reads what a server's tool returns into plain values (M-11)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from dataclasses import field
+
+from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects, as_text
+from studio.domain.messages import Image
+from studio.domain.records import dataclass
+
+MOST_PARTS = 1_000
+"""Parts of a result that are read."""
+_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+
+
+@dataclass(frozen=True, slots=True)
+class Blob:
+    """Bytes that no model reads as they are: sound, an archive, a picture of an odd kind."""
+
+    name: str
+    media_type: str
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A resource that a result refers to."""
+
+    uri: str
+    name: str = ""
+    description: str = ""
+    media_type: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerResult:
+    """What a tool returned. Images are as the server sent them: not yet scaled.
+
+    ``text`` is for the model. ``for_person`` is text that the server wants no model to have.
+    ``structured`` is shown; it is in ``text`` where no other text says it. ``summary`` is one line.
+    """
+
+    text: str = ""
+    images: tuple[Image, ...] = ()
+    blobs: tuple[Blob, ...] = ()
+    links: tuple[Link, ...] = ()
+    structured: Json = field(default=None, hash=False)
+    is_error: bool = False
+    summary: str = ""
+    for_person: str = ""
+
+
+def read_result(raw: JsonObject) -> ServerResult:
+    """Read the ``CallToolResult`` of the protocol, of any revision. Wrong parts are told."""
+    reader = _Reader()
+    parts = as_objects(raw.get("content"))
+    for part in parts[:MOST_PARTS]:
+        reader.add(part)
+    if len(parts) > MOST_PARTS:
+        reader.texts.append(f"[… {len(parts) - MOST_PARTS:,} more parts are left out …]")
+    structured = raw.get("structuredContent")
+    if structured is not None and not any(text.strip() for text in reader.texts):
+        reader.texts.append(json.dumps(structured, ensure_ascii=False, indent=1))
+    text = "\n\n".join(reader.texts)
+    return ServerResult(
+        text,
+        tuple(reader.images),
+        tuple(reader.blobs),
+        tuple(reader.links),
+        structured,
+        raw.get("isError") is True,
+        reader.summary(text),
+        "\n\n".join(reader.for_person),
+    )
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.for_person: list[str] = []
+        self.images: list[Image] = []
+        self.blobs: list[Blob] = []
+        self.links: list[Link] = []
+
+    def add(self, part: JsonObject) -> None:
+        texts = self.for_person if _for_person_alone(part) else self.texts
+        match part.get("type"):
+            case "text":
+                texts.append(as_text(part.get("text")))
+            case "image" | "audio":
+                self._bytes("", as_text(part.get("mimeType")), as_text(part.get("data")), texts)
+            case "resource_link":
+                self._link(part, texts)
+            case "resource":
+                inner = as_object(part.get("resource"))
+                uri = as_text(inner.get("uri"))
+                if isinstance(inner.get("text"), str):
+                    texts.append(f"{uri}\n{inner['text']}".strip())
+                else:
+                    data, kind = as_text(inner.get("blob")), as_text(inner.get("mimeType"))
+                    self._bytes(uri.rsplit("/", 1)[-1], kind, data, texts)
+            case other:
+                texts.append(f"[a part of the kind {str(other)[:40]}, which cannot be read]")
+
+    def summary(self, text: str) -> str:
+        """The first line, or what there is besides text."""
+        if line := next((line.strip() for line in text.splitlines() if line.strip()), ""):
+            return line[:120]
+        counts = ((self.images, "picture"), (self.blobs, "file"), (self.links, "link"))
+        words = [f"{len(list_)} {word}{'s'[: len(list_) > 1]}" for list_, word in counts if list_]
+        return ", ".join(words)
+
+    def _bytes(self, name: str, media_type: str, encoded: str, texts: list[str]) -> None:
+        try:
+            data = base64.b64decode(encoded, validate=False)
+        except (binascii.Error, ValueError):
+            texts.append(f"[{media_type or 'data'} that is not base64]")
+            return
+        kind = media_type.partition(";")[0].strip().lower()
+        if kind in _PICTURES and texts is self.texts:
+            self.images.append(Image(kind, data))
+        else:
+            self.blobs.append(Blob(name, kind or "application/octet-stream", data))
+
+    def _link(self, part: JsonObject, texts: list[str]) -> None:
+        link = Link(
+            as_text(part.get("uri")),
+            as_text(part.get("title")) or as_text(part.get("name")),
+            as_text(part.get("description")),
+            as_text(part.get("mimeType")),
+        )
+        self.links.append(link)
+        texts.append(f"{link.name}: {link.uri}" if link.name else link.uri)
+
+
+def _for_person_alone(part: JsonObject) -> bool:
+    return as_object(part.get("annotations")).get("audience") == ["user"]

@@ -1,0 +1,247 @@
+"""Servers: the MCP servers of the program, started when they are needed and shared by all chats.
+
+A server is one process for all chats, or one for each folder where its entry says so or where it
+asks for the folder (M-6). The SDK is imported in a thread with the first start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.domain.aio import BackgroundTasks
+from studio.domain.errors import ConfigurationError
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.records import dataclass
+from studio.domain.secret_names import names_secret
+from studio.mcp.entries import Resolve, ServerEntry, resolve_entry
+from studio.mcp.eras import Eras
+from studio.mcp.faults import ServerFailed
+from studio.mcp.lists import ServerLists
+from studio.mcp.naming import plain_name
+from studio.mcp.programs import Programs
+from studio.mcp.questions import Ask
+from studio.mcp.results import ServerResult
+from studio.mcp.server_log import ServerLog
+from studio.mcp.supervised import ServerState, SupervisedServer
+from studio.processes.keeper import Keeper
+
+if TYPE_CHECKING:
+    from studio.mcp.connection import Connection, Progress, Transport
+    from studio.mcp.stdio import StdioTransport
+
+_WORST_FIRST = ("failed", "sign_in", "waiting", "starting", "running", "idle")
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFolders:
+    """Where logs of servers are kept, what is remembered of them, and the person's own folder."""
+
+    logs: Path
+    cache: Path
+    home: Path
+
+
+class Servers:
+    """The MCP servers. Belongs to the event loop.
+
+    ``environment`` returns what child processes get, without secrets; ``resolve`` the secret that
+    the keychain has under a name. Set ``ask`` where a person can be asked.
+    """
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        folders: ServerFolders,
+        environment: Callable[[], Mapping[str, str]],
+        resolve: Resolve,
+    ) -> None:
+        self.ask: Ask | None = None
+        self._keeper = keeper
+        self._folders = folders
+        self._environment = environment
+        self._resolve = resolve
+        self._programs = Programs(keeper, folders.home)
+        self._eras = Eras(folders.cache / "eras.json")
+        self._entries: dict[str, ServerEntry] = {}
+        self._running: dict[tuple[str, str], SupervisedServer] = {}
+        self._by_folder: set[str] = set()
+        """Servers that asked for the folder."""
+        self._listeners: list[Callable[[str], object]] = []
+        self._tasks = BackgroundTasks()
+
+    @property
+    def entries(self) -> Mapping[str, ServerEntry]:
+        return self._entries
+
+    def use(self, entries: Iterable[ServerEntry]) -> None:
+        """Know these servers; what runs and is no longer there, or is another now, is ended."""
+        self._entries = {entry.name: entry for entry in entries}
+        for key, server in list(self._running.items()):
+            entry = self._entries.get(key[0])
+            if entry is None or not entry.runs or not _same(entry, server.entry):
+                del self._running[key]
+                self._tasks.start(server.close())
+                self._tell(key[0])
+
+    def listen(self, callback: Callable[[str], object]) -> Callable[[], None]:
+        """Call ``callback`` with a server's name when its state or its lists change."""
+        self._listeners.append(callback)
+        return lambda: self._listeners.remove(callback)
+
+    async def start(self, name: str, folder: Path | None = None) -> ServerLists:
+        """Start a server, also one that failed; returns what it offers. Raises ServerFailed."""
+        server = self._server(name, folder)
+        server.forgive()
+        return (await server.connection()).lists
+
+    async def call(
+        self,
+        name: str,
+        tool: str,
+        arguments: JsonObject,
+        *,
+        folder: Path | None = None,
+        progress: Progress | None = None,
+        seconds: float | None = None,
+    ) -> ServerResult:
+        """Call a tool by the server's own name; it starts the server. Raises ToolFailed.
+
+        A call that may have acted is never sent again.
+        """
+        server = await self._started(name, folder)
+        return await server.call(tool, arguments, seconds, progress)
+
+    async def list(self, name: str, folder: Path | None = None) -> ServerLists:
+        """What a server offers, fetched anew where it says that the last answer holds no more."""
+        connection = await (await self._started(name, folder)).connection()
+        age = asyncio.get_running_loop().time() - connection.fetched
+        if 0 < connection.lists.seconds < age:
+            await connection.refresh()
+        return connection.lists
+
+    def state(self, name: str) -> ServerState:
+        """How a server is; of several processes, the one that is worst off."""
+        entry = self._entries.get(name)
+        if entry is None or not entry.on:
+            return ServerState("off")
+        if not entry.runs:
+            return ServerState("withheld", reason="It changed since you approved it.")
+        states = [server.state for server in self._of(name)]
+        return min(
+            states, key=lambda one: _WORST_FIRST.index(one.kind), default=ServerState("idle")
+        )
+
+    def log(self, name: str) -> str:
+        """The last lines of a server's stderr; the file has more, also of earlier runs."""
+        return "\n".join(text for server in self._of(name) if (text := server.log.text()))
+
+    def log_file(self, name: str) -> Path:
+        return self._folders.logs / f"{plain_name(name, '').rstrip('_')}.log"
+
+    async def stop(self, name: str) -> None:
+        """End a server; the next call starts it again."""
+        ending = self._of(name)
+        self._running = {key: one for key, one in self._running.items() if key[0] != name}
+        await asyncio.gather(*(server.close() for server in ending))
+        self._tell(name)
+
+    async def close(self) -> None:
+        """End all servers; returns when that is done."""
+        ending, self._running = list(self._running.values()), {}
+        await asyncio.gather(*(server.close() for server in ending))
+        await self._tasks.settled()
+
+    def _of(self, name: str) -> list[SupervisedServer]:
+        return [server for key, server in self._running.items() if key[0] == name]
+
+    async def _started(self, name: str, folder: Path | None) -> SupervisedServer:
+        """A server that runs, and that knows of this folder if it wants to know it."""
+        server = self._server(name, folder)
+        await server.connection()
+        if server.roots and name not in self._by_folder:
+            self._by_folder.add(name)
+            self._running[name, str(server.folder or "")] = self._running.pop((name, ""), server)
+            server = self._server(name, folder)
+            await server.connection()
+        return server
+
+    def _server(self, name: str, folder: Path | None) -> SupervisedServer:
+        entry = self._entries.get(name)
+        if entry is None:
+            raise ServerFailed("off", f"There is no MCP server {name}.")
+        if not entry.on:
+            raise ServerFailed("off", f"The MCP server {name} is switched off.")
+        if not entry.runs:
+            raise ServerFailed(
+                "off", f"The MCP server {name} changed since it was approved: look at it first."
+            )
+        apart = entry.by_folder or name in self._by_folder
+        key = name, str(folder or "") if apart else ""
+        if key not in self._running:
+            log = ServerLog(self.log_file(name))
+            self._running[key] = SupervisedServer(
+                entry, folder, log, self._connect, lambda: self._tell(name)
+            )
+        return self._running[key]
+
+    async def _connect(self, server: SupervisedServer) -> Connection:
+        """Connect a server; raises ServerFailed."""
+        entry, log = server.entry, server.log
+        variables = self._environment()
+        secrets: list[str] = []
+
+        async def resolve(name: str) -> str:
+            secrets.append(await self._resolve(name))
+            return secrets[-1]
+
+        try:
+            whole = await resolve_entry(entry, resolve, variables)
+        except ConfigurationError as error:
+            raise ServerFailed("variable", str(error)) from error
+        pairs = {**whole.environment, **whole.headers}
+        log.hide(*secrets, *(value for name, value in pairs.items() if names_secret(name)))
+        make = await self._transport(whole, log, variables)
+        connect = await asyncio.to_thread(_connection_class)
+        era = await self._eras.of(entry.digest)
+        connection = connect(entry.name, make, log, era=era, folder=server.folder, ask=self.ask)
+        await connection.open()
+        await self._eras.keep(entry.digest, connection.era)
+        return connection
+
+    async def _transport(
+        self, entry: ServerEntry, log: ServerLog, variables: Mapping[str, str]
+    ) -> Callable[[], Transport]:
+        """Who makes the transports of an entry whose values are filled in."""
+        folder = Path(entry.folder).expanduser() if entry.folder else self._folders.home
+        if not await asyncio.to_thread(folder.is_dir):
+            raise ServerFailed("not_found", f"There is no folder {folder}.")
+        environment = {**variables, **entry.environment}
+        program = await self._programs.find(entry.command, entry.arguments, folder, environment)
+
+        def stdio() -> type[StdioTransport]:
+            from studio.mcp.stdio import StdioTransport
+
+            return StdioTransport
+
+        made = await asyncio.to_thread(stdio)
+        return lambda: made(self._keeper, program, folder, log)
+
+    def _tell(self, name: str) -> None:
+        for listener in list(self._listeners):
+            listener(name)
+
+
+def _connection_class() -> type[Connection]:
+    """Imports the SDK, which takes most of a second: call it in a thread."""
+    from studio.mcp.connection import Connection
+
+    return Connection
+
+
+def _same(one: ServerEntry, other: ServerEntry) -> bool:
+    """Whether a server that runs may go on with a changed entry: nothing that it got changed."""
+    what = ("digest", "environment", "headers", "alone", "by_folder", "starts", "seconds")
+    return all(getattr(one, name) == getattr(other, name) for name in what)
