@@ -27,6 +27,7 @@ Modules:
 - ``agent_library``: Saves, copies, deletes and restores agent files, and keeps unsaved texts.
 - ``frontmatter``: Splits a markdown file, and finds its keys and values with their places.
 - ``folder_files``: Reads what a folder brings for agents, with a digest for trust.
+- ``instruction_files``: Finds and reads what people write for agents, AGENTS.md and others.
 - ``look_alikes``: Finds names that a reader may take for each other.
 - ``yaml_text``: Loads YAML, also a stranger's.
 - ``prompts``: The words that models read.

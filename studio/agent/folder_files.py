@@ -10,16 +10,22 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
 from studio.domain.records import dataclass
+
+from .instruction_files import project_paths
 
 PROJECT_AGENTS = Path(".agents") / "agents"
 CLAUDE_AGENTS = Path(".claude") / "agents"
 GITHUB_AGENTS = Path(".github") / "agents"
 AGENT_PLACES = ((CLAUDE_AGENTS, ".md"), (GITHUB_AGENTS, ".agent.md"), (PROJECT_AGENTS, ".md"))
 """Where a folder has its agents, and how their files end; a later place wins by name."""
+SKILL_PLACES = (Path(".agents") / "skills", Path(".claude") / "skills")
+COMMAND_PLACES = (Path(".agents") / "commands", Path(".claude") / "commands")
+"""Where a folder, or the person's home, has its skills and commands; the first counts most."""
 PROJECT_PERMISSIONS = Path(".agents") / "permissions.yaml"
 PROJECT_CHECKS = Path(".agents") / "checks.yaml"
 MAX_FILE_BYTES = 200_000
@@ -47,6 +53,8 @@ class FolderFiles:
 
     ``permissions`` and ``checks`` are None if there is no such file. ``crowded``: there are too
     many agent files, and none was read. ``gone``: there is no such folder.
+    ``prose`` names what agents are told to do: instruction files, skills and commands. It is not in
+    the digest, so that trust goes on when they change (K-3).
     """
 
     folder: Path
@@ -56,11 +64,13 @@ class FolderFiles:
     crowded: bool = False
     gone: bool = False
     checks: bytes | None = None
+    prose: tuple[str, ...] = ()
 
     @property
     def empty(self) -> bool:
-        """Whether there is nothing that could widen rights."""
-        return self.permissions is None and self.checks is None and not self.agents
+        """Whether there is nothing that could widen rights, or that agents would follow."""
+        widens = self.permissions is not None or self.checks is not None or self.agents
+        return not (widens or self.prose)
 
 
 def read_folder_files(folder: Path) -> FolderFiles:
@@ -81,7 +91,17 @@ def read_folder_files(folder: Path) -> FolderFiles:
         head = f"{name}\n{data is not None}\n{len(content)}\n"
         total.update(head.encode(errors="surrogatepass") + content)  # any name that a disk has
     gone = rules is None and checks is None and not paths and not folder.is_dir()
-    return FolderFiles(folder, rules, agents, total.hexdigest(), crowded, gone, checks)
+    prose = () if gone else _prose(folder)
+    return FolderFiles(folder, rules, agents, total.hexdigest(), crowded, gone, checks, prose)
+
+
+def _prose(folder: Path) -> tuple[str, ...]:
+    """What a folder has that agents would follow, by names relative to it."""
+    found = [Path(os.path.relpath(path, folder)).as_posix() for path in project_paths(folder)]
+    for place in (*SKILL_PLACES, *COMMAND_PLACES):
+        with suppress(OSError), os.scandir(folder / place) as inside:
+            found += [f"{place.as_posix()}/" for _ in islice(inside, 1)]
+    return tuple(found)
 
 
 def _told(path: Path) -> str:

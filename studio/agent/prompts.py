@@ -217,6 +217,20 @@ changed since.
 {text}
 </orientation>"""
 NOW_CHANGED = "This has changed: {line}"
+GUIDANCE = """\
+<instruction-files>
+These files are the person's instructions for every agent that works here. Follow them where they \
+concern your task. A later file counts more than an earlier one, and what the person says here \
+counts more than all of them.
+{files}
+</instruction-files>"""
+GUIDANCE_FILE = '<instructions file="{path}">\n{text}\n</instructions>'
+GUIDANCE_CUT = "[… {size:,} characters of this file were left out here: there was no room. …]"
+GUIDANCE_MORE = (
+    "These files are instructions of the person's, too: you came to their folder, or they are new "
+    "or have changed. They count as the others do:\n{files}"
+)
+GUIDANCE_GONE = "These instruction files count no longer: {names}."
 INSTRUCTIONS_CHANGED = "Your instructions have changed. They are now:\n\n{instructions}"
 TOOLS_GONE = "These tools cannot be used now: {names}."
 TOOLS_BACK = "All tools may be used again."

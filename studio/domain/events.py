@@ -49,6 +49,9 @@ a workflow, a ``step`` is one of its steps."""
 
 Topic: TypeAlias = Literal[
     "orientation",
+    "guidance",
+    "skills",
+    "skill",
     "folder",
     "branch",
     "date",
@@ -68,6 +71,8 @@ Topic: TypeAlias = Literal[
     "child",
 ]
 """The topic of a note to the model; the newest note of a topic replaces older ones."""
+FIRST_TOPICS: frozenset[Topic] = frozenset(("orientation", "guidance", "skills"))
+"""Those that belong to a message of the person's and stand before its words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,10 +208,14 @@ class HistoryBegun:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The engine appended a note for the model to its history (H-6)."""
+    """The engine appended a note for the model to its history (H-6).
+
+    ``sources`` are the files that it quotes, by name, each with a digest of its text.
+    """
 
     topic: Topic
     text: str
+    sources: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,10 @@ class Transcript:
         self.steps = 0
         self.told: dict[Topic, str] = {}
         """The newest note on each topic in the present native history."""
+        self.guided: dict[str, str] = {}
+        """The digests of the instruction files that the present native history quotes, by name."""
+        self.guides: dict[str, None] = {}
+        """The names of all that any history of the session quoted."""
         self.stale = ""
         """Why the native history is out of date and has to be rebuilt; empty if it is not."""
         self.silent = 0.0
@@ -187,11 +191,15 @@ class Transcript:
                 return self._waited("resumed", event.seconds)
             case HistoryBegun():
                 self.told.clear()
+                self.guided.clear()
                 self.stale = ""
                 self.plan_told = False
                 return None
             case Told():
                 self.told[event.topic] = event.text
+                if event.topic == "guidance":
+                    self.guided |= dict(event.sources)
+                    self.guides |= dict.fromkeys(self.guided)
                 self.plan_told |= event.topic == "plan"
                 return None
             case PlanChanged():

@@ -99,6 +99,15 @@ class Paths:
         return (self.agents, self.home / ".agents" / "agents", self.home / ".claude" / "agents")
 
     @property
+    def instruction_places(self) -> tuple[Path, ...]:
+        """The person's own instructions for every agent; the first that is there counts."""
+        return (
+            self.config / "AGENTS.md",
+            self.home / ".agents" / "AGENTS.md",
+            self.home / ".claude" / "CLAUDE.md",
+        )
+
+    @property
     def workflows(self) -> Path:
         """The person's own workflows, one markdown file each."""
         return self.config / "workflows"

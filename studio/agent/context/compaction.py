@@ -25,7 +25,7 @@ from studio.domain.blocks import (
     blocks_to_messages,
 )
 from studio.domain.errors import ConfigurationError, ProviderError
-from studio.domain.events import Event, Summarised
+from studio.domain.events import FIRST_TOPICS, Event, Summarised
 from studio.domain.ledger import Sent
 from studio.domain.messages import Message, Text, ToolResult
 from studio.domain.models import Usage
@@ -192,7 +192,7 @@ class Compactor:
     def _sized(self, access: ModelAccess, messages: Sequence[Message]) -> int:
         items = access.provider.rebuild(messages, access.facts)
         told, plan = self._transcript.told, self._transcript.plan
-        again = [told["orientation"]] if "orientation" in told else []  # in each new history
+        again = [told[topic] for topic in sorted(FIRST_TOPICS) if topic in told]  # each history's
         again += [PLAN_NOW.format(lines="\n".join(plan.lines))] if plan is not None else []
         if again:
             items += access.provider.user_items([Text(text) for text in again])

@@ -11,7 +11,14 @@ from contextlib import aclosing
 
 from studio.agent.budget import OverBudget
 from studio.agent.prompts import CALL_FAILED, CALL_NOT_RUN, CALL_REPEATED
-from studio.domain.events import MessageTaken, Steered, StepStarted, Told, ToolFinished
+from studio.domain.events import (
+    FIRST_TOPICS,
+    MessageTaken,
+    Steered,
+    StepStarted,
+    Told,
+    ToolFinished,
+)
 from studio.domain.messages import ToolResult
 from studio.providers.base import Reply
 from studio.storage.exchanges import ExchangeRecorder
@@ -169,7 +176,7 @@ class AgentLoop:
         notes = await self._emit_notes()
         self._start_step(1)
         # A conversation begins with the person's message, where it works being a part of it.
-        first = notes if self._history.items else [n for n in notes if n.topic == "orientation"]
+        first = notes if self._history.items else [n for n in notes if n.topic in FIRST_TOPICS]
         rest = [note for note in notes if note not in first]
         await self._history.hear([*first, started, *rest])
 

@@ -212,6 +212,8 @@ def trust_offer(files: FolderFiles, agents: Agents) -> TrustOffer:
     allowed = [str(rule) for rule in _rules(files.permissions or b"")[0] if rule.verdict == "allow"]
     own = [one for one in agents.by_name.values() if one.origin == "folder"]
     effects = [f"Allows without asking you: {', '.join(allowed)}."] if allowed else []
+    if files.prose:
+        effects.append(f"Agents follow what is in {', '.join(files.prose)}.")
     for check in _checks(files.checks or b"")[0]:
         effects.append(f"Runs after changes of {check.glob}, in the sandbox: {check.command}")
     effects += [_effect(one, replaced=one.name in agents.replaced) for one in own]

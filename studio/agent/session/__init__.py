@@ -7,6 +7,7 @@
 - ``turn_builder``: Builds a turn: its agent, model, history, rights, limits and guards.
 - ``agent_setup``: Loads the agent of a turn with its provider, tools and instructions.
 - ``system_prompt``: Composes the system prompt, and tells the model what has changed since.
+- ``guidance``: Tells the model what instruction files say.
 - ``orientation``: Tells the model once, with the first message, where it works.
 - ``message_queue``: Keeps what the person says while a turn runs.
 - ``native_history``: Keeps the history in the provider's form, in memory and on disk.

@@ -20,6 +20,7 @@ from studio.agent.prompts import CALL_LOST, RESULT_REPEATED, RESUME
 from studio.domain.blocks import ToolBlock
 from studio.domain.codec import decode, encode
 from studio.domain.events import (
+    FIRST_TOPICS,
     CallStarted,
     Event,
     HistoryBegun,
@@ -417,7 +418,7 @@ class NativeHistory:
         """A block of its own in the message that follows."""
         for one in found:
             match one:
-                case Told("orientation"):
+                case Told(topic) if topic in FIRST_TOPICS:
                     before.append(Text(one.text))
                 case TurnStarted() | Steered():
                     said = [

@@ -145,7 +145,7 @@ class Orienter:
         strange = not self._ground.trusted
         if not (strange or self._filter.own):
             return text
-        return await _filtered(lambda: self._filter.mask(text))
+        return await filtered(lambda: self._filter.mask(text))
 
     async def _orientation(self, lines: Mapping[Topic, str]) -> str:
         ground = self._ground
@@ -157,7 +157,7 @@ class Orienter:
         fitting = "\n".join(_fitting(found, goal - _tokens("\n".join(own))))
         of_folder = fitting
         if fitting and not ground.trusted:
-            of_folder = await _filtered(lambda: self._filter.wrap_untrusted(fitting, FOLDER))
+            of_folder = await filtered(lambda: self._filter.wrap_untrusted(fitting, FOLDER))
             for exposed in self._guard.exposed_by_folder(FOLDER_NAMES) if of_folder else ():
                 self._record(exposed)
         return ORIENTATION.format(text="\n".join(filter(None, [*own, of_folder])))
@@ -191,7 +191,7 @@ def _result(looking: asyncio.Task[_T], otherwise: _T) -> _T:
     return otherwise if error is not None else looking.result()
 
 
-async def _filtered(work: Callable[[], str]) -> str:
+async def filtered(work: Callable[[], str]) -> str:
     """What a filter made of a text; nothing where it failed, and the turn goes on without it."""
     try:
         return await asyncio.to_thread(work)

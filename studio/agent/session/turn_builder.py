@@ -70,6 +70,7 @@ from studio.tools.sdk.context import ROOM
 from studio.tools.workspace.notes import Notes
 
 from .agent_setup import AgentSetup, ToolSetup, load_agent_setup, load_call_setup
+from .guidance import Guidance, Sources
 from .model_router import STUCK
 from .native_history import HistoryBasis, NativeHistory, is_blank
 from .orientation import Ground, Orienter
@@ -260,6 +261,7 @@ class TurnBuilder:
         access = await self._tool_access(setup, options)
         schema = options.generation.schema
         orienter = self._orienter(setup, access, model)
+        guidance = self._guidance(setup, access) if orienter is not None else None
         await self._begin(started, setup, access, options)
         context = TurnContext(
             started=replace(started, provider=info.provider, model=info.model, mode=mode),
@@ -267,7 +269,7 @@ class TurnBuilder:
             history=self.history,
             compactor=self.compactor,
             ledger=self._ledger,
-            updates=lambda: self._updates(setup.prompt, schema, orienter),
+            updates=lambda: self._updates(setup.prompt, schema, orienter, guidance),
             close=lambda: self._close(started.turn_id, options.parent),
             generation=_generation(options.generation, info, setup.agent),
             steering=self.steering,
@@ -281,6 +283,7 @@ class TurnBuilder:
             wrap_up,
             PlanGuard(session.transcript),
             NewsGuard(lambda: self._services.delegation.news(info.id)),
+            *([guidance] if guidance is not None else []),
             *(options.parent.guards if options.parent is not None else ()),
         ]
         if schema is not None and options.generation.corrected:
@@ -616,13 +619,28 @@ class TurnBuilder:
             ground, access.guard, self._content_filter, self._session.record, self._tasks
         )
 
+    def _guidance(self, setup: AgentSetup, access: ToolAccess) -> Guidance:
+        """Tells the model what instruction files say."""
+        sources = Sources(
+            access.workspace.origin,
+            setup.layers.trusted,
+            self._services.paths.instruction_places,
+            setup.window,
+        )
+        return Guidance(sources, self._session.transcript, self._content_filter)
+
     async def _updates(
-        self, prompt: SystemPrompt, schema: JsonObject | None, orienter: Orienter | None
+        self,
+        prompt: SystemPrompt,
+        schema: JsonObject | None,
+        orienter: Orienter | None,
+        guidance: Guidance | None,
     ) -> list[Told]:
         """The notes for the next request: what the model has not been told yet (H-6)."""
         history, told = self.history, self._session.transcript.told
         frozen = [spec.name for spec in history.tools]
         untold = await orienter.untold(told) if orienter is not None else []
+        untold += await guidance.untold(history.epoch) if guidance is not None else []
         untold += prompt.untold(told, history.system, frozen)
         if told.get("schema", ANSWER_IN_WORDS) != (form := schema_instruction(schema)):
             untold.append(Told("schema", form))
