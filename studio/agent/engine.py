@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 
 from studio.agent.session.event_channel import EventEnvelope
-from studio.domain.agents import Agent
+from studio.domain.agents import NO_AGENTS, Agent
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.events import AwaitingPermission, AwaitingReply, TurnComplete, TurnStarted
 from studio.domain.messages import Said
@@ -263,15 +263,22 @@ class Engine:
         return folder
 
     async def choose(
-        self, *, agent: str = "", provider: str = "", model: str = "", folder: Path | None = None
+        self,
+        *,
+        agent: str = "",
+        provider: str = "",
+        model: str = "",
+        folder: Path | None = None,
+        kept: Mapping[str, Agent] = NO_AGENTS,
     ) -> SessionDefaults:
         """Fill in what is not given: from the agent's file, the settings, or what is available.
 
-        ``model`` is a name as ``ModelNames.find`` takes it. Raises ConfigurationError for an
+        ``model`` is a name as ``ModelNames.find`` takes it, ``kept`` are agents in place of
+        their files. Raises ConfigurationError for an
         unknown agent or model, or where no model is known.
         """
         wanted = agent or self.settings.values.default_agent or DEFAULT_AGENT
-        found = await self.agent(wanted, folder or Path.cwd())
+        found = await self.agent(wanted, folder or Path.cwd(), kept=kept)
         if not agent and not found.trusted:
             raise ConfigurationError(
                 f"Your default agent {found.name} is this folder’s here, and you do not trust the "
@@ -297,9 +304,10 @@ class Engine:
                 return one
         return None
 
-    async def _choose_model(self, agent: str, model: str, folder: Path) -> ChosenModel:
+    async def _choose_model(self, agent: str, model: str, caller: SessionInfo) -> ChosenModel:
         """The model of a child, see ``Delegation``."""
-        found = await self.choose(agent=agent, model=model, folder=folder)
+        kept = self.services.kept_of(caller.id)
+        found = await self.choose(agent=agent, model=model, folder=Path(caller.folder), kept=kept)
         return ChosenModel(found.provider, found.model)
 
     async def default_model(self, provider: str) -> str:

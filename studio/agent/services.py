@@ -9,12 +9,12 @@ asks for it by its class, ``services.get(Weather)``; a tool does so with
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from studio.domain.agents import OWN_TOOLS, Agent, Limits, Mode
+from studio.domain.agents import NO_AGENTS, OWN_TOOLS, Agent, Limits, Mode
 from studio.domain.errors import ConfigurationError, FolderGone
 from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
@@ -119,6 +119,8 @@ class Services(ServiceRegistry):
         """The editors that the person works in, by their sessions."""
         self.desks: dict[str, Desk] = {}
         """The desks that sessions work on instead of their folders."""
+        self.kept_agents: dict[str, Mapping[str, Agent]] = {}
+        """Agents as they were when a run began, by the sessions that work for it."""
         self.toolbox = Toolbox()
         self.retry_policy = RetryPolicy()
         self.today: Callable[[], date] = date.today
@@ -167,6 +169,7 @@ class Services(ServiceRegistry):
                     f"The folder {session.folder} is not there any more. Choose another folder."
                 )
             agents = self.agent_files.read(layers.files, trusted=layers.trusted)
+            agents = _with_kept(agents, self.kept_of(session.id), trusted=layers.trusted)
             toolbox = self._discovery.refresh()
             agent = with_own_tools(given or _named(session.agent, agents), toolbox)
             if session.id in self.editors and agent.tools and PLAN not in agent.tools:
@@ -193,23 +196,44 @@ class Services(ServiceRegistry):
         """
         folder, kinds = Path(session.folder), list(self.settings.values.mask)
         for name in filter(None, dict.fromkeys((session.agent, also))):
-            kinds += (await self.agent(name, folder)).mask
+            kinds += (await self.agent(name, folder, kept=self.kept_of(session.id))).mask
         return await asyncio.to_thread(parse_kinds, kinds)
 
-    async def agents(self, folder: Path | None = None, layers: RuleLayers | None = None) -> Agents:
-        """All agents for a folder; ``layers`` are its rules, if they are known already."""
+    def kept_of(self, session_id: str) -> Mapping[str, Agent]:
+        """The agents that a session of a run's step has as the run keeps them (W-13)."""
+        return self.kept_agents.get(session_id, NO_AGENTS)
+
+    async def agents(
+        self,
+        folder: Path | None = None,
+        layers: RuleLayers | None = None,
+        *,
+        kept: Mapping[str, Agent] = NO_AGENTS,
+    ) -> Agents:
+        """All agents for a folder; ``layers`` are its rules, if they are known already.
+
+        Those that are ``kept`` are so in place of their files, see ``kept_of``.
+        """
         if folder is not None and layers is None:
             layers = await self.rules.layers(folder)
         if layers is None:
             found = await self.agent_files.load()
         else:
             found = await self.agent_files.load(layers.files, trusted=layers.trusted)
+            found = _with_kept(found, kept, trusted=layers.trusted)
         ready = {name: with_own_tools(one, self.toolbox) for name, one in found.by_name.items()}
         return replace(found, by_name=ready)
 
-    async def agent(self, name: str, folder: Path, layers: RuleLayers | None = None) -> Agent:
+    async def agent(
+        self,
+        name: str,
+        folder: Path,
+        layers: RuleLayers | None = None,
+        *,
+        kept: Mapping[str, Agent] = NO_AGENTS,
+    ) -> Agent:
         """Raises ConfigurationError that lists the known ones, or says why a file was skipped."""
-        return _named(name, await self.agents(folder, layers))
+        return _named(name, await self.agents(folder, layers, kept=kept))
 
     async def trust_offer(self, folder: Path) -> TrustOffer:
         """What the person would trust in a folder, as its files are now."""
@@ -291,6 +315,19 @@ def _named(name: str, agents: Agents) -> Agent:
         problems = "".join(f" {problem}." for problem in agents.problems)
         raise ConfigurationError(f"There is no agent {name}. Known are {known}.{problems}")
     return agent
+
+
+def _with_kept(found: Agents, kept: Mapping[str, Agent], *, trusted: bool) -> Agents:
+    """The agents, some as they were when a run began.
+
+    A folder that is not trusted any more has them as its files are now: they may do less (W-4).
+    """
+    usable = {
+        name: replace(one, source=found.by_name[name].source if name in found.by_name else "")
+        for name, one in kept.items()
+        if trusted or one.origin != "folder" or not one.trusted
+    }
+    return replace(found, by_name={**found.by_name, **usable}) if usable else found
 
 
 def with_own_tools(agent: Agent, toolbox: Toolbox) -> Agent:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import field
+from types import MappingProxyType
 from typing import Literal, TypeAlias, get_args
 
 from studio.domain.records import dataclass
@@ -168,6 +169,9 @@ class Agent:
     def bare(self) -> bool:
         """Whether it is the model alone, without instructions and tools."""
         return not self.prompt and not self.tools
+
+
+NO_AGENTS: Mapping[str, Agent] = MappingProxyType({})
 
 
 def longer(mode: Mode, other: Mode) -> Mode:

@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from studio.domain.codec import decode_run_event, encode_event
 from studio.domain.errors import StorageError
-from studio.domain.ledger import canonical_json
+from studio.domain.ledger import canonical_json, digest
 from studio.domain.run_events import RunEvent, RunStarted, RunState, Trigger
 from studio.domain.runs import Run
 
@@ -41,10 +41,14 @@ class RunInUse(StorageError):
 
 @dataclass(frozen=True, slots=True)
 class NewRun:
-    """A run that is not stored yet; ``text`` is its workflow's file."""
+    """A run that is not stored yet; ``text`` is its workflow's file.
+
+    ``kept`` are the texts of other parts of it, whose digests are in ``started``.
+    """
 
     started: RunStarted
     text: str
+    kept: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +81,13 @@ class RunStore:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    async def create(
-        self, started: RunStarted, at: float, text: str, more: Sequence[RunEvent] = ()
-    ) -> RunStarted:
-        """Add a run and claim it for this program; ``text`` is its workflow's file.
+    async def create(self, new: NewRun, at: float, more: Sequence[RunEvent] = ()) -> RunStarted:
+        """Add a run and claim it for this program.
 
         ``more`` are events that follow at once. Returns the event with the number of the run
         among those of the same name and source.
         """
-        new, owner = NewRun(started, text), self._db.owner
+        owner = self._db.owner
         return await self._db.write(lambda db: _create(db, new, at, owner, more))
 
     async def append(
@@ -127,6 +129,12 @@ class RunStore:
         if not rows:
             raise StorageError("The workflow of this run is not stored.")
         return str(rows[0][0])
+
+    async def kept(self, digests: Sequence[str]) -> dict[str, str]:
+        """The texts of parts of a run that were kept, by their digests."""
+        marks = ", ".join("?" * len(digests))
+        query = f"SELECT digest, text FROM run_files WHERE digest IN ({marks})"
+        return {str(one): str(text) for one, text in await self._db.rows(query, *digests)}
 
     async def list(
         self, most: int = 50, start: str = "", source: str = "", trigger: Trigger | None = None
@@ -235,7 +243,13 @@ class RunStore:
 
         def write(db: Connection) -> None:
             db.execute("DELETE FROM runs WHERE id = ?", (run_id,))
-            db.execute("DELETE FROM run_files WHERE digest NOT IN (SELECT digest FROM runs)")
+            db.execute(
+                """DELETE FROM run_files WHERE digest NOT IN (SELECT digest FROM runs)
+                AND digest NOT IN (
+                    SELECT part.atom FROM run_events, json_each(
+                        CASE WHEN json_valid(body) THEN body ELSE '{}' END, '$.parts'
+                    ) AS part WHERE seq = 1 AND part.atom IS NOT NULL)"""
+            )
 
         await self._db.write(write)
 
@@ -247,8 +261,8 @@ def _create(
     name, source = sanitise_text(new.started.name), sanitise_text(new.started.source)
     ((number,),) = db.execute(query, (name, source))
     first = replace(new.started, number=number)
-    kept = (first.digest, sanitise_text(new.text))
-    db.execute("INSERT OR IGNORE INTO run_files VALUES (?, ?)", kept)
+    texts = [(first.digest, sanitise_text(new.text)), *((digest(one), one) for one in new.kept)]
+    db.executemany("INSERT OR IGNORE INTO run_files VALUES (?, ?)", texts)
     values = (
         *(first.run_id, name, source, sanitise_text(first.folder), first.digest, number),
         *("running", "", 0, 0.0, at, at, owner),

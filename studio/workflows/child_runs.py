@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import Exposed
 from studio.domain.jsonvalue import Json
@@ -23,6 +24,7 @@ from studio.storage.runs import NewRun
 from .expressions import as_words
 from .plan import Plan
 from .run_files import RunFiles, group_of, read_text
+from .run_parts import RunParts
 from .step_work import seconds_of
 
 MOST_DEEP = 8
@@ -32,13 +34,19 @@ MOST_DEEP = 8
 class ChildRuns:
     """The runs below one run."""
 
-    def __init__(self, files: RunFiles) -> None:
-        self._files = files
+    def __init__(self, files: RunFiles, parts: RunParts) -> None:
+        self._files, self._parts = files, parts
 
     async def planned(
-        self, step: Step, inputs: Mapping[str, Json], above: Sequence[RunStarted]
+        self,
+        step: Step,
+        inputs: Mapping[str, Json],
+        above: Sequence[RunStarted],
+        kept: Mapping[str, Agent],
     ) -> tuple[Plan, NewRun]:
         """The new run of a step; ``above`` are the runs that it is below, its parent first.
+
+        Agents that its parent has ``kept`` it has like these.
 
         Raises ConfigurationError for a file that is missing, has mistakes or is one of theirs.
         """
@@ -68,7 +76,8 @@ class ChildRuns:
         group = group_of(plan, started)
         if group not in {one.group for one in above}:  # else they would wait for each other
             started = replace(started, group=group)
-        return plan, NewRun(started, text)
+        parts = await self._parts.of(workflow, folder, kept)
+        return plan, NewRun(replace(started, parts=parts.digests), text, parts.texts)
 
     async def open(self, run_id: str) -> tuple[Plan, Run]:
         """The run of a step that began before; raises StudioError."""

@@ -182,7 +182,7 @@ class Desks:
         if step.kind != "agent" or self._run.started is None:
             return set()
         try:
-            agent = await self._engine.agent(step.target, Path(self._run.started.folder))
+            agent = await self._work.agent(step.target)
         except ConfigurationError:  # the step itself says so
             return set()
         tools = self._engine.tools()

@@ -1,19 +1,38 @@
-"""Run parts: tells which agents and tools a run began with, by digest (W-13)."""
+"""Run parts: the agents and tools that a run began with, by digest (W-13).
+
+Of agents the run keeps the text, and goes on with them as they were. Tools are programs, of which
+only a change is told.
+"""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
+import json
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import cast
 
 from studio.agent.engine import Engine
-from studio.domain.agents import OWN_TOOLS, Agent
-from studio.domain.codec import encode
+from studio.domain.agents import NO_AGENTS, OWN_TOOLS, Agent
+from studio.domain.codec import decode, encode
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.ledger import canonical_json, digest
 from studio.domain.workflows import Workflow
+from studio.storage.runs import RunStore
 from studio.tools import Tool
+
+AGENT = "agent "
+"""Before the name of an agent among the parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The digests of parts by their names, and the texts of the agents among them."""
+
+    digests: JsonObject
+    texts: tuple[str, ...]
 
 
 class RunParts:
@@ -22,12 +41,15 @@ class RunParts:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
-    async def of(self, workflow: Workflow, folder: Path) -> JsonObject:
-        """The digests of the agents that steps name, those that these start, and their tools.
+    async def of(
+        self, workflow: Workflow, folder: Path, kept: Mapping[str, Agent] = NO_AGENTS
+    ) -> Parts:
+        """The agents that steps name, those that these start, and their tools.
 
-        Of tools only those that the person added. What is not there has none.
+        Of tools only those that the person added. What is not there is no part. Agents that are
+        ``kept`` by a run above are so in place of their files.
         """
-        known = (await self._engine.agents(folder)).by_name
+        known = (await self._engine.agents(folder, kept=kept)).by_name
         names = [step.target for step in workflow.steps if step.kind == "agent"]
         agents: dict[str, Agent] = {}
         while names:
@@ -42,22 +64,52 @@ class RunParts:
             for name, tool in self._engine.tools().items()
             if not tool.built_in and (every or name in wanted)
         ]
-        found: JsonObject = {f"agent {name}": _digest(one) for name, one in agents.items()}
-        return found | await asyncio.to_thread(_digests, tools)
+        texts = {
+            name: canonical_json(encode(cast("object", replace(one, source=""))))
+            for name, one in agents.items()
+        }
+        found: JsonObject = {f"{AGENT}{name}": digest(text) for name, text in texts.items()}
+        found |= await asyncio.to_thread(_digests, tools)
+        return Parts(found, tuple(texts.values()))
 
 
-def changes(before: JsonObject, now: JsonObject) -> list[str]:
-    """What has changed of the parts that a run began with, in sentences."""
-    gone = [f"The {name} is not there any more." for name in before if name not in now]
-    new = [name for name, one in before.items() if name in now and now[name] != one]
-    return gone + [
-        f"The {name} has changed since. Steps that have not begun use it as it is now."
-        for name in new
-    ]
+async def kept_agents(store: RunStore, digests: JsonObject) -> dict[str, Agent]:
+    """The agents that a run keeps, by their names.
+
+    Of runs of an earlier program none, and none that this program cannot read.
+    """
+    wanted = {
+        name.removeprefix(AGENT): str(one)
+        for name, one in digests.items()
+        if name.startswith(AGENT)
+    }
+    texts = await store.kept(list(wanted.values()))
+    found: dict[str, Agent] = {}
+    for name, one in wanted.items():
+        with suppress(KeyError, ValueError, TypeError):
+            found[name] = decode(Agent, json.loads(texts[one]))
+    return found
 
 
-def _digest(agent: Agent) -> str:
-    return digest(canonical_json(encode(cast("object", replace(agent, source="")))))
+def changes(before: JsonObject, now: JsonObject, kept: Collection[str]) -> list[str]:
+    """What has changed of the parts that a run began with, in sentences.
+
+    ``kept`` are the names of the agents that the run keeps.
+    """
+    told: list[tuple[bool, str]] = []
+    for name, one in before.items():
+        if now.get(name) == one:
+            continue
+        is_kept = name.startswith(AGENT) and name.removeprefix(AGENT) in kept
+        if name not in now:
+            more = " The run goes on with it as it was." if is_kept else ""
+            told.append((False, f"The {name} is not there any more.{more}"))
+        elif is_kept:
+            told.append((True, f"The {name} has changed since. The run goes on with it as it was."))
+        else:
+            words = f"The {name} has changed since. Steps that have not begun use it as it is now."
+            told.append((True, words))
+    return [text for _, text in sorted(told, key=lambda one: one[0])]
 
 
 def _digests(tools: list[Tool]) -> JsonObject:

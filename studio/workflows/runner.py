@@ -64,6 +64,7 @@ from .instant_steps import approved, result_or_question
 from .plan import INSTANT, Plan, Start
 from .run_accounts import RunAccounts, out_of_time
 from .run_files import RunFiles
+from .run_parts import RunParts, kept_agents
 from .run_questions import ASKS, Key, QuestionsBelow, session_question
 from .step_tasks import StepTasks
 from .step_work import (
@@ -122,7 +123,7 @@ class Runner:
         """Those that the step may work which this run is; 0 for any time."""
         self._work.above = self._rules
         self._work.paused = lambda step: self.run.paused is not None or step in self.run.held
-        self._child_runs = ChildRuns(RunFiles(engine, store))
+        self._child_runs = ChildRuns(RunFiles(engine, store), RunParts(engine))
         self._children: dict[str, Runner] = {}
         """Those of the runs below that are open here, by their ids."""
         self._questions_below = QuestionsBelow()
@@ -148,6 +149,8 @@ class Runner:
         it is and goes on when it is carried out again.
         """
         self._closing = False
+        if self.run.started is not None:
+            self._work.kept = await kept_agents(self._store, self.run.started.parts)
         self._engine.telemetry.run_began(self.run)
         unsubscribe = self._engine.sessions.events.subscribe(self._heard)
         watching = asyncio.create_task(self._watch_for_stop())
@@ -662,7 +665,7 @@ class Runner:
         names = self.plan.names(self.run, step, item)
         inputs = await self._reads.having(lambda: self.plan.fill_all(dict(step.inputs), names))
         assert isinstance(inputs, dict)
-        return await self._child_runs.planned(step, inputs, self._upward())
+        return await self._child_runs.planned(step, inputs, self._upward(), self._work.kept)
 
     async def _child(self, step: Step, run_id: str) -> Runner:
         """The run of a step that began before; raises StudioError."""
@@ -693,6 +696,7 @@ class Runner:
         """Keep neither the session nor the run of a try that is over; the run, if it has one."""
         if (session := self._sessions.pop((step, item), None)) is not None:
             self._keys.pop(session.info.id, None)
+            self._engine.services.kept_agents.pop(session.info.id, None)
         run_id = self.run.step(step, item).run_id
         return [run_id] if self._children.pop(run_id, None) is not None else []
 
@@ -707,6 +711,7 @@ class Runner:
         key = one.step, one.item
         if await self._engine.store.get(one.session_id) is not None:
             session = await self._engine.sessions.open(one.session_id)
+            self._engine.services.kept_agents[one.session_id] = self._work.kept
         else:  # killed before its first message was on the disk
             session = await self._work.session(step, one.item)
             attempt = one.last.attempt if one.last is not None else 1

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,7 +25,7 @@ from studio.agent.session.event_channel import EventEnvelope
 from studio.agent.session.session import Session
 from studio.agent.session.turn_builder import ParentTurn
 from studio.agent.usage_costs import total
-from studio.domain.agents import Limits, longer
+from studio.domain.agents import NO_AGENTS, Agent, Limits, longer
 from studio.domain.blocks import ToolBlock
 from studio.domain.events import (
     CompletionReason,
@@ -103,6 +103,8 @@ class StepWork:
         """Whether a step has to end between two requests, to go on later."""
         self.above: Callable[[], list[Rule]] = list
         """The rules of the runs above this one, and those of the person for the run."""
+        self.kept: Mapping[str, Agent] = NO_AGENTS
+        """The agents as they were when the run began (W-13)."""
 
     async def session(self, step: Step, item: str) -> Session:
         """A new session for a try; raises ConfigurationError for an unknown agent or model."""
@@ -115,9 +117,10 @@ class StepWork:
                 provider="" if step.model else started.provider,
                 model=step.model or started.model,
                 folder=Path(started.folder),
+                kept=self.kept,
             )
         mode = started.permission_mode
-        return await engine.sessions.create(
+        session = await engine.sessions.create(
             folder=started.folder,
             agent=choice.agent,
             provider=choice.provider,
@@ -128,6 +131,12 @@ class StepWork:
             held=True,
             caller=Caller("run", started.run_id, step.id),
         )
+        engine.services.kept_agents[session.info.id] = self.kept
+        return session
+
+    async def agent(self, name: str) -> Agent:
+        """An agent as the run has it; raises ConfigurationError."""
+        return await self._engine.agent(name, Path(self._started.folder), kept=self.kept)
 
     async def run(
         self,
@@ -278,7 +287,7 @@ class StepWork:
         seconds = seconds_of(step)
         if not seconds:
             return None
-        agent = await self._engine.agent(session.info.agent, Path(session.info.folder))
+        agent = await self.agent(session.info.agent)
         limits = self._engine.limits(agent, longer(agent.mode, "background"))
         return replace(limits, seconds=seconds, extensible=False)
 

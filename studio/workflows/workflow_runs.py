@@ -17,14 +17,14 @@ from studio.domain.jsonvalue import Json
 from studio.domain.run_events import RunEvent, RunStarted, Trigger
 from studio.domain.runs import Run
 from studio.domain.workflows import Workflow
-from studio.storage.runs import RunInfo, RunInUse, RunStore
+from studio.storage.runs import NewRun, RunInfo, RunInUse, RunStore
 
 from .expressions import as_words
 from .fork import ForkPlan, ForkRequest, plan_fork
 from .plan import Plan
 from .reader import read_workflow_text
 from .run_files import RunFiles, group_of, read_text
-from .run_parts import RunParts, changes
+from .run_parts import RunParts, changes, kept_agents
 from .runner import LOOK, YOU_STOPPED, Runner
 
 PATIENCE = 20
@@ -82,8 +82,8 @@ class WorkflowRuns:
             trigger=options.trigger,
         )
         parts = await self.parts.of(workflow, folder)
-        started = replace(started, group=group_of(plan, started), parts=parts)
-        return await self._begin(started, text, plan)
+        started = replace(started, group=group_of(plan, started), parts=parts.digests)
+        return await self._begin(NewRun(started, text, parts.texts), plan)
 
     async def plan_fork(self, request: ForkRequest) -> ForkPlan:
         """What a fork of a run would link and run, to be shown before ``fork`` (W-30).
@@ -104,14 +104,12 @@ class WorkflowRuns:
     async def fork(self, plan: ForkPlan) -> Runner:
         """Begin a fork as planned; ``carry_out`` does the rest. The run before never changes."""
         parts = await self.parts.of(plan.workflow, Path(plan.started.folder))
-        started = replace(plan.started, parts=parts)
-        return await self._begin(started, plan.text, Plan(plan.workflow), plan.events)
+        new = NewRun(replace(plan.started, parts=parts.digests), plan.text, parts.texts)
+        return await self._begin(new, Plan(plan.workflow), plan.events)
 
-    async def _begin(
-        self, started: RunStarted, text: str, plan: Plan, more: Sequence[RunEvent] = ()
-    ) -> Runner:
+    async def _begin(self, new: NewRun, plan: Plan, more: Sequence[RunEvent] = ()) -> Runner:
         run, now = Run(), time.time()
-        run.apply(now, await self.store.create(started, now, text, more))
+        run.apply(now, await self.store.create(new, now, more))
         for event in more:
             run.apply(now, event)
         return Runner(self._engine, self.store, plan, run)
@@ -177,7 +175,8 @@ class WorkflowRuns:
         if started.source and not await self._is_same(Path(started.source), started.digest):
             found.append("The workflow’s file has changed since. The run goes on without that.")
         now = await self.parts.of(await self.workflow_of(run), Path(started.folder))
-        return found + changes(started.parts, now)
+        kept = await kept_agents(self.store, started.parts)
+        return found + changes(started.parts, now.digests, kept)
 
     async def _is_same(self, path: Path, digest: str) -> bool:
         """Whether a workflow's file is there, and as it was."""

@@ -13,7 +13,7 @@ from studio.domain.run_events import RunEvent, RunStarted, StepFinished, StepSta
 from studio.domain.runs import Run
 from studio.storage.database import Database
 from studio.storage.migrations import MIGRATIONS
-from studio.storage.runs import RunInUse, RunStore
+from studio.storage.runs import NewRun, RunInUse, RunStore
 
 
 @contextlib.asynccontextmanager
@@ -29,7 +29,7 @@ async def store(home: Path) -> AsyncIterator[tuple[RunStore, Database]]:
 async def begin(runs: RunStore, run_id: str = "r1", text: str = "steps") -> Run:
     run = Run()
     started = RunStarted(run_id, "Release", f"digest of {text}", "a.md", "/work")
-    run.apply(1.0, await runs.create(started, 1.0, text))
+    run.apply(1.0, await runs.create(NewRun(started, text), 1.0))
     return run
 
 
@@ -111,7 +111,7 @@ async def test_w66_the_runs_of_a_file_say_what_began_them(tmp_path: Path) -> Non
     async with store(tmp_path) as (runs, database):
         for run_id, source, trigger in (("a", "x.md", "manual"), ("b", "x.md", "schedule")):
             started = RunStarted(run_id, "Notes", "d", source, trigger=trigger)
-            await runs.create(started, 5.0 + ord(run_id), "steps")
+            await runs.create(NewRun(started, "steps"), 5.0 + ord(run_id))
         await begin(runs, "c")
         assert [(one.id, one.trigger) for one in await runs.list(source="x.md")] == [
             ("b", "schedule"),

@@ -34,7 +34,7 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Text
 from studio.domain.permissions import Question, Rule, escaped
 from studio.domain.records import dataclass
-from studio.domain.sessions import Caller, title_of
+from studio.domain.sessions import Caller, SessionInfo, title_of
 from studio.domain.tools import DELEGATE
 from studio.tools import Context, Result
 from studio.tools.sdk.context import Task
@@ -55,9 +55,9 @@ class ChosenModel:
 
 
 class ModelChoice(Protocol):
-    """Chooses the model of an agent in a folder, or the one that is named."""
+    """Chooses the model of an agent that a session starts, or the one that is named."""
 
-    def __call__(self, agent: str, model: str, folder: Path) -> Awaitable[ChosenModel]: ...
+    def __call__(self, agent: str, model: str, caller: SessionInfo) -> Awaitable[ChosenModel]: ...
 
 
 class Delegation:
@@ -167,7 +167,9 @@ class CallChildren:
 
     async def delegate(self, task: Task) -> Result:
         caller, parent = await self._turn()
-        agents = await self._services.agents(Path(caller.info.folder))
+        agents = await self._services.agents(
+            Path(caller.info.folder), kept=self._services.kept_of(self._session_id)
+        )
         starts = may_start(agents.by_name[parent.agent], agents)
         agent = next((a for a in starts if a.name.casefold() == task.agent.casefold()), None)
         if not starts:
@@ -182,7 +184,9 @@ class CallChildren:
         """Do what a tool does that the agent's file defines: its agent, or the same one."""
         caller, parent = await self._turn()
         folder = Path(caller.info.folder)
-        agent = await self._services.agent(defined.agent or parent.agent, folder)
+        agent = await self._services.agent(
+            defined.agent or parent.agent, folder, kept=self._services.kept_of(self._session_id)
+        )
         if not agent.trusted:
             raise ToolFailed(prompts.NO_CHILDREN_HERE)
         task = Task(agent.name, task_of(defined, arguments), schema=defined.returns or None)
@@ -336,7 +340,7 @@ class CallChildren:
         if not (model or agent.model or agent.fallback):
             return ChosenModel(caller.info.provider, caller.info.model)
         try:
-            return await self._all.choose(agent.name, model, Path(caller.info.folder))
+            return await self._all.choose(agent.name, model, caller.info)
         except (StudioError, ProviderError) as error:
             raise ToolFailed(f"{agent.name} was not started: {error}") from error
 
@@ -356,6 +360,8 @@ class CallChildren:
             held=True,
             caller=Caller("session", info.id, self._call_id),
         )
+        if (kept := self._services.kept_agents.get(info.id)) is not None:
+            self._services.kept_agents[session.info.id] = kept
         return Child(session, agent, text, self._call_id, caps)
 
     async def _ask(

@@ -516,7 +516,9 @@ class TurnBuilder:
         if not routing.on:
             return []
         info, routed = self._session.info, None
-        agent = await self._services.agent(options.agent or info.agent, Path(info.folder))
+        agent = await self._services.agent(
+            options.agent or info.agent, Path(info.folder), kept=self._services.kept_of(info.id)
+        )
         if options.escalated:
             routed = await routing.escalate(info, agent, said, options.mode)
             self._session.pending.notes.append(Told("stall", TAKE_OVER))

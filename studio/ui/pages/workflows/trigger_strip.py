@@ -32,6 +32,7 @@ class TriggerStrip(PaintedWidget):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.lines = Label(theme, "", "ui", wrap=True)
         self.wrong = Label(theme, "", "ui", "err", wrap=True)
+        self.wrong.show_text("")
         self.switch = Toggle(theme, tr("Begin runs by itself"))
         self.switch.toggled.connect(self.switched)
         column_of(
