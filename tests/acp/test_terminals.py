@@ -92,7 +92,7 @@ async def test_stop_ends_the_command_in_the_terminal(tmp_path: Path) -> None:
         await until(lambda: is_locked(person.folder / "child"))
         await person.agent.cancel(session_id=session.session_id)
         assert (await work).stop_reason == "cancelled"
-        assert person.released == ["terminal-0"]
+        await until(lambda: person.released == ["terminal-0"])
         await until(lambda: not is_locked(person.folder / "child"))
 
 

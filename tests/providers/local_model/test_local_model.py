@@ -443,7 +443,7 @@ async def test_a_load_that_nobody_waits_for_is_ended(tmp_path: Path) -> None:
         await waiting
     await until(lambda: child.poll() is not None)
     other = asyncio.create_task(use())
-    await until(lambda: model._launching)
+    await until(lambda: model._launching not in (None, child))
     await model.aclose()  # as at the end of the program
     with pytest.raises(ConfigurationError):
         await other

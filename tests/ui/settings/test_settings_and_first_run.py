@@ -167,7 +167,7 @@ async def test_p3_a_typed_key_is_tried_and_only_kept_when_saved(room: Room) -> N
     QTest.keyClick(section.key.entry, Qt.Key.Key_Return)
     await until(lambda: section.key is not None and section.key.key == KEY)
     assert section.key.shown.text() == "sk-ant-••••••••••••••7Q4A"
-    assert "Key works" in section.head.accessibleName()
+    await until(lambda: "Key works" in section.head.accessibleName())
     assert room.keychain.source("anthropic") == "keychain"
     assert section.note.text() == "New chats use Anthropic now." and section.note.isVisible()
     await until(lambda: len(room.dialog._tasks) == 0)  # all of it is saved
