@@ -41,6 +41,10 @@ class Delegation(Protocol):
         """The results of children that ended while the program that waited for them did (W-17)."""
         ...
 
+    def running(self, session_id: str) -> Sequence[object]:
+        """The children of a session that work."""
+        ...
+
     def stop(self, session_id: str) -> None:
         """End the children of a session, and theirs."""
         ...

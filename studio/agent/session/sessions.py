@@ -172,9 +172,24 @@ class Sessions:
             if session is None or session.running:
                 return
             if not self.events.has_subscribers(session_id):
-                del self._open[session_id]
-                await session.close()
-                self.store.let_go(session_id)
+                with suppress(StorageError):  # what is not saved is only here
+                    await session.close()
+                    del self._open[session_id]
+                    self.store.let_go(session_id)
+
+    async def put_away_idle(self, session_id: str) -> bool:
+        """The same, unless something of it may go on; whether it is not open any more.
+
+        Jobs, children and queued messages may.
+        """
+        session = self._open.get(session_id)
+        if session is None:
+            return True
+        jobs, children = self._services.jobs, self._services.delegation
+        queued = session.transcript.queued
+        if not (jobs.of(session_id) or children.running(session_id) or queued):
+            await self.put_away(session_id)
+        return session_id not in self._open
 
     async def _interrupted(self, session_id: str, events: Sequence[Event]) -> bool:
         """Whether the last turn has no end, and no program runs that could write it."""

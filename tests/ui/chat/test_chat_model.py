@@ -16,7 +16,8 @@ from studio.domain.aio import BackgroundTasks
 from studio.domain.blocks import TextBlock, UserBlock
 from studio.domain.errors import ConfigurationError
 from studio.domain.messages import File
-from studio.simulator import Call, Script, Text, Turn, stall, status
+from studio.simulator import Call, RequestView, Script, Text, Turn, stall, status
+from studio.ui.chat.model import recent_chats
 from studio.ui.chat.model.chat_model import ChatModel
 from studio.ui.chat.model.open_chat import Change, OpenChat
 from studio.ui.chat.model.turn_runner import TurnRunner
@@ -132,6 +133,40 @@ async def test_a_message_that_cannot_be_sent_comes_back(
         assert chat.model.input.text == "Read this\nand that" and chat.model.input.state == "idle"
         assert [item.name for item in chat.model.attachments.items] == ["notes.md"]
         assert chat.model.input.ready and chat.model.session is None
+
+
+async def test_chats_of_long_ago_take_no_memory_and_go_on_when_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """H-5: all of a chat is stored. One that works, or has a message that waits, stays open."""
+    monkeypatch.setattr(recent_chats, "KEPT", 1)
+
+    def script(view: RequestView) -> Turn:
+        return HANGS if view.last_user == "Hang" else Turn(Text(f"{view.last_user}."))
+
+    async with pane(tmp_path, script) as chat:
+        model, ids = chat.model, list[str]()
+        sessions = chat.home.engine.sessions
+        for text in ("Hang", "First", "Second"):
+            await model.start_new(COMPATIBLE, folder=str(chat.home.folder))
+            await chat.say(text)
+            assert model.session is not None
+            ids.append(model.session.info.id)
+            if text != "Hang":
+                await until(lambda: model.input.state == "idle")
+        works, first, second = ids
+        await until(lambda: sorted(sessions._open) == sorted((works, second)))
+        model.open(await sessions.open(first))
+        assert chat.texts == ["First", "First."]
+        await chat.say("More")
+        await until(lambda: model.input.state == "idle")
+        assert chat.texts == ["First", "First.", "More", "More."]
+        await until(lambda: sorted(sessions._open) == sorted((works, first)))
+        chat.runner.stop(works)
+        await until(lambda: not chat.runner.works_on(works))
+        model.open(await sessions.open(second))
+        await until(lambda: list(sessions._open) == [second])
+        assert not chat.problems
 
 
 async def test_messages_wait_while_a_turn_runs_and_can_be_taken_back(tmp_path: Path) -> None:

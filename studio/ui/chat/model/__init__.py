@@ -16,6 +16,7 @@ happens then comes back as a ``Change`` for each event.
 - ``spelling`` finds the words that no dictionary of the person knows.
 - ``enchant`` asks the system's dictionaries.
 - ``prompt_history`` walks through earlier messages.
+- ``recent_chats`` keeps the chats open that were on screen last.
 - ``versions`` knows the versions of messages and answers, and shows another.
 - ``unsent`` keeps what is written in each chat, also while the program does not run.
 - ``message_queue`` keeps the messages that wait while a turn runs.

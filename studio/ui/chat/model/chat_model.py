@@ -17,6 +17,7 @@ from .message_input import MessageInput
 from .message_queue import MessageQueue
 from .open_chat import Change, ExternalChanges, Listener, OpenChat, Part
 from .prompt_history import PromptHistory
+from .recent_chats import RecentChats
 from .recovery import RecoveryActions
 from .session_options import SessionOptions
 from .transcript_actions import TranscriptActions
@@ -75,6 +76,7 @@ class ChatModel:
         self.prompts = PromptHistory(chat, self.input)
         self.actions = TranscriptActions(chat, self.external)
         self.versions = MessageVersions(chat)
+        self._recent = RecentChats(chat)
         self.parent: SessionInfo | None = None
         """The chat from which this one was branched, if it is still there."""
         chat.subscribe(self._changed, "chat", "state", "event", "turn")

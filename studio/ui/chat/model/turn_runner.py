@@ -93,6 +93,10 @@ class TurnRunner:
             run.session.stop()
             self._set_offline(run, offline=False)
 
+    def works_on(self, session_id: str) -> bool:
+        """Whether a turn runs in a session, or one of its messages waits."""
+        return session_id in self._runs
+
     def is_offline(self, session_id: str) -> bool:
         """Whether a session's message waits until its provider can be reached."""
         run = self._runs.get(session_id)
