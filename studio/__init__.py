@@ -6,6 +6,7 @@ this map and holds every import in the package against it.
 
     7  app                                     puts the pieces together
     6  ui  server  cli  acp                    the doors
+    5  extensions                              what others bring: skills, commands
     4  workflows                               many agents, in markdown
     3  agent                                   one agent, its loop
     2  providers  tools  mcp  storage  simulator    the outside world

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from studio.agent.engine import Engine
     from studio.cli.command_context import CommandContext
+    from studio.extensions.finder import ExtensionFinder
 
 
 def main(options: Namespace | None, wanted: str = "") -> int:
@@ -45,15 +46,20 @@ def main(options: Namespace | None, wanted: str = "") -> int:
 
 async def build(paths: Paths, settings: SettingsFile) -> Engine:
     """Open what is stored and make every piece; raises StorageError."""
-    build_engine = await asyncio.to_thread(_import_bootstrap)
-    return await build_engine(paths, settings)
+    build_engine, finder = await asyncio.to_thread(_import_parts)
+    engine = await build_engine(paths, settings)
+    engine.services.find_extensions = finder(paths).read
+    return engine
 
 
-def _import_bootstrap() -> Callable[[Paths, SettingsFile], Awaitable[Engine]]:
+def _import_parts() -> tuple[
+    Callable[[Paths, SettingsFile], Awaitable[Engine]], type[ExtensionFinder]
+]:
     """Import the engine, which takes longer than showing an empty window."""
     from studio.agent.bootstrap import build
+    from studio.extensions.finder import ExtensionFinder
 
-    return build
+    return build, ExtensionFinder
 
 
 async def _command(options: Namespace, paths: Paths) -> int:

@@ -454,12 +454,13 @@ class AcpAgent:
         self._engine.services.editors.pop(session_id, None)
 
     async def _send_commands(self, session: Session) -> None:
+        found = await self._engine.services.extensions(Path(session.info.folder))
         with suppress(ConnectionError):
             await self._send(
                 session,
                 AvailableCommandsUpdate(
                     session_update="available_commands_update",
-                    available_commands=available_commands(),
+                    available_commands=available_commands(found),
                 ),
             )
 

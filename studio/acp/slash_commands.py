@@ -6,13 +6,19 @@ import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from acp.schema import AvailableCommand, TextContentBlock
+from acp.schema import (
+    AvailableCommand,
+    AvailableCommandInput,
+    TextContentBlock,
+    UnstructuredCommandInput,
+)
 
 from studio.agent.session.event_channel import EventEnvelope
 from studio.agent.session.session import Session
 from studio.domain.blocks import FilesBlock, UserBlock
 from studio.domain.errors import StudioError
 from studio.domain.events import FilesRestored, Notice, Summarised
+from studio.domain.extensions import Extensions
 
 from .prompt_blocks import Content
 
@@ -80,8 +86,20 @@ _COMMANDS: dict[str, _Command] = {
 }
 
 
-def available_commands() -> list[AvailableCommand]:
-    return [AvailableCommand(name=name, description=one.about) for name, one in _COMMANDS.items()]
+def available_commands(extensions: Extensions) -> list[AvailableCommand]:
+    """The agent's own, and what the person and the folder have (K-5, K-7)."""
+    own = [AvailableCommand(name=name, description=one.about) for name, one in _COMMANDS.items()]
+    return own + [
+        AvailableCommand(
+            name=one.name,
+            description=one.description or one.name,
+            input=AvailableCommandInput(UnstructuredCommandInput(hint=one.hint))
+            if one.hint
+            else None,
+        )
+        for one in extensions.by_hand
+        if one.name not in _COMMANDS
+    ]
 
 
 def command_in(prompt: Sequence[Content]) -> str:

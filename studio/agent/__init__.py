@@ -37,5 +37,6 @@ Modules:
 - ``usage_costs``: Adds up what requests used, and prices it.
 - ``retry_policy``: Decides whether and when a failed request is sent again.
 - ``audit_export``: Writes the audit of tool calls to a file.
+- ``skills``: Tells an agent which skills it may open, opens them, keeps them in long chats.
 - ``telemetry``: Sends OpenTelemetry spans of turns, requests and tools.
 """

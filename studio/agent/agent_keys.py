@@ -227,6 +227,7 @@ KEYS: dict[str, Callable[[Any, str], Any]] = {
     "tools": _names,
     "icon": _word,
     "agents": _names,
+    "skills": _names,
     "children": partial(_amount, most=MAX_CHILDREN, whole=True),
     "depth": partial(_amount, most=MAX_DEPTH, whole=True),
     "background": _yes_or_no,

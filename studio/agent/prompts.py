@@ -239,6 +239,26 @@ CLIENT_INSTRUCTIONS = (
     '<instructions from="client">\n{text}\n</instructions>'
 )
 
+# Skills and commands
+
+SKILLS = """\
+<skills>
+Skills are the person's instructions for certain tasks. Where one fits what is to be done, open it \
+with the tool skill before you begin, and follow it.
+{skills}
+</skills>"""
+SKILLS_MORE = "And {count} more: call skill with words of the task to find one."
+SKILL_TOOL = {
+    "skill": "Open a skill: instructions of the person's for a certain task.",
+    "name": "Its name. Words of the task find the names of skills that may fit.",
+}
+SKILL_BODY = '<skill name="{name}" folder="{folder}">\n{files}{body}\n</skill>'
+SKILL_FILES = "Its other files, which you can read: {files}\n\n"
+NO_SUCH_SKILL = "No skill is called “{name}”. These may fit:\n{skills}"
+SKILLS_AGAIN = "Skills that you opened before what was summed up:\n{skills}"
+INVOKED = "The person called /{name}. What it says is their own message: do what it asks.\n{text}"
+COMMAND_OUTPUT = "`{command}` (what it prints is the result of a call that follows)"
+
 # The result of a call that has none of its own
 
 CALL_NOT_RUN = "This call was not run, because the reply did not end with it. Send it again."

@@ -16,6 +16,7 @@ from pathlib import Path
 
 from studio.domain.agents import NO_AGENTS, OWN_TOOLS, Agent, Limits, Mode
 from studio.domain.errors import ConfigurationError, FolderGone
+from studio.domain.extensions import NO_EXTENSIONS, Extension, Extensions
 from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import CHILD_TOOLS, JOB, RUN
@@ -52,6 +53,7 @@ from .permission.rules import RuleLayers, StandingRules, TrustOffer, trust_offer
 from .provider_factory import ProviderFactory
 from .retry_policy import RetryPolicy
 from .session.model_router import ModelRouter
+from .skills import with_skills
 from .usage_costs import UsageCosts
 
 PLAN = "plan"
@@ -73,6 +75,8 @@ class LoadedAgent:
     """The rules of its folder."""
     notice: str = ""
     """What the person has to know of the agent: whose it is."""
+    skills: tuple[Extension, ...] = ()
+    """Those that the agent may open by itself."""
 
 
 class Services(ServiceRegistry):
@@ -129,6 +133,8 @@ class Services(ServiceRegistry):
         self.delegation: Delegation
         """What starts the children of agents; the engine puts it here."""
         self.problem_listeners: list[Callable[[str], None]] = []
+        self.find_extensions: Callable[[Path, bool], Extensions] = _nothing
+        """Finds skills and commands for a folder, and whether it is trusted; blocks."""
         self._discovery = ToolDiscovery([paths.tools])
 
     def report_problem(self, text: str) -> None:
@@ -181,13 +187,25 @@ class Services(ServiceRegistry):
                 self.delegation.use,
                 more=delegates,
             )
+            extensions = self.find_extensions(layers.files.folder, layers.trusted)
+            skills = () if given or agent.bare else extensions.for_agent(agent.skills)
+            agent, tools = with_skills(agent, tools, skills)
             masks = parse_kinds([*self.settings.values.mask, *agent.mask])
-            workspace, notice = self.workspace(session), agents.notice(agent)
-            return toolbox, LoadedAgent(agent, tools, masks, workspace, layers, notice)
+            folders = [Path(one.folder) for one in extensions.skills]
+            workspace, notice = self.workspace(session, folders), agents.notice(agent)
+            return toolbox, LoadedAgent(agent, tools, masks, workspace, layers, notice, skills)
 
         toolbox, found = await asyncio.to_thread(look)
         self._take(toolbox)
         return found
+
+    async def extensions(self, folder: Path) -> Extensions:
+        """The skills and commands that can be used in a folder now."""
+
+        def look() -> Extensions:
+            return self.find_extensions(folder, self.rules.read_layers(folder).trusted)
+
+        return await asyncio.to_thread(look)
 
     async def masks(self, session: SessionInfo, also: str = "") -> list[AnyKind]:
         """What is kept from the session's model, and from that of the agent ``also``.
@@ -280,11 +298,14 @@ class Services(ServiceRegistry):
     def environment(self) -> dict[str, str]:
         return child_environment(secrets=self.keychain.known())
 
-    def workspace(self, session: SessionInfo) -> Workspace:
-        """Where a session's agents work; touches the disk."""
+    def workspace(self, session: SessionInfo, readable: Sequence[Path] = ()) -> Workspace:
+        """Where a session's agents work; touches the disk.
+
+        ``readable`` are folders beside it whose files they may read.
+        """
         return Workspace(
             session.folder,
-            readable=[self.spill(session.id)],
+            readable=[self.spill(session.id), *readable],
             editor=self.editors.get(session.id),
             desk=self.desks.get(session.id),
         )
@@ -351,6 +372,10 @@ def with_own_tools(agent: Agent, toolbox: Toolbox) -> Agent:
     else:
         names = [name for name in named if name not in own and name != OWN_TOOLS]
     return replace(agent, tools=tuple(dict.fromkeys(names)))
+
+
+def _nothing(folder: Path, trusted: bool) -> Extensions:
+    return NO_EXTENSIONS
 
 
 class SandboxProbe:

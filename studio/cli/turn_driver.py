@@ -102,6 +102,7 @@ class TurnDriver:
         generation: Generation = DEFAULT_GENERATION,
         caps: Caps = NO_CAPS,
         mentions: bool = False,
+        invokes: bool = False,
     ) -> int:
         """Run a turn; returns the exit code. The parameters are those of ``Session.turn``."""
         fault = ""
@@ -115,6 +116,7 @@ class TurnDriver:
             generation=generation,
             caps=caps,
             mentions=mentions,
+            invokes=invokes,
         )
         events = _with_one_end(turn)
         try:

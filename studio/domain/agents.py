@@ -149,6 +149,8 @@ class Agent:
     desk: Desk = "auto"
     handoffs: tuple[Handoff, ...] = ()
     define: tuple[DefinedTool, ...] = ()
+    skills: tuple[str, ...] = ("*",)
+    """Those that it may open by itself; ``*`` means all (K-5)."""
     user_invocable: bool = True
     model_invocable: bool = True
     argument_hint: str = ""

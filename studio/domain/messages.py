@@ -18,6 +18,9 @@ from studio.domain.records import dataclass
 
 from .jsonvalue import JsonObject
 
+INVOKED_SKILL, INVOKED_COMMAND = "text/x-skill", "text/x-command"
+"""Media types of what the person called by its name (K-5, K-7)."""
+
 
 @dataclass(frozen=True, slots=True)
 class Text:
@@ -43,11 +46,18 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """A document, as the bytes of its file."""
+    """A document, as the bytes of its file.
+
+    ``invoked``: it is the text of a skill or a command that the person called with the message.
+    """
 
     name: str
     media_type: str
     data: bytes
+
+    @property
+    def invoked(self) -> bool:
+        return self.media_type in (INVOKED_SKILL, INVOKED_COMMAND)
 
 
 @dataclass(frozen=True, slots=True)

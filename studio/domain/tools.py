@@ -40,6 +40,8 @@ APPLY_PATCH, EDIT = "apply_patch", "edit"
 for the first is that of the tools whose work it does."""
 RUN, JOB = "run", "job"
 """The tool that runs commands, and the one that looks after those that go on (C-13)."""
+SKILL = "skill"
+"""The tool that opens skills (K-5)."""
 DELEGATE, WAIT = "delegate", "wait"
 """The tool that has another agent do a task, and the one that waits for those in the background."""
 CHILD_TOOLS = (DELEGATE, "children", WAIT, "tell_child", "stop_child")

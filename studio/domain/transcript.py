@@ -425,7 +425,9 @@ class Transcript:
 
     def _attach(self, said: Sequence[Said]) -> None:
         for part in said:
-            if not self.attached and not isinstance(part, Text):
+            if isinstance(part, Text) or (isinstance(part, File) and part.invoked):
+                continue
+            if not self.attached:
                 self.attached = part.name if isinstance(part, File) else "a picture"
 
     def _add(self, block: TranscriptBlock) -> int:

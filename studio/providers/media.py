@@ -178,6 +178,8 @@ def text_of_file(file: File) -> str | None:
         text = file.data.decode("utf-8-sig")
     except UnicodeDecodeError:
         return None
+    if file.invoked:
+        return text
     return f'<file name="{_safe(file.name)}">\n{text}\n</file>'
 
 

@@ -120,7 +120,7 @@ async def test_no_more_is_read_than_one_message_takes(
 
 
 def test_what_tab_offers_can_be_attached(folder: Path) -> None:
-    completions = ChatCompleter({}, lambda _: (), lambda: folder)
+    completions = ChatCompleter(dict, lambda _: (), lambda: folder)
 
     def offered(text: str) -> list[str]:
         return [
@@ -138,7 +138,7 @@ def test_what_tab_offers_can_be_attached(folder: Path) -> None:
 
 def test_tab_offers_agents_where_a_message_begins(folder: Path) -> None:
     agents = [("Writer", "Writes"), ("Deep Researcher", "Looks"), ("src", "Sources")]
-    completions = ChatCompleter({}, lambda _: agents, lambda: folder)
+    completions = ChatCompleter(dict, lambda _: agents, lambda: folder)
 
     def offered(text: str) -> list[str]:
         return [

@@ -137,7 +137,7 @@ async def test_every_key_of_an_agents_file_in_the_page_is_read(tmp_path: Path) -
         "mask": "[email]", "agents": "[Writer]", "children": "2", "depth": "1", "background": "true",
         "ask": "[run]", "user-invocable": "false", "disable-model-invocation": "true", "argument-hint": "a file",
         "fallback": "[ollama/m]", "memory": "off", "desk": "own", "handoffs": "[{agent: Writer}]",
-        "define": "[{name: t, prompt: x}]",
+        "define": "[{name: t, prompt: x}]", "skills": "[notes]",
     }  # fmt: skip
     head = "\n".join(f"{key}: {samples[key]}" for key in keys)
     (tmp_path / "own.md").write_text(f"---\nname: Own\n{head}\n---\nWork.\n")

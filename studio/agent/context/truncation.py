@@ -11,10 +11,11 @@ from dataclasses import replace
 
 from studio.agent.prompts import RESULT_CUT, RESULT_STUB
 from studio.domain.messages import Block, Image, Message, Text, ToolResult
+from studio.domain.tools import SKILL
 
 KEPT_RESULTS = 3
-PLAN = "plan"
-"""The tool whose results are never shortened."""
+KEPT = ("plan", SKILL)
+"""The tools whose results are never shortened."""
 NAMED_SOURCES = 5
 """Sources that a stub names, such as a file with its lines."""
 NAMED_CHARACTERS = 300
@@ -34,7 +35,7 @@ def shorten_results(messages: Sequence[Message], keep: int = KEPT_RESULTS) -> li
     spared = {id(result) for result in (*newest, *failures[-1:])}
 
     def change(result: ToolResult) -> ToolResult:
-        return result if id(result) in spared or result.name == PLAN else _stub(result)
+        return result if id(result) in spared or result.name in KEPT else _stub(result)
 
     return _changed(messages, change)
 

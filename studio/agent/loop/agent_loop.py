@@ -19,7 +19,7 @@ from studio.domain.events import (
     Told,
     ToolFinished,
 )
-from studio.domain.messages import ToolResult
+from studio.domain.messages import Message, ToolCall, ToolResult
 from studio.providers.base import Reply
 from studio.storage.exchanges import ExchangeRecorder
 
@@ -179,6 +179,25 @@ class AgentLoop:
         first = notes if self._history.items else [n for n in notes if n.topic in FIRST_TOPICS]
         rest = [note for note in notes if note not in first]
         await self._history.hear([*first, started, *rest])
+        if self.context.opening:
+            await self._call_first(self.context.opening)
+
+    async def _call_first(self, calls: Sequence[ToolCall]) -> None:
+        """Make calls that no reply made, each with permission, and let the model see them.
+
+        They count as a step, so that a rebuilt history has them as a message of their own.
+        """
+        access, results = self.context.access, list[ToolResult | None]([None] * len(calls))
+        try:
+            await self.tools.run(calls, results)
+        finally:
+            made = [(c, r) for c, r in zip(calls, results, strict=True) if r is not None]
+            if made:
+                asked = Message("assistant", tuple(call for call, _ in made))
+                answered = Message("user", tuple(result for _, result in made))
+                items = access.provider.rebuild([asked, answered], access.facts)
+                await self._history.append(items)
+        self._start_step(2)
 
     def _start_step(self, step: int) -> None:
         self.state.step = step

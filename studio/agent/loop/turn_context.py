@@ -91,6 +91,8 @@ class TurnContext(TurnFrame):
     steering: deque[MessageQueued] = field(default_factory=deque[MessageQueued])
     recorder: ExchangeRecorder | None = None
     """Keeps what is exchanged with the provider; None where nobody wants that."""
+    opening: Sequence[ToolCall] = ()
+    """Calls that are made before the first request: what the person called asks for them."""
 
 
 @dataclass(slots=True)

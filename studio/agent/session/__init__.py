@@ -9,6 +9,7 @@
 - ``system_prompt``: Composes the system prompt, and tells the model what has changed since.
 - ``guidance``: Tells the model what instruction files say.
 - ``orientation``: Tells the model once, with the first message, where it works.
+- ``invocation``: Fills in the skill or command that the person calls by its name.
 - ``message_queue``: Keeps what the person says while a turn runs.
 - ``native_history``: Keeps the history in the provider's form, in memory and on disk.
 - ``context_control``: Compacts, summarises and pins when the person asks for it.

@@ -14,6 +14,7 @@ from studio.agent.permission.rules import RuleLayers
 from studio.agent.services import Services
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError, ProviderError
+from studio.domain.extensions import Extension
 from studio.domain.permissions import Layer, Rule
 from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
@@ -58,6 +59,8 @@ class AgentSetup(ToolSetup):
     prompt: SystemPrompt
     notices: tuple[str, ...]
     """What the person has to know of the folder's rules and the agent."""
+    skills: tuple[Extension, ...] = ()
+    """Those that the agent may open by itself."""
 
 
 async def load_call_setup(info: SessionInfo, services: Services, tool: str) -> ToolSetup:
@@ -138,6 +141,7 @@ async def load_agent_setup(
         workspace=found.workspace,
         notices=(*layers.notices, *filter(None, [found.notice, notice])),
         window=window,
+        skills=found.skills,
         # The models that run in the program repeat what they read.
         numbered=numbers == "always"
         or (numbers == "model" and family.numbers and info.provider not in EMBEDDED),

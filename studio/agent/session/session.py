@@ -145,6 +145,7 @@ class Session:
         generation: Generation = DEFAULT_GENERATION,
         caps: Caps = NO_CAPS,
         mentions: bool = False,
+        invokes: bool = False,
         least: Mode = "inline",
         call: ToolCall | None = None,
     ) -> AsyncGenerator[EventEnvelope, None]:
@@ -158,6 +159,9 @@ class Session:
         whose name after @ begins the words answers this one turn. ``parent`` is the
         ``as_parent`` of the session whose turn begins this one. ``within`` is the most that
         the turn may do, whatever the rules allow.
+
+        With ``invokes``, or ``mentions``, a message that begins with the name of a skill or a
+        command after a slash calls it (K-5, K-7).
 
         ``tools`` are run by the client: a turn that calls them ends as
         ``handed_over``, and the next one brings their ``results``. A call without a
@@ -196,7 +200,9 @@ class Session:
                 complete = isinstance(envelope.event, TurnComplete) and not self._escalating
 
         unsubscribe = self.subscribe(add)
-        self._work = work = asyncio.ensure_future(self._run(words, message, mentions))
+        self._work = work = asyncio.ensure_future(
+            self._run(words, message, mentions, mentions or invokes)
+        )
         work.add_done_callback(lambda _: stream.put_nowait(None))
         try:
             while (envelope := await stream.get()) is not None:
@@ -213,16 +219,24 @@ class Session:
             if not work.cancelled():
                 work.result()
 
-    async def _run(self, said: tuple[Said, ...], message: TurnOptions, mentions: bool) -> None:
+    async def _run(
+        self, said: tuple[Said, ...], message: TurnOptions, mentions: bool, invokes: bool
+    ) -> None:
         """Run the turn for a message, and those of the tiers that take it over."""
         agent = await self._builder.agent_named_by(said) if mentions else ""
         said = await self._builder.mask_words(said, agent)
         options = replace(message, agent=agent)
+        if invokes:
+            called = await self._builder.invocation(said)
+            said, options = called.said, replace(options, opening=called.calls)
         while True:
             await self._one_turn(said, options)
             if self._message is not message or self._journal.closed:
                 return
-            said, options = (), replace(options, limits=None, results=(), escalated=True)
+            said, options = (
+                (),
+                replace(options, limits=None, results=(), opening=(), escalated=True),
+            )
 
     async def _one_turn(self, said: tuple[Said, ...], options: TurnOptions) -> None:
         started = TurnStarted(

@@ -39,6 +39,7 @@ from studio.agent.permission.policy import COMMAND, Policy
 from studio.agent.permission.rules import SessionRules
 from studio.agent.prompts import ANSWER_IN_WORDS, PLAN_NOW, RESULT_MISSING, TAKE_OVER
 from studio.agent.services import Services
+from studio.agent.skills import catalogue, told_again
 from studio.agent.usage_costs import token_rates
 from studio.domain.agents import NO_CAPS, Agent, Caps, Limits, Mode, addressed, longer
 from studio.domain.aio import BackgroundTasks
@@ -57,12 +58,12 @@ from studio.domain.events import (
 )
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import LedgerEntry
-from studio.domain.messages import Image, Said, ToolCall, ToolResult
+from studio.domain.messages import Image, Said, Text, ToolCall, ToolResult
 from studio.domain.models import DEFAULT_GENERATION, Generation, ModelInfo
 from studio.domain.permissions import Answer, Layer, Rule
 from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
-from studio.domain.tools import ToolSpec
+from studio.domain.tools import RUN, SKILL, ToolSpec
 from studio.processes.sandbox import HidingSandbox
 from studio.tools import Workspace
 from studio.tools.drafts.seen_files import SeenFiles
@@ -71,11 +72,11 @@ from studio.tools.workspace.notes import Notes
 
 from .agent_setup import AgentSetup, ToolSetup, load_agent_setup, load_call_setup
 from .guidance import Guidance, Sources
+from .invocation import CALLS, Invocation, invoke
 from .model_router import STUCK
 from .native_history import HistoryBasis, NativeHistory, is_blank
 from .orientation import Ground, Orienter
 from .session_state import SessionState
-from .system_prompt import SystemPrompt
 
 FOUND = Exposed("untrusted", "what the provider finds on the web")
 
@@ -152,6 +153,8 @@ class TurnOptions:
     """The mode of a turn that would have a shorter one."""
     call: ToolCall | None = None
     """The one call of a turn without a model; ``limits`` are its limits."""
+    opening: Sequence[ToolCall] = ()
+    """Calls of the agent with which the turn begins, before the model is asked."""
     escalated: bool = False
     """Whether the turn before got stuck, so that the next tier takes over."""
 
@@ -236,6 +239,16 @@ class TurnBuilder:
         agents = await self._services.agents(Path(self._session.info.folder))
         return addressed(text, agents.by_name)
 
+    async def invocation(self, said: tuple[Said, ...]) -> Invocation:
+        """The message, with the skill or command that it calls filled in (K-5, K-7).
+
+        Raises ConfigurationError for one that cannot be.
+        """
+        if not any(isinstance(one, Text) and CALLS.match(one.text) for one in said):
+            return Invocation(said)
+        folder = Path(self._session.info.folder)
+        return await invoke(said, await self._services.extensions(folder), folder)
+
     async def turn(self, started: TurnStarted, options: TurnOptions) -> Turn:
         """Build the next turn; raises ConfigurationError or ProviderError for what is missing."""
         if options.call is not None:
@@ -259,6 +272,11 @@ class TurnBuilder:
         limits = options.limits or self._services.limits(setup.agent, mode)
         model = self.model_access(setup, budget, last)
         access = await self._tool_access(setup, options)
+        if options.opening and RUN not in {one.name for one in access.offered}:
+            raise ConfigurationError(
+                f"What you called runs commands, and {setup.agent.name} may run none now. Choose "
+                "another agent, or leave the plan mode."
+            )
         schema = options.generation.schema
         orienter = self._orienter(setup, access, model)
         guidance = self._guidance(setup, access) if orienter is not None else None
@@ -269,12 +287,13 @@ class TurnBuilder:
             history=self.history,
             compactor=self.compactor,
             ledger=self._ledger,
-            updates=lambda: self._updates(setup.prompt, schema, orienter, guidance),
+            updates=lambda: self._updates(setup, schema, orienter, guidance),
             close=lambda: self._close(started.turn_id, options.parent),
             generation=_generation(options.generation, info, setup.agent),
             steering=self.steering,
             opened=self.opened,
             recorder=self.recorder if self._services.settings.values.records_exchanges else None,
+            opening=options.opening,
         )
         state = TurnState(limits)
         wrap_up = WrapUpGuard(budget)
@@ -633,7 +652,7 @@ class TurnBuilder:
 
     async def _updates(
         self,
-        prompt: SystemPrompt,
+        setup: AgentSetup,
         schema: JsonObject | None,
         orienter: Orienter | None,
         guidance: Guidance | None,
@@ -643,7 +662,11 @@ class TurnBuilder:
         frozen = [spec.name for spec in history.tools]
         untold = await orienter.untold(told) if orienter is not None else []
         untold += await guidance.untold(history.epoch) if guidance is not None else []
-        untold += prompt.untold(told, history.system, frozen)
+        if "skills" not in told and setup.skills and SKILL in setup.prompt.tools & {*frozen}:
+            untold.append(Told("skills", catalogue(setup.skills, setup.window)))
+        untold += setup.prompt.untold(told, history.system, frozen)
+        if "skill" not in told and (again := told_again(self._session.transcript)):
+            untold.append(Told("skill", again))
         if told.get("schema", ANSWER_IN_WORDS) != (form := schema_instruction(schema)):
             untold.append(Told("schema", form))
         transcript = self._session.transcript

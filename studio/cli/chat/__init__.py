@@ -48,7 +48,7 @@ async def _chat_with_prompt(engine: Engine, session: Session) -> None:
     commands = SlashCommands(chat)
     screen.complete(
         ChatCompleter(
-            {name: (one.takes, one.about) for name, one in commands.all.items()},
+            commands.completed,
             commands.offers,
             lambda: Path(chat.session.info.folder),
         )

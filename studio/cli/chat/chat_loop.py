@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,8 @@ class ChatLoop:
         self.session = session
         self.screen = screen
         self.command: Callable[[str], bool] = lambda _: False
+        self.before_command: Callable[[], Awaitable[None]] = _nothing
+        """Awaited before a text that begins with a slash is given to ``command``."""
         self.attached: list[Said] = []
         """Files for the next message."""
         self._printer = printer
@@ -88,6 +90,8 @@ class ChatLoop:
         await self.engine.refresh_settings()
         # A terminal that is not UTF-8 sends broken characters, which cannot be stored.
         text = text.encode("utf-8", "replace").decode().strip()
+        if text.startswith("/"):
+            await self.before_command()
         if not text or self.command(text):
             return
         try:
@@ -219,6 +223,10 @@ class ChatLoop:
             parts.append("Ctrl-B goes on meanwhile")
         parts += ["Ctrl-C stops"] if self._work is not None else ["/help"]
         return " · ".join(parts)
+
+
+async def _nothing() -> None:
+    """Nothing comes before a command."""
 
 
 def _words(said: Sequence[Said]) -> str:

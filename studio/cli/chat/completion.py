@@ -27,12 +27,12 @@ MOST = 200
 class ChatCompleter(Completer):
     """Completes what is typed; runs in a thread, because it reads folders.
 
-    ``commands`` has what each command takes, ``offers`` returns the values of a kind.
+    ``commands`` returns what each command takes, ``offers`` returns the values of a kind.
     """
 
     def __init__(
         self,
-        commands: Mapping[str, tuple[Kind, str]],
+        commands: Callable[[], Mapping[str, tuple[Kind, str]]],
         offers: Callable[[Kind], Sequence[Offer]],
         folder: Callable[[], Path],
     ) -> None:
@@ -47,10 +47,10 @@ class ChatCompleter(Completer):
         if text.startswith("/") and "\n" not in text:
             name, space, rest = text.partition(" ")
             if not space:
-                all_ = [(command, about) for command, (_, about) in self._commands.items()]
+                all_ = [(command, about) for command, (_, about) in self._commands().items()]
                 yield from _matching(all_, name)
                 return
-            kind = self._commands.get(name, ("", ""))[0]
+            kind = self._commands().get(name, ("", ""))[0]
             if kind in ("file", "folder"):
                 yield from self._files(rest, only_folders=kind == "folder")
             else:

@@ -6,7 +6,7 @@ import asyncio
 import re
 import shutil
 import textwrap
-from collections.abc import Callable, Coroutine, Generator, Sequence
+from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -41,7 +41,9 @@ COLUMN = 32
 """The column where descriptions begin in the list of commands."""
 _OLD = {"/mode": "/permission"}
 """Names of earlier versions."""
-_COMMAND = re.compile(r"/([a-z]+)(?:\s+(.*))?", re.DOTALL)
+_COMMAND = re.compile(r"/([a-z][\w.:-]*)(?:\s+(.*))?", re.DOTALL)
+_WORD = re.compile(r"/[a-z]+")
+"""What can only be meant as a command."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,9 @@ class SlashCommands:
     def __init__(self, chat: ChatLoop) -> None:
         """Sets ``chat.command``, so that the chat runs these commands."""
         self._chat = chat
-        chat.command = self.handle
+        chat.command, chat.before_command = self.handle, self.load_called
+        self.called: dict[str, tuple[Kind, str]] = {}
+        """Skills and commands of the person's and the folder's, with what each is for."""
         self._offers: dict[Kind, Sequence[Offer]] = {
             "permission": [(mode, "") for mode in get_args(PermissionMode)],
             "word": [("show", "what it says"), ("edit", "say it yourself"), ("undo", "drop it")],
@@ -125,12 +129,16 @@ class SlashCommands:
         if found is None:
             return False
         name, rest = f"/{found[1]}", (found[2] or "").strip()
+        if name not in self.all and name not in _OLD and name in self.called:
+            return False  # it is a message, which the agent gets filled in
         if self._chat.screen.types_ahead:  # otherwise the terminal shows it already
             self._say("", *f"› {text}".split("\n"))
         if name in _OLD:
             self._say(f"{name} is now {_OLD[name]}.")
             name = _OLD[name]
         command = self.all.get(name)
+        if command is None and not _WORD.fullmatch(name):
+            return False
         if command is None:
             self._say(f"There is no command {name}. /help lists them.")
         elif command.beside:
@@ -159,15 +167,36 @@ class SlashCommands:
         for problem in agents.problems:
             self._say(f"Agent skipped: {problem}")
         self._offers["agent"] = [(a.name, a.about) for a in agents.by_name.values()]
+        await self.load_called()
         infos = await chat.engine.sessions.list()
         self._offers["session"] = [(info.id[:8], info.title or "New chat") for info in infos]
+
+    async def load_called(self) -> None:
+        """Load the skills and commands that can be called in the chat's folder."""
+        chat = self._chat
+        found = await chat.engine.services.extensions(Path(chat.session.info.folder))
+        self.called = {
+            f"/{one.name}": ("", f"{one.hint} {one.description}".strip())
+            for one in found.by_hand
+            if f"/{one.name}" not in self.all
+        }
+
+    def completed(self) -> Mapping[str, tuple[Kind, str]]:
+        """What can be typed after a slash, with what it takes and what it does."""
+        own: dict[str, tuple[Kind, str]] = {
+            name: (one.takes, one.about) for name, one in self.all.items()
+        }
+        return own | self.called
 
     def _say(self, *lines: str) -> None:
         self._chat.screen.say(*lines)
 
     async def _help(self, _: str) -> None:
+        await self.load_called()
         for name, one in self.all.items():
             self._say(*_two_columns(f"{name} {one.shape}".rstrip(), one.about))
+        for name, (_, about) in self.called.items():
+            self._say(*_two_columns(name, about))
         self._say(
             "Enter sends, Alt-Enter or Ctrl-J begins a new line, Tab completes, @FILE attaches.",
             "What you send while the agent works is queued. Ctrl-C stops the tool that works, else "

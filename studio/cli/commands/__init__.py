@@ -23,6 +23,7 @@ functions: ``--help`` and Tab would wait for them.
 - ``serve``: starts the HTTP server.
 - ``sessions``: finds, shows, renames and deletes sessions, undoes what a turn changed.
 - ``simulate``: starts the provider simulator.
+- ``skills``: lists, shows and checks skills and commands, begins a skill.
 - ``templates``: lists, shows and edits templates of messages.
 - ``tools``: lists, shows, creates and tries tools.
 - ``usage``: adds up tokens and costs.
@@ -50,6 +51,7 @@ COMMANDS = {
     "usage": "add up what requests used and cost",
     "tools": "look at tools, write one, try one",
     "templates": "keep messages with places, for run -t",
+    "skills": "look at skills and commands, write one, check them",
     "agents": "look at agents, write one, check them",
     "workflow": "run workflows of many agents, and look for mistakes in them",
     "keys": "keep API keys in your system’s keychain, test them, remove them",

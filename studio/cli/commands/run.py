@@ -201,6 +201,7 @@ async def run(context: CommandContext, options: Namespace) -> int:
     wanted: dict[str, Any] = {
         "generation": _generation(options, schema),
         "caps": options.budget,
+        "invokes": True,
     }
     async with _deleted_afterwards(engine, session, options.no_keep):
         with _stop_on_interrupt(driver.stop):

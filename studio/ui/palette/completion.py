@@ -1,6 +1,7 @@
 """Completion: the list over the composer of what the word that is being typed may stand for.
 
-After @ it has files, folders and agents, after a slash at the beginning the commands.
+After @ it has files, folders and agents, after a slash at the beginning the commands, and the
+skills and commands that people keep in files.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ class Completion(PaintedWidget):
             self._word = word
             if begins:
                 self._entries.read_registries()
-                if word.sign == "@":
-                    self._page.model.run(self._entries.read_files())
+                read = self._entries.read_files if word.sign == "@" else self._entries.read_called
+                self._page.model.run(read())
             self._show()
 
     def close_list(self) -> None:
@@ -133,6 +134,8 @@ class Completion(PaintedWidget):
                 return
         elif entry.group == "agents":
             self._composer.address(entry.name)
+        elif entry.group == "called":
+            pass  # its name takes the place of the word
         else:
             self._composer.replace_word("")
         self.close_list()

@@ -37,6 +37,7 @@ Group: TypeAlias = Literal[
     "settings",
     "files",
     "commands",
+    "called",
     "folders_here",
     "no_folder",
 ]
@@ -132,6 +133,8 @@ class Entries(QObject):
         """What was chosen, the latest first."""
         self._folder = ""
         """The chat's folder, whose files are listed; empty if none was chosen."""
+        self._called_in: str | None = None
+        """The folder whose skills and commands are known."""
         self._files_known = 0.0
         """Until when its files need not be read again, by ``time.monotonic``."""
 
@@ -213,6 +216,30 @@ class Entries(QObject):
                     now = time.monotonic()
                     self._files_known = now + max(FRESH, REST_FOR * (now - begun))
 
+    async def read_called(self) -> None:
+        """Read which skills and commands can be called in the chat's folder (K-5, K-7)."""
+        engine, folder = self._chat.model.engine, self._chat.model.options.folder
+        if engine is None or not folder:
+            return
+        if folder != self._called_in:
+            self._called_in = folder
+            self._put("called", ())
+        found = await engine.services.extensions(Path(folder))
+        insert = self._chat.composer.replace_word
+        entries = [
+            Entry(
+                "called",
+                one.name,
+                f"/{one.name}",
+                "sparkle" if one.kind == "skill" else "terminal",
+                partial(insert, f"/{one.name} "),
+                f"{one.hint}  {one.description}".strip(),
+            )
+            for one in found.by_hand
+        ]
+        if folder == self._called_in:
+            await self._put_in_thread("called", lambda: entries)
+
     async def _put_in_thread(
         self, group: Group, read: Callable[[], list[Entry]], folder: str = ""
     ) -> None:
@@ -259,8 +286,9 @@ class Entries(QObject):
         return [FoundEntry(entries[at], letters) for at, letters in found]
 
     def find_command(self, query: str, most: int) -> list[FoundEntry]:
-        """The commands whose word begins like this, then those with it in what they do."""
-        found = self.find_in("commands", query, most)
+        """The commands, and the skills, whose word begins like this, then those with it in what
+        they do."""
+        found = [*self.find_in("commands", query, most), *self.find_in("called", query, most)]
         first = [one for one in found if one.entry.name.startswith(query.lower())]
         return [*first, *(one for one in found if one not in first)]
 
@@ -392,7 +420,7 @@ class Entries(QObject):
 
 def _searched(entry: Entry) -> str:
     """What is looked through: a command's title is one word, whatever the language."""
-    return f"{entry.title} {entry.detail}" if entry.group == "commands" else entry.title
+    return f"{entry.title} {entry.detail}" if entry.group in ("commands", "called") else entry.title
 
 
 def _title_of(action: QAction) -> str:

@@ -1,0 +1,133 @@
+"""``agent-studio skills``: lists skills and commands, shows one, checks all, begins a new one."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.cli.command_context import CommandContext
+from studio.cli.exit_codes import DONE, USAGE
+from studio.cli.parser import CommandParser
+from studio.domain.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from studio.agent.engine import Engine
+    from studio.cli.console import Console
+    from studio.domain.extensions import Extension, Extensions
+
+
+def arguments(parser: CommandParser) -> None:
+    parser.description = (
+        "Skills are instructions that an agent opens when a task fits, commands are messages that "
+        "you call by /name. A folder's own count once you trust it."
+    )
+    helps = {
+        "list": "all skills and commands that can be used in a folder",
+        "show": "print one, with where it is from and what it would like to use",
+        "check": "look for mistakes in every file, also in a folder that you do not trust",
+        "new": "create a skill of your own, or with --here one of the folder's",
+    }
+    for name, one in parser.add_subcommands(helps).items():
+        if name in ("show", "new"):
+            one.add_argument("name", metavar="NAME", help="its name, without the slash")
+        if name == "new":
+            one.add_argument("--here", action="store_true", help="in the folder's .agents/skills")
+        one.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
+        one.add_argument("--json", action="store_true", help="print JSON")
+
+
+async def run(context: CommandContext, options: argparse.Namespace) -> int:
+    """List skills and commands, show one, check all, or begin a new skill."""
+    import asyncio
+
+    folder: Path = (options.folder or Path.cwd()).resolve()
+    if not folder.is_dir():
+        raise ConfigurationError(f"The folder {folder} is not there.")
+    engine, console = await context.engine(), context.console
+    if options.what == "new":
+        from studio.extensions.new_skill import write_skill
+
+        place = folder / ".agents" / "skills" if options.here else engine.paths.config / "skills"
+        path = await asyncio.to_thread(write_skill, place, options.name)
+        if options.json:
+            console.write_json({"name": options.name, "path": str(path)})
+        else:
+            console.say(f"Written: {path}. Say in it what to do, and when.")
+        return DONE
+    if options.what == "check":
+        found = await asyncio.to_thread(engine.services.find_extensions, folder, True)
+        return _check(found, console, as_json=options.json)
+    found = await engine.services.extensions(folder)
+    if options.what == "show":
+        return _show(found, options.name, console, as_json=options.json)
+    await _list(engine, folder, found, console, as_json=options.json)
+    return DONE
+
+
+async def _list(
+    engine: Engine, folder: Path, found: Extensions, console: Console, *, as_json: bool
+) -> None:
+    if as_json:
+        console.write_json([_facts(one) for one in found.found])
+        return
+    names = [f"/{one.name}" for one in found.found]
+    width = max(map(len, names), default=0)
+    for name, one in zip(names, found.found, strict=True):
+        whose = "this folder’s " if one.place == "folder" else ""
+        console.row(f"{name:<{width}}  {whose}{one.kind}: {one.description}".rstrip())
+    if not names:
+        console.say("There are no skills or commands. To begin one: agent-studio skills new NAME")
+    layers = await engine.rules.layers(folder)
+    if layers.trust in ("untrusted", "changed") and layers.files.prose:
+        console.say("What this folder brings is left out: you do not trust it.")
+    if left := sum(one.left_out for one in found.findings):
+        console.say(f"{left} left out. Why: agent-studio skills check")
+
+
+def _show(found: Extensions, name: str, console: Console, *, as_json: bool) -> int:
+    one = found.get(name.lstrip("/"))
+    if one is None:
+        known = ", ".join(one.name for one in found.found) or "none"
+        raise ConfigurationError(f"There is no skill or command {name}. Known are: {known}.")
+    if as_json:
+        console.write_json({**_facts(one), "body": one.body})
+        return DONE
+    console.row(f"/{one.name} {one.hint}".rstrip())
+    console.row(one.description)
+    console.row(one.path)
+    if one.wishes:
+        console.row(f"Would like to use without a question: {', '.join(one.wishes)}")
+        console.say("That is its wish alone. To allow something: agent-studio permissions add RULE")
+    console.write(f"\n{one.body}")
+    return DONE
+
+
+def _check(found: Extensions, console: Console, *, as_json: bool) -> int:
+    if as_json:
+        console.write_json(
+            [
+                {"path": one.path, "problem": one.words, "left_out": one.left_out}
+                for one in found.findings
+            ]
+        )
+    else:
+        for one in found.findings:
+            console.row(f"{one}{' (left out)' if one.left_out else ''}")
+        skills, all_ = len(found.skills), len(found.found)
+        console.say(f"{skills} skills and {all_ - skills} commands can be used.")
+    return USAGE if any(one.left_out for one in found.findings) else DONE
+
+
+def _facts(one: Extension) -> dict[str, object]:
+    return {
+        "name": one.name,
+        "kind": one.kind,
+        "description": one.description,
+        "path": one.path,
+        "place": one.place,
+        "argument_hint": one.hint,
+        "for_model": one.for_model,
+        "for_person": one.for_person,
+        "wishes": list(one.wishes),
+    }

@@ -1,0 +1,75 @@
+"""Extensions: skills and commands, which people write in markdown files for agents (K-4, K-7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, TypeAlias
+
+from .records import dataclass
+
+Kind: TypeAlias = Literal["skill", "command"]
+Place: TypeAlias = Literal["folder", "own"]
+"""Where a file is from: the folder that the chat is about, or the person's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extension:
+    """A skill or a command; ``body`` is what stands below its frontmatter.
+
+    ``folder`` is where a skill has its other files. ``for_model``: agents may open it by
+    themselves. ``for_person``: the person can call it by hand, with what ``hint`` names. ``wishes``
+    are the tools that its file would like to use without a question, which it may not (K-6).
+    """
+
+    kind: Kind
+    name: str
+    description: str
+    body: str
+    path: str
+    folder: str
+    place: Place
+    for_model: bool = True
+    for_person: bool = True
+    hint: str = ""
+    wishes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is wrong with a file. ``left_out``: it cannot be used, or another has its name."""
+
+    path: str
+    words: str
+    left_out: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.words}"
+
+
+@dataclass(frozen=True, slots=True)
+class Extensions:
+    """All that can be used in a folder, skills first, and what is wrong with the files."""
+
+    found: tuple[Extension, ...] = ()
+    findings: tuple[Finding, ...] = ()
+
+    def get(self, name: str) -> Extension | None:
+        return next((one for one in self.found if one.name == name), None)
+
+    @property
+    def skills(self) -> tuple[Extension, ...]:
+        return tuple(one for one in self.found if one.kind == "skill")
+
+    @property
+    def by_hand(self) -> tuple[Extension, ...]:
+        return tuple(one for one in self.found if one.for_person)
+
+    def for_agent(self, names: Iterable[str]) -> tuple[Extension, ...]:
+        """The skills that an agent may open by itself; ``*`` among the names means all."""
+        wanted = set(names)
+        return tuple(
+            one for one in self.skills if one.for_model and ("*" in wanted or one.name in wanted)
+        )
+
+
+NO_EXTENSIONS = Extensions()

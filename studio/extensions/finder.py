@@ -1,0 +1,254 @@
+"""Finder: which skills and commands there are for a folder, and what is wrong with them (K-4, K-7).
+
+The folder's own come before the person's; of two with one name the first is used, and the other
+told. A folder's own are read only where the person trusts it (K-3).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from studio.agent.folder_files import COMMAND_PLACES, SKILL_PLACES
+from studio.agent.permission.invisible_characters import escape_line
+from studio.domain.extensions import Extension, Extensions, Finding, Kind, Place
+from studio.domain.records import dataclass
+from studio.storage.paths import Paths
+
+from .documents import Document, read_document
+
+SKILL_FILE = "SKILL.md"
+DEEPEST = 4
+MOST_FOLDERS = 2_000
+MOST_NAME = 64
+MOST_DESCRIPTION = 1_024
+MOST_HINT = 200
+FIRST_LINE = 200
+"""Characters of a command's first line, where its file has no description."""
+_SKILL_NAME = re.compile(rf"[a-z0-9-]{{1,{MOST_NAME}}}")
+_COMMAND_PART = re.compile(r"\w[\w.-]*")
+_SKIPPED = {"node_modules", "__pycache__"}
+_READ = {
+    *("name", "description", "argument-hint", "allowed-tools"),
+    *("user-invocable", "disable-model-invocation"),
+}
+_KEPT = {"license", "compatibility", "metadata", "version", "author", "tags", "when_to_use"}
+"""Keys that say something about a file to people and ask for nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A folder with skills or commands. ``within``: links may not lead out of that folder."""
+
+    kind: Kind
+    folder: Path
+    place: Place
+    within: Path | None = None
+
+
+class ExtensionFinder:
+    """Reads the folders at each call, so that saved changes apply at once, and files only once."""
+
+    def __init__(self, paths: Paths) -> None:
+        config, home = paths.config, paths.home
+        skills = [config / "skills", *(home / one for one in SKILL_PLACES)]
+        commands = [config / "commands", *(home / one for one in COMMAND_PLACES)]
+        commands.append(home / ".codex" / "prompts")
+        self.own_skills = config / "skills"
+        """Where a new skill of the person's is written."""
+        self._own = [
+            *(Source("skill", one, "own") for one in skills),
+            *(Source("command", one, "own") for one in commands),
+        ]
+        self._read: dict[Path, tuple[tuple[int, int], Extension | None, tuple[Finding, ...]]] = {}
+        """What each file says, while it is unchanged."""
+
+    def read(self, folder: Path | None = None, trusted: bool = True) -> Extensions:
+        """All that can be used in a folder; without one, the person's own. Blocks."""
+        sources = [*self._own]
+        if folder is not None and trusted:
+            within = folder.resolve()
+            of_folder = [Source("skill", folder / one, "folder", within) for one in SKILL_PLACES]
+            of_folder += [
+                Source("command", folder / one, "folder", within) for one in COMMAND_PLACES
+            ]
+            sources = [*of_folder, *sources]
+        sources.sort(key=lambda one: (one.place == "own", one.kind == "command"))
+        names: dict[str, Extension] = {}
+        findings: list[Finding] = []
+        files: set[tuple[int, int]] = set()
+        for source in sources:
+            walk = _skills if source.kind == "skill" else _commands
+            for path, name in walk(source, findings):
+                try:
+                    state = path.stat()
+                    if (identity := (state.st_dev, state.st_ino)) in files:
+                        continue  # a link to what was read
+                    found, wrong = self._extension(source, path, name, state)
+                except (OSError, ValueError) as error:
+                    words = (isinstance(error, OSError) and error.strerror) or str(error)
+                    findings.append(Finding(str(path), words, left_out=True))
+                    continue
+                files.add(identity)
+                findings += wrong
+                if found is None:
+                    continue
+                if (before := names.get(found.name)) is not None:
+                    words = f"not used here: {before.path} comes first"
+                    findings.append(Finding(found.path, words, left_out=True))
+                else:
+                    names[found.name] = found
+        found = sorted(names.values(), key=lambda one: (one.place == "own", one.kind != "skill"))
+        return Extensions(tuple(found), tuple(findings))
+
+    def _extension(
+        self, source: Source, path: Path, name: str, state: os.stat_result
+    ) -> tuple[Extension | None, tuple[Finding, ...]]:
+        """Raises OSError or ValueError for a file that cannot be read."""
+        within = source.within
+        if within is not None and path.is_symlink() and not path.resolve().is_relative_to(within):
+            raise ValueError("a link leads out of the folder")
+        mark, known = (state.st_mtime_ns, state.st_size), self._read.get(path)
+        if known is None or known[0] != mark:
+            document = read_document(path)
+            make = _skill if source.kind == "skill" else _command
+            findings: list[Finding] = []
+            made = make(document, path, name, findings)
+            known = self._read[path] = mark, made, tuple(findings)
+        found = known[1]
+        return found and replace(found, place=source.place), known[2]
+
+
+def _skill(document: Document, path: Path, name: str, findings: list[Finding]) -> Extension | None:
+    description = document.text("description")
+    if not description:
+        findings.append(Finding(str(path), f"{SKILL_FILE} has no description", left_out=True))
+        return None
+    if len(description) > MOST_DESCRIPTION:
+        words = f"the description is longer than {MOST_DESCRIPTION:,} characters, and is cut"
+        findings.append(Finding(str(path), words))
+    if not document.body:
+        findings.append(Finding(str(path), "the instructions below the frontmatter are missing"))
+    if (other := document.text("name")) not in ("", name):
+        findings.append(
+            Finding(str(path), f"it calls itself {escape_line(other)}; its folder’s name counts")
+        )
+    return _made("skill", document, path, name, description, findings)
+
+
+def _command(
+    document: Document, path: Path, name: str, findings: list[Finding]
+) -> Extension | None:
+    if not document.body:
+        findings.append(Finding(str(path), "the file has no text", left_out=True))
+        return None
+    first = document.body.split("\n", 1)[0].strip("# \t")[:FIRST_LINE]
+    return _made("command", document, path, name, document.text("description") or first, findings)
+
+
+def _made(
+    kind: Kind,
+    document: Document,
+    path: Path,
+    name: str,
+    description: str,
+    findings: list[Finding],
+) -> Extension:
+    if document.lenient:
+        findings.append(Finding(str(path), "the frontmatter is no YAML; it was read line by line"))
+    if unused := sorted(set(document.keys) - _READ - _KEPT):
+        words = f"without effect here: {escape_line(', '.join(unused))}"
+        findings.append(Finding(str(path), words))
+    return Extension(
+        kind,
+        name,
+        escape_line(description, MOST_DESCRIPTION),
+        document.body,
+        str(path),
+        str(path.parent),
+        "own",
+        for_model=kind == "skill" and not document.on("disable-model-invocation", False),
+        for_person=document.on("user-invocable", True),
+        hint=escape_line(document.text("argument-hint"), MOST_HINT),
+        wishes=document.names("allowed-tools"),
+    )
+
+
+def _skills(source: Source, findings: list[Finding]) -> Iterator[tuple[Path, str]]:
+    """The files of skills with their names; a folder in a skill's is a part of the skill."""
+    for folder, files, enter in _folders(source, findings):
+        file = next((one for one in files if one.lower() == SKILL_FILE.lower()), None)
+        if file is None or folder == source.folder:
+            enter()
+            continue
+        path, name = folder / file, folder.name
+        if _SKILL_NAME.fullmatch(name):
+            yield path, name
+        else:
+            words = f"a skill’s folder has a name of at most {MOST_NAME} of a-z, 0-9 and -"
+            findings.append(Finding(str(path), words, left_out=True))
+
+
+def _commands(source: Source, findings: list[Finding]) -> Iterator[tuple[Path, str]]:
+    """The files of commands with their names: those in folders as ``folder:name``."""
+    for folder, files, enter in _folders(source, findings):
+        enter()
+        above = folder.relative_to(source.folder).parts
+        for file in files:
+            stem, end = Path(file).stem, Path(file).suffix
+            if end.lower() != ".md" or stem.lower() == "readme":
+                continue
+            parts = (*above, stem)
+            path = folder / file
+            if all(map(_COMMAND_PART.fullmatch, parts)):
+                yield path, ":".join(parts)
+            else:
+                words = "a command’s name has letters, digits, - and _ alone"
+                findings.append(Finding(str(path), words, left_out=True))
+
+
+def _folders(
+    source: Source, findings: list[Finding]
+) -> Iterator[tuple[Path, list[str], Callable[[], None]]]:
+    """Folders with the names of their files, in order; the function goes on with those below."""
+    ahead = [(source.folder, 0)]
+    seen: set[Path] = set()
+    count = 0
+    while ahead:
+        folder, depth = ahead.pop()
+        count += 1
+        if count > MOST_FOLDERS:
+            findings.append(
+                Finding(str(folder), f"more than {MOST_FOLDERS:,} folders", left_out=True)
+            )
+            return
+        try:
+            with os.scandir(folder) as entries:
+                listed = sorted(entries, key=lambda one: one.name)
+        except OSError:  # none there
+            continue
+        if depth == 0 or folder.is_symlink():
+            real = folder.resolve()
+            if source.within is not None and not real.is_relative_to(source.within):
+                findings.append(
+                    Finding(str(folder), "a link leads out of the folder", left_out=True)
+                )
+                continue
+            if real in seen:
+                continue
+            seen.add(real)
+        files = [one.name for one in listed if not one.is_dir()]
+        below = [
+            (folder / one.name, depth + 1)
+            for one in reversed(listed)
+            if one.is_dir() and not one.name.startswith(".") and one.name not in _SKIPPED
+        ]
+
+        def enter(below: list[tuple[Path, int]] = below, depth: int = depth) -> None:
+            if depth < DEEPEST:
+                ahead.extend(below)
+
+        yield folder, files, enter

@@ -1,0 +1,55 @@
+"""``agent-studio skills``, ``run`` and the terminal's chat know skills and commands (K-4 to K-7)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from studio.simulator import Text, Turn
+from support.engine_home import engine_home
+
+
+async def test_k4_skills_are_made_listed_shown_and_checked(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """K-4, K-6: with and without JSON; what a file wishes is shown and gives nothing."""
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        here = ("--folder", str(home.folder))
+        assert await home.command("skills", "new", "release-notes", *here) == 0
+        assert await home.command("skills", "new", "release-notes", *here) != 0
+        assert await home.command("skills", "new", "Bad Name", *here) != 0
+        assert await home.command("skills", "new", "tests", "--here", *here) == 0
+        capsys.readouterr()
+        assert await home.command("skills", "list", "--json", *here) == 0
+        assert [one["name"] for one in json.loads(capsys.readouterr().out)] == ["release-notes"]
+        assert await home.command("skills", "list", *here) == 0
+        out = capsys.readouterr()
+        assert "/release-notes  skill:" in out.out and "you do not trust it" in out.err
+        await home.engine.rules.trust(home.folder)
+        assert await home.command("skills", "list", *here) == 0
+        assert "/tests          this folder’s skill:" in capsys.readouterr().out
+        path = home.folder / ".agents" / "skills" / "tests" / "SKILL.md"
+        path.write_text("---\ndescription: d\nallowed-tools: Bash(git:*)\n---\nThe body.")
+        assert await home.command("skills", "show", "/tests", *here) == 0
+        out = capsys.readouterr()
+        assert "The body." in out.out and "Bash(git:*)" in out.out and "wish alone" in out.err
+        assert await home.command("skills", "show", "nothing", *here) != 0
+        assert await home.command("skills", "check", *here) == 0
+        path.write_text("---\nname: tests\n---\nThe body.")
+        capsys.readouterr()
+        assert await home.command("skills", "check", "--json", *here) != 0
+        (found,) = json.loads(capsys.readouterr().out)
+        assert found["left_out"] and "no description" in found["problem"]
+
+
+async def test_k7_run_calls_a_command(tmp_path: Path) -> None:
+    """K-7: ``run "/name …"`` sends what the command says."""
+    async with engine_home(tmp_path, "anthropic", lambda _: Turn(Text("Fine."))) as home:
+        folder = home.engine.paths.config / "commands"
+        folder.mkdir()
+        (folder / "fix.md").write_text("Mend number $1.")
+        words = ("--provider", "anthropic", "--model", "m", "--folder", str(home.folder), "--quiet")
+        assert await home.command("run", *words, "/fix 12") == 0
+        assert "Mend number 12." in json.dumps(home.asked[-1].json)
