@@ -7,6 +7,7 @@ second: ``servers`` imports them in a thread, with the first server that starts.
 - ``entries``: reads and writes which servers there are, and what the person said of each.
 - ``eras``: remembers which servers want a handshake.
 - ``faults``: says why a server cannot be used.
+- ``http``: exchanges messages with a server at an address.
 - ``importing``: reads the servers that other programs know.
 - ``jsonc``: JSON with comments.
 - ``lists``: what a server offers, as plain values.

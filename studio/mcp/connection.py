@@ -7,6 +7,7 @@ connection; calls come from any task. Imports the SDK: import this in a thread.
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
 from pathlib import Path
@@ -29,7 +30,7 @@ from studio.mcp.questions import Ask, ServerQuestion
 from studio.mcp.results import ServerResult, read_result
 from studio.mcp.server_log import ServerLog
 from studio.mcp.session import Dispatcher, Session, is_handshake
-from studio.mcp.stdio import TOO_LONG
+from studio.mcp.stdio import TOO_LONG, TOO_LONG_TEXT
 
 START = 60.0
 """Seconds that a start may take: runners download first."""
@@ -45,6 +46,9 @@ _SETTLE = 0.2
 """Seconds in which several changes of lists count as one."""
 _LEFT_OUT = 50
 """Problems of lists that are kept."""
+for _name in ("mcp", "client"):  # the SDK would write into the log what servers send
+    logging.getLogger(_name).setLevel(logging.CRITICAL)
+
 Page = TypeVar("Page", bound=types.PaginatedResult)
 
 Progress: TypeAlias = Callable[[float, float | None, str], None]
@@ -62,8 +66,8 @@ class Transport(Protocol):
         trace: TracebackType | None,
         /,
     ) -> object: ...
-    async def fault(self) -> ServerFailed:
-        """Why the connection ended."""
+    async def fault(self, error: BaseException | None) -> ServerFailed | None:
+        """Why the connection ended, and what is wrong; None if it does not know."""
         ...
 
 
@@ -99,10 +103,11 @@ class Connection:
         self._folder = folder
         self._ask = ask
         self._session: Session | None = None
+        self._transport: Transport | None = None
         self._closing = asyncio.Event()
         self._live: asyncio.Task[None] | None = None
         self._tasks = BackgroundTasks()
-        self._clocks: set[_Clock] = set()
+        self._clocks: set[CallClock] = set()
         self._refreshing: asyncio.Task[None] | None = None
         self._problems: list[str] = []
 
@@ -110,10 +115,10 @@ class Connection:
     def running(self) -> bool:
         return self._session is not None
 
-    async def open(self) -> None:
-        """Connect and fetch the lists; raises ServerFailed."""
+    async def open(self, seconds: float = START) -> None:
+        """Connect and fetch the lists, in so many seconds; raises ServerFailed."""
         try:
-            async with asyncio.timeout(START):
+            async with asyncio.timeout(seconds):
                 try:
                     await self._connect()
                 except _EndedInProbe:
@@ -122,11 +127,10 @@ class Connection:
                 await self.refresh()
         except TimeoutError:
             await self.close()
-            raise ServerFailed(
-                "silent",
-                f"The server {self.name} did not answer within {START:.0f} seconds.",
-                line=self._log.last,
-            ) from None
+            line = self._log.last
+            words = f"The server {self.name} did not answer within {seconds:g} seconds."
+            words += f" It said last: {line}" if line else ""
+            raise ServerFailed("silent", words, line=line) from None
         except BaseException:
             await self.close()
             raise
@@ -151,6 +155,8 @@ class Connection:
             work.cancel()
             await asyncio.wait([work], timeout=_FREED)
             raise
+        if work.cancelled():
+            raise ServerFailed("off", f"The server {self.name} was stopped during the call.")
         return work.result()
 
     async def refresh(self) -> None:
@@ -194,7 +200,7 @@ class Connection:
 
     async def _hold(self, ready: asyncio.Future[None]) -> None:
         """Keep the connection until it is closed or over; the one task that enters it."""
-        transport = self._make()
+        transport = self._transport = self._make()
         probing = True
         try:
             async with transport as (read, write):
@@ -208,19 +214,18 @@ class Connection:
                     ready.set_result(None)
                     await _first(dispatcher.over, self._closing)
                     self._session = None
+            fault = await self._failed(None, "ended")
+        except asyncio.CancelledError:
+            raise
         except BaseException as error:
             self._session = None
-            if isinstance(error, asyncio.CancelledError) and (
-                self._closing.is_set() or not ready.done()
-            ):
-                raise
-            failed = await self._failed(_inner(error), "does not connect", transport)
+            fault = await self._failed(_inner(error), "does not connect")
             if not ready.done():
-                if probing and self.era != "handshake" and failed.kind == "exited":
-                    raise _EndedInProbe from failed
-                raise failed from error
+                if probing and self.era != "handshake" and fault.kind == "exited":
+                    raise _EndedInProbe from fault
+                raise fault from error
         if not self._closing.is_set():
-            self.on_end(await transport.fault())
+            self.on_end(fault)
 
     def _session_over(self, dispatcher: Dispatcher) -> Session:
         return Session(
@@ -243,7 +248,7 @@ class Connection:
         self, tool: str, arguments: JsonObject, seconds: float, progress: Progress | None
     ) -> ServerResult:
         session = self._open_session()
-        clock = _Clock(seconds)
+        clock = CallClock(seconds)
 
         async def moved(done: float, total: float | None, message: str | None) -> None:
             clock.extend()
@@ -256,7 +261,7 @@ class Connection:
                 result = await self._rounds(session, tool, arguments, moved)
         except TimeoutError:
             raise ToolFailed(
-                f"The server {self.name} did not answer within {clock.seconds:.0f} seconds, so the "
+                f"The server {self.name} did not answer within {clock.seconds:g} seconds, so the "
                 "call was cancelled. It may have acted all the same."
             ) from None
         except (MCPError, ValidationError) as error:
@@ -299,38 +304,36 @@ class Connection:
     async def _call_failed(self, error: MCPError | ValidationError) -> ToolFailed:
         if isinstance(error, ValidationError):
             return ToolFailed(f"The result of the server {self.name} does not follow the protocol.")
-        if error.code == types.CONNECTION_CLOSED:
-            live = self._live
-            if live is not None:
-                await asyncio.wait([live])
-            return ServerFailed(
-                "exited",
-                f"The connection to the server {self.name} ended during the call. "
-                "It may have acted all the same.",
-            )
-        if error.code == TOO_LONG:
-            return ToolFailed(f"{error.error.message} It is not kept; ask for less.")
+        if error.code == TOO_LONG or TOO_LONG_TEXT in error.error.message:
+            return ToolFailed(f"{TOO_LONG_TEXT} It is not kept; ask for less.")
+        if error.code == types.CONNECTION_CLOSED and self._live is not None:
+            await asyncio.wait([self._live], timeout=_FREED)
+            if self._session is None:
+                return ServerFailed(
+                    "exited",
+                    f"The connection to the server {self.name} ended during the call. It may have "
+                    "acted all the same.",
+                )
         return ToolFailed(f"The server {self.name} says: {self._log.clean(error.error.message)}")
 
-    async def _failed(
-        self, error: BaseException, what: str, transport: Transport | None = None
-    ) -> ServerFailed:
+    async def _failed(self, error: BaseException | None, what: str) -> ServerFailed:
         """What went wrong with the server as a whole."""
         if isinstance(error, ServerFailed):
             return error
-        if isinstance(error, MCPError) and error.code == types.CONNECTION_CLOSED and transport:
-            return await transport.fault()
+        fault = await self._transport.fault(error) if self._transport else None
+        if fault is not None:
+            words = f"The server {self.name} does not work. {self._log.clean(str(fault))}"
+            return ServerFailed(
+                fault.kind, words, code=fault.code, line=fault.line, said=fault.said
+            )
         if isinstance(error, MCPError):
             reason = error.error.message
         elif isinstance(error, ValidationError):
             reason = f"what it says does not follow the protocol ({error.title})"
         else:
             reason = f"{error}" or type(error).__name__
-        return ServerFailed(
-            "protocol",
-            f"The server {self.name} {what}: {self._log.clean(reason)}",
-            line=self._log.last,
-        )
+        words = f"The server {self.name} {what}: {self._log.clean(reason)}"
+        return ServerFailed("protocol", words, line=self._log.last)
 
     # --- lists ------------------------------------------------------------------------------
 
@@ -413,7 +416,7 @@ class Connection:
         try:
             await self.refresh()
         except ServerFailed as error:
-            self._log.add(f"[lists] {error}")
+            self._log.note(f"{error}")
 
     # --- what the server asks and says -------------------------------------------------------
 
@@ -461,8 +464,8 @@ class _EndedInProbe(Exception):
     """The server ended because it was asked for its era: it is asked no more."""
 
 
-class _Clock:
-    """The time of one call."""
+class CallClock:
+    """The time of one call: ``limit`` ends it. Progress extends it, and questions stop it."""
 
     def __init__(self, seconds: float) -> None:
         self.limit = asyncio.timeout(seconds)
@@ -476,7 +479,7 @@ class _Clock:
         latest = self._began + max(self._each, LONGEST)
         at = min(self._loop.time() + self._each, latest)
         self._set(at)
-        self.seconds = at - self._began
+        self.seconds = round(at - self._began, 1)
 
     def pause(self) -> None:
         self._set(None)

@@ -34,7 +34,7 @@ class ServerLog:
         self._skipping = False
         self._lock = threading.Lock()
         self.last = ""
-        """The last line that is not empty."""
+        """The server's last line that is not empty."""
 
     def hide(self, *secrets: str) -> None:
         """These values never stand in a line."""
@@ -60,12 +60,16 @@ class ServerLog:
         if rest and not self._skipping:
             self.add(rest.decode("utf-8", "replace"))
 
-    def add(self, line: str) -> None:
+    def note(self, line: str) -> None:
+        """Add a line of our own."""
+        self.add(f"[{line}]", ours=True)
+
+    def add(self, line: str, *, ours: bool = False) -> None:
         line = self.clean(line[:_LONGEST]).rstrip()
         if not line:
             return
         with self._lock:
-            self.last = line
+            self.last = self.last if ours else line
             self._lines.append(line)
             self._size += len(line) + 1
             while self._size > KEPT:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,11 +26,12 @@ from studio.mcp.programs import Programs
 from studio.mcp.questions import Ask
 from studio.mcp.results import ServerResult
 from studio.mcp.server_log import ServerLog
-from studio.mcp.supervised import ServerState, SupervisedServer
+from studio.mcp.supervised import ServerState, ServerTimes, SupervisedServer
 from studio.processes.keeper import Keeper
 
 if TYPE_CHECKING:
     from studio.mcp.connection import Connection, Progress, Transport
+    from studio.mcp.http import HttpTransport
     from studio.mcp.stdio import StdioTransport
 
 _WORST_FIRST = ("failed", "sign_in", "waiting", "starting", "running", "idle")
@@ -57,12 +59,14 @@ class Servers:
         folders: ServerFolders,
         environment: Callable[[], Mapping[str, str]],
         resolve: Resolve,
+        times: ServerTimes | None = None,
     ) -> None:
         self.ask: Ask | None = None
         self._keeper = keeper
         self._folders = folders
         self._environment = environment
         self._resolve = resolve
+        self._times = times or ServerTimes()
         self._programs = Programs(keeper, folders.home)
         self._eras = Eras(folders.cache / "eras.json")
         self._entries: dict[str, ServerEntry] = {}
@@ -149,7 +153,8 @@ class Servers:
         self._tell(name)
 
     async def close(self) -> None:
-        """End all servers; returns when that is done."""
+        """End all servers; returns when that is done. None starts any more."""
+        self._entries = {}
         ending, self._running = list(self._running.values()), {}
         await asyncio.gather(*(server.close() for server in ending))
         await self._tasks.settled()
@@ -183,7 +188,7 @@ class Servers:
         if key not in self._running:
             log = ServerLog(self.log_file(name))
             self._running[key] = SupervisedServer(
-                entry, folder, log, self._connect, lambda: self._tell(name)
+                entry, folder, log, self._connect, lambda: self._tell(name), self._times
             )
         return self._running[key]
 
@@ -204,10 +209,22 @@ class Servers:
         pairs = {**whole.environment, **whole.headers}
         log.hide(*secrets, *(value for name, value in pairs.items() if names_secret(name)))
         make = await self._transport(whole, log, variables)
+        try:
+            return await self._opened(server, make)
+        except ServerFailed as error:
+            if whole.transport != "http" or error.kind != "address":
+                raise
+        make = await self._transport(replace(whole, transport="sse"), log, variables)
+        return await self._opened(server, make)
+
+    async def _opened(self, server: SupervisedServer, make: Callable[[], Transport]) -> Connection:
         connect = await asyncio.to_thread(_connection_class)
+        entry = server.entry
         era = await self._eras.of(entry.digest)
-        connection = connect(entry.name, make, log, era=era, folder=server.folder, ask=self.ask)
-        await connection.open()
+        connection = connect(
+            entry.name, make, server.log, era=era, folder=server.folder, ask=self.ask
+        )
+        await connection.open(self._times.start)
         await self._eras.keep(entry.digest, connection.era)
         return connection
 
@@ -215,19 +232,17 @@ class Servers:
         self, entry: ServerEntry, log: ServerLog, variables: Mapping[str, str]
     ) -> Callable[[], Transport]:
         """Who makes the transports of an entry whose values are filled in."""
+        if entry.transport != "stdio":
+            http = await asyncio.to_thread(_http_transport)
+            events = entry.transport == "sse"
+            return lambda: http(entry.url, entry.headers, events=events)
         folder = Path(entry.folder).expanduser() if entry.folder else self._folders.home
         if not await asyncio.to_thread(folder.is_dir):
             raise ServerFailed("not_found", f"There is no folder {folder}.")
         environment = {**variables, **entry.environment}
         program = await self._programs.find(entry.command, entry.arguments, folder, environment)
-
-        def stdio() -> type[StdioTransport]:
-            from studio.mcp.stdio import StdioTransport
-
-            return StdioTransport
-
-        made = await asyncio.to_thread(stdio)
-        return lambda: made(self._keeper, program, folder, log)
+        stdio = await asyncio.to_thread(_stdio_transport)
+        return lambda: stdio(self._keeper, program, folder, log)
 
     def _tell(self, name: str) -> None:
         for listener in list(self._listeners):
@@ -239,6 +254,18 @@ def _connection_class() -> type[Connection]:
     from studio.mcp.connection import Connection
 
     return Connection
+
+
+def _stdio_transport() -> type[StdioTransport]:
+    from studio.mcp.stdio import StdioTransport
+
+    return StdioTransport
+
+
+def _http_transport() -> type[HttpTransport]:
+    from studio.mcp.http import HttpTransport
+
+    return HttpTransport
 
 
 def _same(one: ServerEntry, other: ServerEntry) -> bool:

@@ -28,7 +28,7 @@ from pydantic import ValidationError
 
 from studio.domain.jsonvalue import Json, JsonObject, as_object, as_text
 
-PROBE = 3.0
+PROBE = 2.0
 """Seconds that a server has to answer the question for its era; then the other one is tried."""
 _LISTS = {
     "tools/list": "tools",

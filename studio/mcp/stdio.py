@@ -22,6 +22,7 @@ from typing import Self, cast
 
 import anyio
 import mcp_types
+from mcp.shared.exceptions import MCPError
 from mcp.shared.message import SessionMessage
 from mcp_types.jsonrpc import jsonrpc_message_adapter
 from pydantic import ValidationError
@@ -68,8 +69,9 @@ class StdioTransport:
         self._outgoing = _Outgoing()
         self._process: KeptProcess | None = None
         self._read = threading.Event()
-        self._junk_count = 0
+        self._said = threading.Event()
         self._first_junk = ""
+        self._junk_count = 0
 
     async def __aenter__(self) -> tuple[_Incoming, _Outgoing]:
         self._incoming.loop = asyncio.get_running_loop()
@@ -81,28 +83,31 @@ class StdioTransport:
             await self._ended()
             raise
         except OSError as error:
-            raise ServerFailed("refused", self._cannot_start(error)) from error
+            words = f"{self._program.argv[0]} cannot be started: {error}."
+            raise ServerFailed("refused", self._log.clean(words)) from error
         return self._incoming, self._outgoing
 
     async def __aexit__(self, *_: object) -> None:
         await self._ended()
 
-    async def fault(self) -> ServerFailed:
-        """Why the connection ended, as far as the process tells."""
+    async def fault(self, error: BaseException | None) -> ServerFailed | None:
+        """Why the connection ended, as far as the process tells; None for other errors."""
+        if not (error is None or is_closed(error)):
+            return None
         process = self._process
         if process is not None:
             with suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(asyncio.wrap_future(process.exited)), _LINGER)
+                exited = asyncio.shield(asyncio.wrap_future(process.exited))
+                await asyncio.wait_for(exited, _LINGER)
         code = process.exited.result() if process and process.exited.done() else None
-        how = "closed its output" if code is None else _how(code)
+        await asyncio.to_thread(self._said.wait, _LINGER)
         line, said = self._log.last, self._first_junk
-        text = f"The server {how}." + (f" It said last: {line}" if line else "")
+        text = f"It {_how(code)}."
+        if line:
+            text += f" It said last: {line}"
+        elif said:
+            text += f" It wrote: {said}"
         return ServerFailed("exited", text, code=code, line=line, said=said)
-
-    @property
-    def junk(self) -> tuple[int, str]:
-        """How many lines of its output were no messages, and the first of them."""
-        return self._junk_count, self._first_junk
 
     # --- in threads -------------------------------------------------------------------------
 
@@ -149,15 +154,20 @@ class StdioTransport:
                 while data := os.read(descriptor, _PIECE):
                     self._lines.feed(data)
             self._lines.finish()
+            if self._junk_count > 1:
+                self._log.note(f"{self._junk_count:,} lines of its output were no messages")
         finally:
             self._read.set()
             self._incoming.end()
 
     def _read_errors(self, descriptor: int) -> None:
-        with os.fdopen(descriptor, "rb", 0), suppress(OSError):
-            while data := os.read(descriptor, _PIECE):
-                self._log.feed(data)
-        self._log.finish()
+        try:
+            with os.fdopen(descriptor, "rb", 0), suppress(OSError):
+                while data := os.read(descriptor, _PIECE):
+                    self._log.feed(data)
+            self._log.finish()
+        finally:
+            self._said.set()
 
     def _message(self, line: bytes) -> None:
         try:
@@ -175,9 +185,9 @@ class StdioTransport:
 
     def _junk(self, line: bytes) -> None:
         self._junk_count += 1
-        if self._junk_count == 1:
+        if not self._first_junk:
             self._first_junk = self._log.clean(line[:200].decode("utf-8", "replace")).strip()
-            self._log.add(f"[not a message] {self._first_junk}")
+            self._log.note(f"no message: {self._first_junk}")
 
     def _too_long(self, head: bytes, tail: bytes) -> None:
         found = _AT_HEAD.match(head) or _AT_TAIL.search(tail)
@@ -201,9 +211,6 @@ class StdioTransport:
         with suppress(TimeoutError):
             self._process.exited.result(GRACE)
         self._process.end()
-
-    def _cannot_start(self, error: OSError) -> str:
-        return self._log.clean(f"{self._program.argv[0]} cannot be started: {error}.")
 
 
 class LineReader:
@@ -289,7 +296,14 @@ def _is_id(value: Json) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool)
 
 
-def _how(code: int) -> str:
+def is_closed(error: BaseException | None) -> bool:
+    """Whether an error of the SDK means that the connection is over."""
+    return isinstance(error, MCPError) and error.code == mcp_types.CONNECTION_CLOSED
+
+
+def _how(code: int | None) -> str:
+    if code is None:
+        return "closed its output"
     if code < 0:
         return f"was ended by signal {-code}"
     return f"ended with exit code {code}"

@@ -6,10 +6,11 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from studio.domain.aio import settled
+from studio.domain.aio import BackgroundTasks, settled
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.records import dataclass
 from studio.mcp.entries import ServerEntry
@@ -20,16 +21,10 @@ from studio.mcp.server_log import ServerLog
 if TYPE_CHECKING:
     from studio.mcp.connection import Connection, Progress
 
-IDLE = 600.0
-"""Seconds after which a server that nobody calls is ended."""
 CALLS = 5
 """Calls of one server at a time (L-3)."""
 RESTARTS = 5
 """How often in a row a server is started again, before it counts as failed."""
-LONGEST_WAIT = 60.0
-"""Seconds before a server is started again: 1, 2, 4 and so on, never more."""
-STEADY = 60.0
-"""Seconds after which a server that runs counts as well again."""
 _PASSING: tuple[FaultKind, ...] = ("exited", "silent", "network")
 """Faults that may be gone at the next try."""
 
@@ -38,6 +33,19 @@ StateKind: TypeAlias = Literal[
 ]
 """``idle``: it starts with the next call. ``waiting``: it ended, and is started again soon.
 ``withheld``: it changed since the person approved it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerTimes:
+    """Seconds. ``start``: a start may take so long. ``again``: the first wait before a server that
+    ended is started again; each further wait is twice as long, up to ``longest``. ``steady``: one
+    that ran so long counts as well again. ``idle``: one that nobody calls so long is ended."""
+
+    start: float = 60.0
+    again: float = 1.0
+    longest: float = 60.0
+    steady: float = 60.0
+    idle: float = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +64,7 @@ class SupervisedServer:
     """One server, for all chats or for one folder. Belongs to the event loop.
 
     ``connect`` connects it or raises ServerFailed; ``tell`` is called when its state or its lists
-    change. ``backoff`` is the first wait before it is started again.
+    change.
     """
 
     def __init__(
@@ -66,18 +74,19 @@ class SupervisedServer:
         log: ServerLog,
         connect: Callable[[SupervisedServer], Awaitable[Connection]],
         tell: Callable[[], object],
-        backoff: float = 1.0,
+        times: ServerTimes,
     ) -> None:
         self.entry = entry
         self.folder = folder
         self.log = log
         self._connect = connect
         self._tell = tell
-        self._backoff = backoff
+        self._times = times
         self._state = ServerState("idle", time.time())
         self._connection: Connection | None = None
         self._starting: asyncio.Task[Connection] | None = None
         self._hurry = asyncio.Event()
+        self._closed = False
         self._failures = 0
         self._fault: ServerFailed | None = None
         self._not_before = 0.0
@@ -85,10 +94,11 @@ class SupervisedServer:
         self._calls = asyncio.Semaphore(1 if entry.alone else CALLS)
         self._open_calls = 0
         self._idle: asyncio.TimerHandle | None = None
+        self._tasks = BackgroundTasks()
 
     @property
     def state(self) -> ServerState:
-        return self._state
+        return replace(self._state, line=self.log.last)
 
     @property
     def roots(self) -> bool:
@@ -102,6 +112,8 @@ class SupervisedServer:
 
     async def connection(self) -> Connection:
         """The connection; starts the server if need be. Raises ServerFailed."""
+        if self._closed:
+            raise ServerFailed("off", f"The server {self.entry.name} was stopped.")
         if self._connection is not None:
             return self._connection
         if self._starting is None:
@@ -110,7 +122,13 @@ class SupervisedServer:
                 raise self._fault
             self._start(again=False)
         assert self._starting is not None
-        return await asyncio.shield(self._starting)
+        starting = self._starting
+        try:
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            if not starting.cancelled():
+                raise
+            raise ServerFailed("off", f"The server {self.entry.name} was stopped.") from None
 
     async def call(
         self,
@@ -133,7 +151,8 @@ class SupervisedServer:
             self._stay()
 
     async def close(self) -> None:
-        """End it; returns when that is done, also if cancelled."""
+        """End it for good; returns when that is done, also if cancelled."""
+        self._closed = True
         starting, self._starting = self._starting, None
         connection, self._connection = self._connection, None
         if self._idle is not None:
@@ -142,7 +161,8 @@ class SupervisedServer:
             starting.cancel()
             await settled(starting)
         if connection is not None:
-            await settled(asyncio.ensure_future(connection.close()))
+            await self._tasks.run(connection.close())
+        await self._tasks.settled()
         if self._state.kind != "failed":
             self._set("idle")
 
@@ -189,14 +209,14 @@ class SupervisedServer:
     def _ended(self, fault: ServerFailed) -> None:
         """It ended though nobody wanted that."""
         self._connection = None
-        if asyncio.get_running_loop().time() - self._ran_since >= STEADY:
+        if asyncio.get_running_loop().time() - self._ran_since >= self._times.steady:
             self._failures = 0
         self._failed(fault, again=True)
 
     def _failed(self, fault: ServerFailed, again: bool) -> None:
         self._fault = fault
         self._failures += 1
-        wait = min(self._backoff * 2 ** (self._failures - 1), LONGEST_WAIT)
+        wait = min(self._times.again * 2 ** (self._failures - 1), self._times.longest)
         self._not_before = 0.0
         if fault.kind in _PASSING:
             self._not_before = asyncio.get_running_loop().time() + wait
@@ -213,7 +233,7 @@ class SupervisedServer:
         since = self._state.since if self._state.kind == kind else time.time()
         tools = len(self._connection.lists.tools) if self._connection else 0
         fault = self._fault if reason else None
-        self._state = ServerState(kind, since, reason, tools, self.log.last, fault)
+        self._state = ServerState(kind, since, reason, tools, fault=fault)
         self._tell()
 
     def _stay(self) -> None:
@@ -222,12 +242,12 @@ class SupervisedServer:
             self._idle.cancel()
             self._idle = None
         if self._connection and not self._open_calls and self.entry.starts == "call":
-            self._idle = asyncio.get_running_loop().call_later(IDLE, self._let_go)
+            self._idle = asyncio.get_running_loop().call_later(self._times.idle, self._let_go)
 
     def _let_go(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            self._closing = asyncio.ensure_future(connection.close())
+            self._tasks.start(connection.close())
             self._set("idle")
 
 

@@ -1,0 +1,56 @@
+"""MCP servers for tests: entries that are approved, and the pool that starts them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+
+from studio.mcp.entries import ServerEntry
+from studio.mcp.servers import ServerFolders, Servers
+from studio.mcp.supervised import ServerTimes
+from studio.processes.keeper import Keeper
+
+SUPPORT = Path(__file__).parent
+
+
+def approved(entry: ServerEntry) -> ServerEntry:
+    """The entry as the person has switched it on."""
+    return replace(entry, on=True, approved=entry.digest)
+
+
+def raw_server(*modes: str, name: str = "raw", folder: Path | None = None) -> ServerEntry:
+    """The server of raw bytes, see ``raw_mcp_server``."""
+    arguments = ("-I", "-S", str(SUPPORT / "raw_mcp_server.py"), *modes)
+    return approved(ServerEntry(name, sys.executable, arguments, folder=str(folder or "")))
+
+
+def sdk_server(*modes: str, name: str = "simple") -> ServerEntry:
+    """The server of the official SDK, see ``mcp_server``."""
+    return approved(ServerEntry(name, sys.executable, (str(SUPPORT / "mcp_server.py"), *modes)))
+
+
+@asynccontextmanager
+async def running_servers(
+    folder: Path,
+    *entries: ServerEntry,
+    times: ServerTimes | None = None,
+    secrets: dict[str, str] | None = None,
+) -> AsyncIterator[Servers]:
+    """A pool that knows these servers; all are ended in the end."""
+
+    async def resolve(name: str) -> str:
+        return (secrets or {}).get(name, "")
+
+    keeper = Keeper()
+    folders = ServerFolders(folder / "logs", folder / "cache", folder)
+    servers = Servers(keeper, folders, lambda: {"PATH": os.environ["PATH"]}, resolve, times)
+    servers.use(entries)
+    try:
+        yield servers
+    finally:
+        await servers.close()
+        keeper.close()
