@@ -13,6 +13,8 @@ from studio.domain.records import dataclass
 
 MOST_PARTS = 1_000
 """Parts of a result that are read."""
+_FOR_ADDRESSES = str.maketrans("-_", "+/")
+"""Some servers write base64 as it is in addresses."""
 _PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
@@ -115,7 +117,8 @@ class _Reader:
 
     def _bytes(self, name: str, media_type: str, encoded: str, texts: list[str]) -> None:
         try:
-            data = base64.b64decode(encoded, validate=False)
+            plain = "".join(encoded.split()).translate(_FOR_ADDRESSES).rstrip("=")
+            data = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
         except (binascii.Error, ValueError):
             texts.append(f"[{media_type or 'data'} that is not base64]")
             return

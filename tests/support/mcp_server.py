@@ -1,15 +1,18 @@
 """An MCP server of the official SDK, with what tests need. Run as a script.
 
-The arguments say what else it does: ``handshake`` alone, ``roots``, ``http PORT`` and so on.
+Without arguments by stdio; else with a transport and a port.
 """
 
 import asyncio
 import os
 import sys
-import time
 from pathlib import Path
+from typing import Annotated
 
+from mcp.server.elicitation import ElicitationResult
 from mcp.server.mcpserver import Context, MCPServer
+from mcp.server.mcpserver.resolve import Elicit, Resolve
+from pydantic import BaseModel
 
 server = MCPServer("simple", version="1.2", instructions="Add numbers with add.")
 
@@ -60,7 +63,42 @@ async def steps(context: Context, count: int, seconds: float) -> str:
     return "done"
 
 
+@server.tool()
+def large(megabytes: int) -> str:
+    return "x" * (megabytes * 1_000_000)
+
+
+@server.prompt()
+def greet(whom: str) -> str:
+    return f"Greet {whom}."
+
+
+@server.resource("note://today")
+def today() -> str:
+    return "Milk"
+
+
+@server.resource("note://{day}")
+def note(day: str) -> str:
+    return f"Nothing on {day}"
+
+
+class Size(BaseModel):
+    width: int
+
+
+async def width() -> Elicit[Size]:
+    return Elicit("How wide?", Size)
+
+
+@server.tool()
+async def ask(size: Annotated[ElicitationResult[Size], Resolve(width)]) -> str:
+    """Ask the person for a number."""
+    return f"accept {size.data.width}" if size.action == "accept" else size.action
+
+
 if __name__ == "__main__":
-    if "late" in sys.argv:
-        time.sleep(1.0)
-    server.run("stdio")
+    if sys.argv[1:]:
+        server.run(sys.argv[1], port=int(sys.argv[2]))  # type: ignore[call-overload]
+    else:
+        server.run("stdio")

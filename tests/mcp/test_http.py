@@ -1,0 +1,156 @@
+"""Servers at an address: both transports, limits, and what refuses (M-1, M-5)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from studio.domain.errors import ToolFailed
+from studio.mcp.entries import ServerEntry, Transport
+from studio.mcp.faults import ServerFailed
+from support.hostile_server import HostileServer
+from support.mcp_servers import SUPPORT, approved, running_servers
+from support.waiting import until
+
+
+def at(url: str, transport: Transport = "http", **headers: str) -> ServerEntry:
+    return approved(ServerEntry("web", url=url, transport=transport, headers=headers))
+
+
+@asynccontextmanager
+async def served(kind: str, folder: Path) -> AsyncIterator[str]:
+    """The SDK's server in a process of its own; its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, str(SUPPORT / "mcp_server.py"), kind, str(port)),
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+
+    def answers() -> bool:
+        with socket.socket() as one:
+            return one.connect_ex(("127.0.0.1", port)) == 0
+
+    try:
+        await until(answers)
+        yield f"http://127.0.0.1:{port}/{'sse' if kind == 'sse' else 'mcp'}"
+    finally:
+        process.kill()
+        await process.wait()
+
+
+@pytest.mark.parametrize("kind", ["streamable-http", "sse"])
+async def test_a_server_at_an_address_is_called(tmp_path: Path, kind: str) -> None:
+    """M-1: the older transport is found by itself. M-7: a cancelled call is told."""
+    async with (
+        served(kind, tmp_path) as address,
+        running_servers(tmp_path, at(address)) as servers,
+    ):
+        assert (await servers.call("web", "add", {"a": 2, "b": 3})).text == "5"
+        lists = await servers.list("web")
+        assert "add" in [tool.name for tool in lists.tools]
+        call = asyncio.ensure_future(servers.call("web", "slow", {"folder": str(tmp_path)}))
+        await until((tmp_path / "begun").exists)
+        assert (await servers.call("web", "say", {"text": "meanwhile"})).text == "meanwhile"
+        call.cancel()
+        await asyncio.wait([call])
+        await until((tmp_path / "cancelled").exists)
+        if kind == "sse":
+            return
+        with pytest.raises(ToolFailed, match=r"over 8 MB"):
+            await servers.call("web", "large", {"megabytes": 9})
+        assert len((await servers.call("web", "large", {"megabytes": 3})).text) == 3_000_000
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "words"),
+    [
+        (401, "sign_in", "wants a sign-in"),
+        (403, "forbidden", "does not allow this"),
+        (404, "address", "has nothing at this address"),
+        (503, "network", r"cannot answer \(status 503\)"),
+    ],
+)
+async def test_a_refusal_says_why(tmp_path: Path, status: int, kind: str, words: str) -> None:
+    page = (status, "text/html", b"<html>the key is hunter2-hunter2</html>")
+    async with HostileServer(lambda number, body: page) as web:
+        url = f"http://127.0.0.1:{web.port}/mcp?token=tok-4711-abcdef"
+        async with running_servers(tmp_path, at(url)) as servers:
+            with pytest.raises(ServerFailed, match=words) as told:
+                await servers.start("web")
+            assert told.value.kind == kind
+            state = servers.state("web").kind
+            assert state == ("sign_in" if status == 401 else "failed")
+            assert "hunter2" not in str(told.value) and "4711" not in str(told.value)
+
+
+async def test_nobody_there_is_said(tmp_path: Path) -> None:
+    async with running_servers(tmp_path, at("http://127.0.0.1:9/mcp")) as servers:
+        with pytest.raises(ServerFailed, match=r"127\.0\.0\.1:9 cannot be reached") as told:
+            await servers.start("web")
+        assert told.value.kind == "network"
+
+
+async def test_a_body_has_a_limit_and_headers_stay(tmp_path: Path) -> None:
+    """M-5: also of plain JSON. No header follows a redirect to another origin."""
+    heard: list[str] = []
+
+    async def elsewhere(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        heard.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        writer.close()
+
+    other = await asyncio.start_server(elsewhere, "127.0.0.1", 0)
+    place = f"http://127.0.0.1:{other.sockets[0].getsockname()[1]}/mcp"
+
+    def answer(number: int, body: Any) -> Any:
+        method, name = body.get("method"), (body.get("params") or {}).get("name")
+        if method == "initialize":
+            about = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}}
+            result: Any = {**about, "serverInfo": {"name": "web", "version": "1"}}
+        elif method == "tools/list":
+            result = {"tools": []}
+        elif name == "big":
+            result = {"content": [{"type": "text", "text": "x" * 9_000_000}]}
+        elif name == "away":
+
+            async def redirect(writer: asyncio.StreamWriter) -> None:
+                writer.write(
+                    f"HTTP/1.1 307 X\r\nlocation: {place}\r\ncontent-length: 0\r\n\r\n".encode()
+                )
+                await writer.drain()
+
+            return redirect
+        elif method == "tools/call":
+            result = {"content": [{"type": "text", "text": "fine"}]}
+        elif "id" not in body:
+            return (202, "text/plain", b"")
+        else:
+            error = {"code": -32601, "message": "No such method."}
+            wrong = {"jsonrpc": "2.0", "id": body["id"], "error": error}
+            return (200, "application/json", json.dumps(wrong).encode())
+        good = {"jsonrpc": "2.0", "id": body["id"], "result": result}
+        return (200, "application/json", json.dumps(good).encode())
+
+    async with (
+        other,
+        HostileServer(answer) as web,
+        running_servers(
+            tmp_path, at(f"http://127.0.0.1:{web.port}/mcp", Authorization="Bearer secret-1234")
+        ) as servers,
+    ):
+        with pytest.raises(ToolFailed, match="over 8 MB"):
+            await servers.call("web", "big", {})
+        assert (await servers.call("web", "fine", {})).text == "fine"
+        with pytest.raises(ToolFailed):
+            await servers.call("web", "away", {})
+        assert (await servers.call("web", "fine", {})).text == "fine"
+        assert not heard

@@ -1,0 +1,68 @@
+"""What a server's tool returns, as plain values (M-11)."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+from studio.domain.messages import Image
+from studio.mcp.results import Blob, Link, read_result
+
+DATA = base64.b64encode(b"bytes").decode()
+
+
+def text(words: str, **more: Any) -> dict[str, Any]:
+    return {"type": "text", "text": words, **more}
+
+
+def test_each_kind_of_content_is_read() -> None:
+    resource = {"uri": "file:///a/b.zip", "blob": DATA, "mimeType": "application/zip"}
+    result = read_result(
+        {
+            "content": [
+                text("First.\nSecond."),
+                {"type": "image", "data": DATA, "mimeType": "image/png"},
+                {"type": "image", "data": DATA, "mimeType": "image/svg+xml"},
+                {"type": "audio", "data": DATA, "mimeType": "audio/wav"},
+                {"type": "resource", "resource": resource},
+                {"type": "resource", "resource": {"uri": "note:1", "text": "Milk"}},
+                {"type": "resource_link", "uri": "https://example.org/x", "name": "X"},
+                {"type": "image", "data": "?", "mimeType": "image/png"},
+                {"type": "smell"},
+            ]
+        }
+    )
+    assert result.images == (Image("image/png", b"bytes"),)
+    assert result.blobs == (
+        Blob("", "image/svg+xml", b"bytes"),
+        Blob("", "audio/wav", b"bytes"),
+        Blob("b.zip", "application/zip", b"bytes"),
+    )
+    assert result.links == (Link("https://example.org/x", "X"),)
+    assert result.text.startswith("First.\nSecond.\n\nnote:1\nMilk\n\nX: https://example.org/x")
+    assert "kind smell" in result.text and result.summary == "First."
+
+
+def test_structured_content_is_sent_where_no_text_says_it() -> None:
+    structured = {"degrees": 4}
+    assert read_result({"content": [text("4 degrees")], "structuredContent": structured}).text == (
+        "4 degrees"
+    )
+    alone = read_result({"content": [], "structuredContent": structured})
+    assert '"degrees": 4' in alone.text and alone.structured == structured
+
+
+def test_what_is_for_the_person_reaches_no_model() -> None:
+    mine = {"annotations": {"audience": ["user"]}}
+    picture = {"type": "image", "data": DATA, "mimeType": "image/png", **mine}
+    result = read_result({"content": [text("For both."), text("For you.", **mine), picture]})
+    assert (result.text, result.for_person, result.images) == ("For both.", "For you.", ())
+    both = {"annotations": {"audience": ["user", "assistant"]}}
+    assert read_result({"content": [text("x", **both)]}).text == "x"
+
+
+def test_an_empty_result_has_a_summary() -> None:
+    picture = {"type": "image", "data": DATA, "mimeType": "image/png"}
+    assert read_result({"content": [picture, picture]}).summary == "2 pictures"
+    assert read_result({}).text == ""
+    assert read_result({"content": "x", "isError": True}).is_error
