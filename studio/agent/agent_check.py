@@ -9,6 +9,7 @@ from pathlib import Path
 
 from studio.domain.agents import OWN_TOOLS
 from studio.domain.errors import ConfigurationError
+from studio.domain.permissions import SERVER_SIGN
 
 from .agent_keys import VERDICTS
 from .agent_parser import MOST_PROBLEMS, AgentText, read_agent_text
@@ -54,7 +55,7 @@ def _unknown_names(found: AgentText, matter: Frontmatter, known: KnownNames) -> 
         match entry.key:
             case "tools":
                 for name, start, end in _items(matter, entry):
-                    if name and name not in tools:
+                    if name and name not in tools and SERVER_SIGN not in name:
                         error = no_such("there is no tool {name}", name, sorted(known.tools))
                         yield matter.problem(error, start, end, warning=True)
             case "agents" if known.agents:
@@ -103,7 +104,7 @@ def _rules_about_nothing(matter: Frontmatter, entry: Entry, known: KnownNames) -
             continue
         for rule, start, end in _items(matter, verdict, split=False):
             name = Rule.parse(rule).tool
-            if name not in ("*", OWN_TOOLS, *known.tools):
+            if name not in ("*", OWN_TOOLS, *known.tools) and SERVER_SIGN not in name:
                 words = "a rule is about {name}, and there is no such tool"
                 error = no_such(words, name, sorted(known.tools))
                 if error.fix is not None:

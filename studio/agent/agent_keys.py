@@ -94,7 +94,7 @@ def _names(value: Any, key: str) -> tuple[str, ...]:
         value = [name.strip() for name in value.split(",")]
     if not isinstance(value, list):
         words = "{key} is a list of names"
-        if key in ("tools", "agents"):
+        if key in ("tools", "agents", "servers"):
             words = "{key} is a list of names, or “*” for all"
         raise ValueProblem(words, {"key": key})
     return tuple(name for name in _texts(cast("list[object]", value), key) if name)
@@ -228,6 +228,7 @@ KEYS: dict[str, Callable[[Any, str], Any]] = {
     "icon": _word,
     "agents": _names,
     "skills": _names,
+    "servers": _names,
     "children": partial(_amount, most=MAX_CHILDREN, whole=True),
     "depth": partial(_amount, most=MAX_DEPTH, whole=True),
     "background": _yes_or_no,

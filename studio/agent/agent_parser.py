@@ -220,6 +220,7 @@ def _strangers(agent: Agent, line: int) -> Agent:
         seconds=0.0,
         parallel_tools=0,
         agents=(),
+        servers=(),
         children=0,
         depth=0,
         background=False,

@@ -331,6 +331,26 @@ TOO_MANY_AT_A_TIME = (
 NOT_STARTED = "The person did not allow this. Do not ask again."
 NO_SUCH_FILE = "There is no file {path} in the folder, so {agent} was not started."
 
+# Tools of other people's servers
+
+SERVER_TOOL = "{words}\n(A tool of the MCP server “{server}”, in its own words.)"
+SERVER_INSTRUCTIONS = "(The server says of all its tools: {words})"
+SERVER_TOOL_GONE = "The server {server} has no tool {name} any more, so it was not called."
+SERVER_CHANGED = (
+    "The tool {name} of the server {server} is another one than the person saw, so it was not "
+    "called. It can be used again when the person has looked at the difference."
+)
+FIND_TOOLS_TOLD = (
+    "Find tools of other programs by what they do; the best five are shown with their arguments. "
+    "Call what you found with use_tool. The servers, with the number of their tools: {servers}"
+)
+USE_TOOL_TOLD = "Call a tool that find_tools showed, by its name, with its arguments as an object."
+WRONG_USE_TOOL = (
+    "use_tool needs the name of a tool that find_tools showed, and an object arguments."
+)
+FOUND_TOOLS = "{shown} of {total} that fit, the best first:\n{tools}"
+FOUND_NOTHING = "No tool fits “{query}”. Try other words for what it is to do."
+
 # In place of what a shortened history leaves out
 
 RESULT_STUB = (

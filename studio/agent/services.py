@@ -21,6 +21,9 @@ from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import CHILD_TOOLS, JOB, RUN
 from studio.files.folders import delete_older_than, private_folder
+from studio.mcp.catalogue import Catalogue as ServerCatalogue
+from studio.mcp.entries import Entries, EntriesFile, ServerEntry
+from studio.mcp.servers import ServerFolders, Servers
 from studio.processes.desk import Desk
 from studio.processes.jobs import Jobs
 from studio.processes.keeper import Keeper
@@ -52,12 +55,15 @@ from .permission.policy import Policy
 from .permission.rules import RuleLayers, StandingRules, TrustOffer, trust_offer
 from .provider_factory import ProviderFactory
 from .retry_policy import RetryPolicy
+from .servers import ServerTools, with_servers
 from .session.model_router import ModelRouter
 from .skills import with_skills
 from .usage_costs import UsageCosts
 
 PLAN = "plan"
 """The tool that every agent with tools has in an editor: editors have a place for its plan."""
+FIRST_LOOK = 3.0
+"""Seconds that a turn waits for servers that its agent names and whose lists were never seen."""
 TRASH_SECONDS = 30 * 24 * 3600.0
 """How long a deleted file can be restored."""
 
@@ -115,6 +121,14 @@ class Services(ServiceRegistry):
         """What starts commands, so that they end with the program."""
         self.jobs = Jobs()
         """The commands that run, also in the background."""
+        places = ServerFolders(paths.logs / "servers", paths.cache / "servers", paths.home)
+        self.servers = ServerTools(
+            Servers(self.keeper, places, self.environment, self._secret),
+            EntriesFile(paths.servers, paths.data / "servers.json"),
+            ServerCatalogue(paths.data / "servers"),
+            self.spill,
+        )
+        """The MCP servers, and what they offer (M-1 to M-18)."""
         self.languages = LanguageServers(lambda: settings.values.language_server_commands)
         """The language servers that look at what is edited."""
         self.sandbox_probe = SandboxProbe(self.keeper, own_folders, lambda: settings.values.sandbox)
@@ -168,7 +182,7 @@ class Services(ServiceRegistry):
         what nobody knows.
         """
 
-        def look() -> tuple[Toolbox, LoadedAgent]:
+        def look() -> tuple[Toolbox, LoadedAgent, Entries, list[ServerEntry]]:
             layers = self.rules.read_layers(Path(session.folder))
             if layers.files.gone:
                 raise FolderGone(
@@ -177,11 +191,15 @@ class Services(ServiceRegistry):
             agents = self.agent_files.read(layers.files, trusted=layers.trusted)
             agents = _with_kept(agents, self.kept_of(session.id), trusted=layers.trusted)
             toolbox = self._discovery.refresh()
-            agent = with_own_tools(given or _named(session.agent, agents), toolbox)
+            named = given or _named(session.agent, agents)
+            servers = self.servers.read(layers.files, trusted=layers.trusted)
+            unseen = self.servers.unseen(named, servers)
+            named, served = with_servers(named, self.servers.tools(servers))
+            agent = with_own_tools(named, toolbox)
             if session.id in self.editors and agent.tools and PLAN not in agent.tools:
                 agent = replace(agent, tools=(*agent.tools, PLAN))
             agent, tools = with_children(
-                toolbox.tools,
+                {**toolbox.tools, **served},
                 agent,
                 may_start(agent, agents),
                 self.delegation.use,
@@ -193,9 +211,18 @@ class Services(ServiceRegistry):
             masks = parse_kinds([*self.settings.values.mask, *agent.mask])
             folders = [Path(one.folder) for one in extensions.skills]
             workspace, notice = self.workspace(session, folders), agents.notice(agent)
-            return toolbox, LoadedAgent(agent, tools, masks, workspace, layers, notice, skills)
+            loaded = LoadedAgent(agent, tools, masks, workspace, layers, notice, skills)
+            return toolbox, loaded, servers, unseen
 
-        toolbox, found = await asyncio.to_thread(look)
+        toolbox, found, servers, unseen = await asyncio.to_thread(look)
+        self.servers.use(servers)
+        if unseen:
+            await self.servers.look(unseen, Path(session.folder), FIRST_LOOK)
+            toolbox, found, _, unseen = await asyncio.to_thread(look)
+            names = ", ".join(one.name for one in unseen)
+            told = f"It is not known yet what {names} offers, so the agent works without it."
+            notice = " ".join(filter(None, [found.notice, told if unseen else ""]))
+            found = replace(found, notice=notice)
         self._take(toolbox)
         return found
 
@@ -239,8 +266,19 @@ class Services(ServiceRegistry):
         else:
             found = await self.agent_files.load(layers.files, trusted=layers.trusted)
             found = _with_kept(found, kept, trusted=layers.trusted)
-        ready = {name: with_own_tools(one, self.toolbox) for name, one in found.by_name.items()}
+        served = await asyncio.to_thread(self._served)
+        ready = {
+            name: with_own_tools(with_servers(one, served)[0], self.toolbox)
+            for name, one in found.by_name.items()
+        }
         return replace(found, by_name=ready)
+
+    def _served(self) -> dict[str, Tool]:
+        """The tools of the person's own servers."""
+        return self.servers.tools(self.servers.read())
+
+    async def _secret(self, name: str) -> str:
+        return await self.keychain.get(name) or ""
 
     async def agent(
         self,
@@ -292,6 +330,7 @@ class Services(ServiceRegistry):
         """End what runs commands, and remove their temporary folders."""
         await self.jobs.end()
         await self.languages.end()
+        await self.servers.close()
         await self.sandbox_probe.close()
         await asyncio.to_thread(self.keeper.close)
 

@@ -113,7 +113,9 @@ class Agent:
 
     ``agents`` are those that it may start, ``("*",)`` any; ``children`` at a time and ``depth``
     of them are 0 for the usual, ``background`` says that it is started to work on the side.
-    ``user_invocable``: the person is offered it. ``model_invocable``: other agents may start it.
+    ``servers`` are the MCP servers whose tools it has, ``("*",)`` all; None for what its tools
+    say (M-14). ``user_invocable``: the person is offered it. ``model_invocable``: other agents
+    may start it.
     ``fallback`` are models that new chats begin with where ``model`` cannot be reached.
     ``define`` are tools of its own (W-2). ``memory``, ``desk`` and ``handoffs`` are kept, and
     nothing uses them yet (W-1).
@@ -154,6 +156,7 @@ class Agent:
     user_invocable: bool = True
     model_invocable: bool = True
     argument_hint: str = ""
+    servers: tuple[str, ...] | None = None
 
     @property
     def whose(self) -> str:

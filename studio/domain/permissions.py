@@ -16,7 +16,9 @@ Layer: TypeAlias = Literal["built-in", "person", "project", "agent", "session", 
 a file in the folder, the agent's file, this session, this turn, and the person's rules for
 clients of the server."""
 
-_RULE = re.compile(r"^\s*([A-Za-z_][\w.-]*|\*)\s*(?:\((.*)\))?\s*$", re.S)
+_RULE = re.compile(r"^\s*([A-Za-z_][\w.-]*|[A-Za-z][\w-]*__[\w-]*\*|\*)\s*(?:\((.*)\))?\s*$", re.S)
+SERVER_SIGN = "__"
+"""Between a server and its tool in the name of a tool (M-9)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,8 @@ class Rule:
     """A rule ``tool`` or ``tool(pattern)`` with its verdict.
 
     The pattern is a glob over the call's target: a path, or one part of a
-    command line. ``*`` matches any text including slashes, ``**/`` any number of folders,
+    command line. A ``tool`` that ends with ``__*`` is any of a server (M-13). In the
+    pattern ``*`` matches any text including slashes, ``**/`` any number of folders,
     ``?`` and ``[…]`` one character.
     """
 
@@ -55,6 +58,13 @@ class Rule:
         ``*`` matches it.
         """
         return _regex(self.pattern, fold).fullmatch(text) is not None
+
+
+def covers(name: str, tool: str) -> bool:
+    """Whether a name in a rule or a list of tools means a tool: ``*``, ``run``, ``git__*``."""
+    if name in ("*", tool):
+        return True
+    return name.endswith("*") and SERVER_SIGN in name and tool.startswith(name[:-1])
 
 
 @lru_cache(maxsize=8192)

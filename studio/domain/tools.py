@@ -46,6 +46,8 @@ DELEGATE, WAIT = "delegate", "wait"
 """The tool that has another agent do a task, and the one that waits for those in the background."""
 CHILD_TOOLS = (DELEGATE, "children", WAIT, "tell_child", "stop_child")
 """The tools of an agent that may start others (W-32)."""
+FIND_TOOLS, USE_TOOL = "find_tools", "use_tool"
+"""The tools that find servers' tools and call them, where there are too many to tell (M-17)."""
 TEXT_INPUT = "input"
 """The one argument of a tool with a ``text_form``."""
 
@@ -67,7 +69,8 @@ class ToolSpec:
     for the turn runs the tool; the turn ends with such calls open, and the next turn
     brings their results. ``text_form``: how it is described to a model that
     writes its one argument, ``input``, as plain text: ``description`` and ``format`` of a
-    custom tool of OpenAI's Responses API.
+    custom tool of OpenAI's Responses API. ``server`` is the MCP server that runs it, and ``pin``
+    changes with all that it says of the tool (M-15).
     """
 
     name: str
@@ -87,6 +90,8 @@ class ToolSpec:
     hosted: bool = False
     external: bool = False
     text_form: JsonObject | None = field(default=None, hash=False)
+    server: str = ""
+    pin: str = ""
 
     def of_call(self, arguments: JsonObject) -> ToolSpec:
         """The spec for one call, which may do less than the tool can."""

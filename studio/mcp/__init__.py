@@ -3,6 +3,7 @@
 ``connection``, ``session``, ``stdio`` and ``http`` import the official SDK, which takes most of a
 second: ``servers`` imports them in a thread, with the first server that starts.
 
+- ``catalogue``: remembers what servers offer, and what the person saw of it.
 - ``connection``: one server that is connected, in either era of the protocol.
 - ``entries``: reads and writes which servers there are, and what the person said of each.
 - ``eras``: remembers which servers want a handshake.

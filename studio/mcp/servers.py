@@ -126,6 +126,10 @@ class Servers:
             await connection.refresh()
         return connection.lists
 
+    def lists(self, name: str) -> ServerLists | None:
+        """What a server that runs offers; None if none does."""
+        return next((found for one in self._of(name) if (found := one.lists)), None)
+
     def state(self, name: str) -> ServerState:
         """How a server is; of several processes, the one that is worst off."""
         entry = self._entries.get(name)

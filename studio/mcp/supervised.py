@@ -15,6 +15,7 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.records import dataclass
 from studio.mcp.entries import ServerEntry
 from studio.mcp.faults import FaultKind, ServerFailed
+from studio.mcp.lists import ServerLists
 from studio.mcp.results import ServerResult
 from studio.mcp.server_log import ServerLog
 
@@ -99,6 +100,11 @@ class SupervisedServer:
     @property
     def state(self) -> ServerState:
         return replace(self._state, line=self.log.last)
+
+    @property
+    def lists(self) -> ServerLists | None:
+        """What it offers; None while it is not connected."""
+        return self._connection.lists if self._connection else None
 
     @property
     def roots(self) -> bool:

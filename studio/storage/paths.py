@@ -79,6 +79,11 @@ class Paths:
         return self.config / "settings.json"
 
     @property
+    def servers(self) -> Path:
+        """The person's MCP servers, in the form that most programs share."""
+        return self.config / "mcp.json"
+
+    @property
     def models(self) -> Path:
         """The providers' model lists as last fetched."""
         return self.cache / "models.json"

@@ -13,6 +13,7 @@ from studio.agent.agent_files import AgentFiles
 from studio.cli import build_parser, exit_codes
 from studio.domain.agents import Agent
 from studio.domain.models import ModelInfo
+from studio.domain.tools import FIND_TOOLS, USE_TOOL
 from studio.domain.workflows import Step, Workflow
 from studio.providers.base import Provider
 from studio.providers.descriptor import ProviderDescriptor
@@ -49,7 +50,7 @@ def known() -> set[str]:
     facts = {
         field.name for one in (ModelInfo, Context, Agent, Workflow, Step) for field in fields(one)
     }
-    others = {"node_modules", "orders_detail", "reasoning_content"}
+    others = {"node_modules", "orders_detail", "reasoning_content", FIND_TOOLS, USE_TOOL}
     others |= {"turn_complete", "awaiting_permission", "permission_resolved"}  # events
     others |= {field.name for field in fields(ProviderDescriptor)} | set(dir(Provider))
     others |= {path.stem for path in (ROOT / "studio").rglob("*.py")}

@@ -64,6 +64,8 @@ async def ready_engine(paths: Paths, settings: SettingsFile) -> Engine:
     services, tested = engine.services, _tested()
     probe = services.sandbox_probe
     services.keeper = probe._keeper = _keeper()
+    pool = services.servers.servers
+    pool._keeper = pool._programs._keeper = _keeper()
     if isinstance(tested, Bubblewrap):
         places = VisiblePaths(Path.home(), probe._private)
         probe._found = (True, Bubblewrap(tested._program, places, scoped=tested._scoped))

@@ -141,7 +141,7 @@ class AgentLoop:
         """
         if reply.stop != "tool_use":
             return await self._refuse_calls(reply, CALL_NOT_RUN)
-        calls = self.tools.understood(reply.calls, [spec.name for spec in self._history.tools])
+        calls = self.tools.understood(reply.calls, self._history.tools)
         for guard in self.guards:
             if end := guard.before_tools(calls):
                 await self._refuse_calls(reply, CALL_REPEATED)

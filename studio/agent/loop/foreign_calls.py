@@ -15,10 +15,11 @@ from typing import TypeAlias, cast
 
 from studio.agent.permission.policy import COMMAND, target_of
 from studio.agent.prompts import FOREIGN_CALL, UNKNOWN_TOOL
+from studio.agent.tool_search import unwrapped
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.records import dataclass
-from studio.domain.tools import APPLY_PATCH, EDIT, JOB, RUN, TEXT_INPUT, ToolSpec
+from studio.domain.tools import APPLY_PATCH, EDIT, JOB, RUN, TEXT_INPUT, USE_TOOL, ToolSpec
 from studio.tools import Tool
 from studio.tools.workspace.patch import patch_in_command
 
@@ -279,7 +280,8 @@ class CallInterpreter:
     def understood(self, calls: Sequence[ToolCall], declared: Collection[str]) -> list[ToolCall]:
         """The calls in our words, where they are in others; ``declared``: see ``ToolRunner``."""
         self._declared = frozenset(declared)
-        return [self._patch_in(self._in_our_words(call)) for call in calls]
+        whole = (self._unwrapped(call) for call in calls)
+        return [self._patch_in(self._in_our_words(call)) for call in whole]
 
     def no_such_tool(self, name: str) -> str:
         """What the model is told of a call of a tool that is not there."""
@@ -290,6 +292,10 @@ class CallInterpreter:
         taken = cast("JsonObject", ours.schema["properties"])
         names = ", ".join([*needed, *(f"{one}?" for one in taken if one not in needed)])
         return FOREIGN_CALL.format(name=name, tool=ours.name, parameters=names)
+
+    def _unwrapped(self, call: ToolCall) -> ToolCall:
+        """The call of a servers' tool in place of one of the tool that calls such (M-17)."""
+        return unwrapped(call) if call.name == USE_TOOL and self._is_real(USE_TOOL) else call
 
     def _is_real(self, name: str) -> bool:
         return name in self._tools or name in self._known or name in self._declared

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import field, replace
 
@@ -22,6 +22,7 @@ from studio.agent.prompts import (
     ONE_CALL_AT_A_TIME,
 )
 from studio.agent.services import Services
+from studio.agent.tool_search import callable_tools
 from studio.domain.agents import Limits
 from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import NothingRead, ToolFailed
@@ -139,12 +140,15 @@ class ToolRunner:
         self._access = access
         self._tools = access.tools
         self._offered = {spec.name for spec in access.offered}
-        self._known = set(self._offered)
+        self._served = {spec.name for spec in access.served}
+        self._known = self._offered | self._served
         """The tools that are run if they are called; models know the other way to edit, too."""
         if self._offered & {EDIT, APPLY_PATCH}:
             self._known |= {EDIT, APPLY_PATCH} & self._tools.keys()
         self._external = {spec.name for spec in access.offered if spec.external}
-        self._interpreter = CallInterpreter(access.tools, access.offered, self._known)
+        self._interpreter = CallInterpreter(
+            access.tools, access.offered, self._known - self._served
+        )
         self._guard = access.guard
         self._bench = bench
         self._emit = emit
@@ -185,12 +189,15 @@ class ToolRunner:
             return "read", True
         return tool.spec.effect, tool.spec.steady
 
-    def understood(self, calls: Sequence[ToolCall], declared: Collection[str]) -> list[ToolCall]:
+    def understood(self, calls: Sequence[ToolCall], declared: Sequence[ToolSpec]) -> list[ToolCall]:
         """The calls of a reply as calls of our tools, where they are in other words.
 
-        ``declared`` are the tools that the history names.
+        ``declared`` are the tools that the history names: of the servers' tools only these are
+        run, and only as what they were then (M-16).
         """
-        return self._interpreter.understood(calls, declared)
+        self._known -= self._served
+        self._known |= {spec.name for spec in callable_tools(declared, self._access.served)}
+        return self._interpreter.understood(calls, [spec.name for spec in declared])
 
     async def run(
         self,

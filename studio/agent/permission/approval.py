@@ -62,7 +62,7 @@ class ToolAccess:
     agent: str
     tools: Mapping[str, Tool]
     offered: list[ToolSpec]
-    """The tools that the model can call."""
+    """The tools that the model is told of."""
     policy: Policy
     guard: ExfiltrationGuard
     content_filter: ContentFilter
@@ -85,11 +85,13 @@ class ToolAccess:
     """The chat's commands in the background."""
     waits: bool = False
     """Whether a command is waited for to its end, however long it takes."""
+    served: Sequence[ToolSpec] = ()
+    """The tools of servers, of which a history can call those that it names (M-16)."""
 
     @property
     def acts(self) -> bool:
         """Whether one of the tools may change files without a draft."""
-        return any(spec.effect == "act" for spec in self.offered)
+        return any(spec.effect == "act" for spec in (*self.offered, *self.served))
 
     def finished_calls(self, transcript: Transcript) -> list[tuple[ToolSpec, JsonObject]]:
         """The finished calls of a session, oldest first."""

@@ -7,8 +7,9 @@ call that would complete them needs an approval, whatever the rules or the mode 
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from urllib.parse import urlsplit
 
 from studio.domain.blocks import ToolBlock, UserBlock
@@ -16,6 +17,7 @@ from studio.domain.errors import ToolFailed
 from studio.domain.events import FOLDER_NAMES, Exposed
 from studio.domain.jsonvalue import JsonObject, as_object
 from studio.domain.messages import ToolCall
+from studio.domain.redaction import redact
 from studio.domain.tools import APPLY_PATCH, EDIT, Exposure, ToolSpec
 from studio.domain.transcript import Transcript
 from studio.tools import Result
@@ -27,6 +29,8 @@ from .rulebook import NOTES
 FOLDER_FILES = "files in the folder"
 SEARCH_RESULTS = "search results"
 OUTPUT_OF = "the output of "
+LONG_KEY = 8
+"""Characters from which on a known key is looked for."""
 NOTHING_READ = (("the person",), ("the agent",))
 """Sources of results that tell nothing of files or of strangers: an answer, or a plan."""
 
@@ -84,7 +88,7 @@ class ExfiltrationGuard:
     run in a sandbox and have no network unless they ask for it. ``trusted``: the person
     trusts the folder; then its files count as untrusted only if their path says that they
     come from elsewhere. ``above``: the guard of the turn that begins this one, whose agent
-    says here what else the person would.
+    says here what else the person would. ``secrets`` returns the keys that are known.
     """
 
     def __init__(
@@ -94,8 +98,10 @@ class ExfiltrationGuard:
         contained: bool = False,
         trusted: bool = False,
         above: ExfiltrationGuard | None = None,
+        secrets: Callable[[], Collection[str]] = tuple,
     ) -> None:
         self._transcript = transcript
+        self._secrets = secrets
         self._contained = contained
         self._trusted = trusted
         self._above = above
@@ -148,6 +154,8 @@ class ExfiltrationGuard:
 
         One sentence names what was read, another one what could happen.
         """
+        if spec.server and self._holds_key(call):
+            return f"The arguments for {spec.name} hold what looks like a key."
         danger = self._way_out(spec, call)
         stranger, private = self._known.get("untrusted"), self._known.get("private")
         if not danger or stranger is None:
@@ -162,6 +170,12 @@ class ExfiltrationGuard:
         else:
             read = f"{_named(private)} and {_named(stranger)}"
         return f"This chat read {read}. {danger} send data out."
+
+    def _holds_key(self, call: ToolCall) -> bool:
+        """Whether a known key, a private one, or what looks like one is in the arguments (M-18)."""
+        text = json.dumps(call.arguments or {}, ensure_ascii=False)
+        known = any(len(key) >= LONG_KEY and key in text for key in self._secrets())
+        return known or "PRIVATE KEY-----" in text or redact(text) != text
 
     def _is_new(self, one: Exposed) -> bool:
         return self._transcript.is_new(one)
@@ -180,7 +194,7 @@ class ExfiltrationGuard:
         source = _source(spec, call, result)
         if spec.untrusted or result.untrusted:
             yield Exposed("untrusted", source)
-            if spec.effect != "fetch" or _is_near(source):
+            if spec.effect != "fetch" or spec.server or _is_near(source):
                 # A mailbox, a server's answer, a note, a page of the person's own network.
                 yield Exposed("private", source)
         elif spec.name in NOTES:
@@ -223,7 +237,7 @@ class ExfiltrationGuard:
             # There is no list of harmless programs, because a program can run others.
             held = self._holds(spec) and not arguments.get(NETWORK)
             return "" if held else "The command can"
-        if spec.effect == "fetch":
+        if spec.effect == "fetch" and not spec.server:
             target = target_of(spec, arguments)
             if target and (_sent(target) if spec.name == _FETCH else target) in self.addresses():
                 return f"{spec.name} can" if _says_more(spec, arguments) else ""
@@ -295,7 +309,7 @@ def _source(spec: ToolSpec, call: ToolCall, result: Result) -> str:
     """The source of a result: an address, a path or a tool."""
     if spec.untrusted or result.untrusted:
         target = target_of(spec, call.arguments or {})
-        if spec.effect == "fetch" and not canonical_address(target):
+        if spec.effect == "fetch" and not spec.server and not canonical_address(target):
             return SEARCH_RESULTS
         return next(iter(result.sources), "") or target or spec.name
     if spec.name in NOTES:

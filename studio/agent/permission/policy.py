@@ -243,7 +243,7 @@ class Policy:
                     decision = replace(decision, why="It asks for the network.")
             return decision
         target = target_of(spec, arguments)
-        paths = _paths_of(arguments)
+        paths = [] if spec.server else _paths_of(arguments)  # a server's paths are its own
         if self._workspace is None or not paths:
             return self._decide_target(spec, target, None)
         places = [place_of(self._workspace, path) for path in paths]

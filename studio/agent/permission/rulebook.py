@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import get_args
 
 from studio.domain.agents import Role
-from studio.domain.permissions import Layer, Rule, Verdict
+from studio.domain.permissions import Layer, Rule, Verdict, covers
 from studio.domain.records import dataclass
 from studio.domain.tools import APPLY_PATCH, EDIT, ToolSpec
 
@@ -59,7 +59,7 @@ class Rulebook:
     def of(self, tool: str) -> list[RuleEntry]:
         """Every rule for a tool, lowest precedence first."""
         if tool not in self._entries:
-            self._entries[tool] = [entry for entry in self._all if entry.rule.tool in ("*", tool)]
+            self._entries[tool] = [entry for entry in self._all if covers(entry.rule.tool, tool)]
         return self._entries[tool]
 
     @cached_property

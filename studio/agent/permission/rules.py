@@ -27,8 +27,9 @@ from studio.agent.folder_files import (
 from studio.agent.yaml_text import load_yaml
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError
-from studio.domain.permissions import Layer, Rule, Verdict
+from studio.domain.permissions import SERVER_SIGN, Layer, Rule, Verdict
 from studio.domain.records import dataclass
+from studio.mcp.entries import parse_entries
 from studio.storage.config.permission_rules import (
     RuleStore,
     SessionRule,
@@ -137,7 +138,8 @@ def parse_rule(text: str, tools: Collection[str], verdict: Verdict = "allow") ->
         rule = Rule.parse(text, verdict)
     except ValueError as error:
         raise ConfigurationError(str(error)) from error
-    if rule.tool not in ("*", NETWORK) and rule.tool not in tools:
+    of_server = SERVER_SIGN in rule.tool  # which may be switched off now
+    if rule.tool not in ("*", NETWORK) and rule.tool not in tools and not of_server:
         known = ", ".join(sorted(tools))
         raise ConfigurationError(f"There is no tool {rule.tool}. Known are {known}.")
     return rule
@@ -214,6 +216,7 @@ def trust_offer(files: FolderFiles, agents: Agents) -> TrustOffer:
     effects = [f"Allows without asking you: {', '.join(allowed)}."] if allowed else []
     if files.prose:
         effects.append(f"Agents follow what is in {', '.join(files.prose)}.")
+    effects += servers_brought(files)
     for check in _checks(files.checks or b"")[0]:
         effects.append(f"Runs after changes of {check.glob}, in the sandbox: {check.command}")
     effects += [_effect(one, replaced=one.name in agents.replaced) for one in own]
@@ -221,6 +224,15 @@ def trust_offer(files: FolderFiles, agents: Agents) -> TrustOffer:
     if len(effects) > MOST_EFFECTS:
         shown.append(f"And {len(effects) - MOST_EFFECTS} agents more.")
     return TrustOffer(files.digest, tuple(shown))
+
+
+def servers_brought(files: FolderFiles) -> list[str]:
+    """What the servers of a folder run, or where they are; each waits for its own switch."""
+    return [
+        f"Offers the MCP server {entry.name}, off until you switch it on: {entry.shown}"
+        for path, data in files.servers
+        for entry in parse_entries(data.decode("utf-8-sig", "replace"), str(path)).by_name.values()
+    ]
 
 
 def _effect(agent: Agent, *, replaced: bool) -> str:

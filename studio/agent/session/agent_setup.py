@@ -12,6 +12,7 @@ from studio.agent.permission.content_filter import AnyKind
 from studio.agent.permission.policy import Policy
 from studio.agent.permission.rules import RuleLayers
 from studio.agent.services import Services
+from studio.agent.tool_search import search_tools, too_many
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.extensions import Extension
@@ -48,6 +49,8 @@ class ToolSetup:
     """Tokens that the model reads at once, None if nobody knows."""
     numbered: bool = False
     """Whether lines of files are numbered for the model."""
+    served: Sequence[ToolSpec] = ()
+    """The tools of servers, of which a history can call those that it names (M-16)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +71,12 @@ async def load_call_setup(info: SessionInfo, services: Services, tool: str) -> T
     found = await services.load_agent(info, Agent(info.agent, tools=(tool,)))
     if tool not in found.tools:
         raise ConfigurationError(f"There is no tool {tool}.")
+    spec = found.tools[tool].spec
     return ToolSetup(
         agent=found.agent,
         tools=found.tools,
-        offered=[found.tools[tool].spec],
+        offered=[] if spec.server else [spec],
+        served=[spec] if spec.server else [],
         layers=found.layers,
         masks=found.masks,
         workspace=found.workspace,
@@ -113,7 +118,14 @@ async def load_agent_setup(
         for tool in tools.values()
         if policy.offers(tool.spec) and tool.spec.name not in left_out
     ]
-    described, notice = _described(usable, agent, info.model, window)
+    served = [tool.spec for tool in usable if tool.spec.server]
+    finding = search_tools(served)
+    tools = {**tools, **finding}
+    agent = agent if "*" in agent.tools else replace(agent, tools=(*agent.tools, *finding))
+    own_tools = [tool for tool in usable if not tool.spec.server]
+    described, notice = _described(own_tools, agent, info.model, window)
+    deferred = too_many(served, window)
+    described += [tool.spec for tool in finding.values()] if deferred else served
     own = [_hosted(spec, provider, info.model, search) for spec in described]
     theirs = {spec.name for spec in external}
     offered = [
@@ -127,7 +139,7 @@ async def load_agent_setup(
         info.permission_mode,
         instructions(agent, info.instructions, family, brief=brief),
         instructions(agent, info.instructions, family, brief=not brief),
-        frozenset(spec.name for spec in offered),
+        frozenset(spec.name for spec in (*offered, *served)) | finding.keys(),
     )
     return AgentSetup(
         agent=agent,
@@ -135,6 +147,7 @@ async def load_agent_setup(
         model=info.model,
         tools=tools,
         offered=offered,
+        served=served,
         layers=layers,
         prompt=prompt,
         masks=found.masks,

@@ -39,7 +39,7 @@ from studio.domain.ledger import canonical_json, chain_next, chain_start
 from studio.domain.messages import File, Image, Message, Reasoning, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
 from studio.domain.records import dataclass
-from studio.domain.tools import ToolSpec
+from studio.domain.tools import FIND_TOOLS, USE_TOOL, ToolSpec
 from studio.providers.base import Provider, Reply
 from studio.providers.history_rebuild import has_reasoning
 from studio.storage.sessions.store import SessionStore, StoredHistory
@@ -389,7 +389,7 @@ class NativeHistory:
         if {s.name for s in self.tools if s.hosted} != {s.name for s in basis.tools if s.hosted}:
             return OTHER_SEARCH  # nobody here could refuse a call of it
         frozen = {spec.name for spec in self.tools}
-        more = [spec.name for spec in basis.tools if spec.name not in frozen]
+        more = [spec.name for spec in basis.tools if spec.name not in frozen and not _waits(spec)]
         return MORE_TOOLS.format(names=", ".join(more)) if more else ""
 
     async def _repair(self, last_calls: Sequence[ToolBlock], later: Sequence[Event]) -> list[Event]:
@@ -431,6 +431,11 @@ class NativeHistory:
                 case _:
                     items += basis.provider.spoken_items(one)
         return [*items, *basis.provider.user_items(before)] if before else items
+
+
+def _waits(spec: ToolSpec) -> bool:
+    """Whether a tool that is new waits for the next epoch: servers come and go (M-16)."""
+    return bool(spec.server) or spec.name in (FIND_TOOLS, USE_TOOL)
 
 
 Unheard: TypeAlias = list[Text] | TurnStarted | Steered | Told

@@ -40,6 +40,7 @@ from studio.agent.permission.rules import SessionRules
 from studio.agent.prompts import ANSWER_IN_WORDS, PLAN_NOW, RESULT_MISSING, TAKE_OVER
 from studio.agent.services import Services
 from studio.agent.skills import catalogue, told_again
+from studio.agent.tool_search import callable_tools
 from studio.agent.usage_costs import token_rates
 from studio.domain.agents import NO_CAPS, Agent, Caps, Limits, Mode, addressed, longer
 from studio.domain.aio import BackgroundTasks
@@ -456,12 +457,14 @@ class TurnBuilder:
             contained=sandbox.kind != "none",
             trusted=setup.layers.trusted,
             above=options.parent.guard if options.parent is not None else None,
+            secrets=self._services.keychain.known,
         )
         return ToolAccess(
             session_id=info.id,
             agent=agent.name,
             tools=setup.tools,
             offered=[spec for spec in setup.offered if spec.external or policy.offers(spec)],
+            served=[spec for spec in setup.served if policy.offers(spec)],
             policy=policy,
             guard=guard,
             content_filter=self._content_filter,
@@ -664,7 +667,10 @@ class TurnBuilder:
         untold += await guidance.untold(history.epoch) if guidance is not None else []
         if "skills" not in told and setup.skills and SKILL in setup.prompt.tools & {*frozen}:
             untold.append(Told("skills", catalogue(setup.skills, setup.window)))
-        untold += setup.prompt.untold(told, history.system, frozen)
+        able = {spec.name for spec in callable_tools(history.tools, setup.served)}
+        lost = {spec.name for spec in history.tools if spec.server} - able
+        prompt = replace(setup.prompt, tools=setup.prompt.tools - lost)
+        untold += prompt.untold(told, history.system, frozen)
         if "skill" not in told and (again := told_again(self._session.transcript)):
             untold.append(Told("skill", again))
         if told.get("schema", ANSWER_IN_WORDS) != (form := schema_instruction(schema)):

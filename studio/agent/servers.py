@@ -1,0 +1,424 @@
+"""Server tools: makes tools of what MCP servers offer, and keeps what the person said of them.
+
+A chat is offered what is remembered of a server, so that none has to run before it is called.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
+
+from studio.domain.agents import OWN_TOOLS, Agent
+from studio.domain.aio import BackgroundTasks
+from studio.domain.errors import ConfigurationError, StorageError, ToolFailed
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.messages import Image
+from studio.domain.permissions import covers
+from studio.domain.records import dataclass
+from studio.domain.tools import ToolSpec
+from studio.files.folders import private_folder
+from studio.mcp.catalogue import INSTRUCTIONS, NOTHING, Catalogue, Known, pin_of
+from studio.mcp.entries import Entries, EntriesFile, ServerEntry, parse_entries
+from studio.mcp.lists import ServerLists, ServerTool
+from studio.mcp.naming import shortened
+from studio.mcp.results import Blob, ServerResult
+from studio.mcp.schemas import AdaptedSchema, HopelessSchema, adapt_schema
+from studio.mcp.servers import Servers
+from studio.mcp.supervised import ServerState
+from studio.tools import Context, Result, Tool
+from studio.tools.sdk.definition import Run
+from studio.tools.sdk.result import size
+
+from .attachments import attach_picture
+from .context.token_count import tool_tokens
+from .folder_files import FolderFiles
+from .permission.invisible_characters import escape_line, visible
+from .prompts import SERVER_CHANGED, SERVER_INSTRUCTIONS, SERVER_TOOL, SERVER_TOOL_GONE
+from .server_flags import flags_of
+
+MOST_SOURCES = 10
+"""Addresses of one result that are named."""
+_UNSAFE = re.compile(r"[^\w.-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolView:
+    """One tool of a server, for the person.
+
+    ``name`` is the one that models and rules use. ``withheld`` says why no agent has it; ``notes``
+    are what is odd or was changed for providers. ``before`` is what the person saw, if the tool is
+    another one now (M-15).
+    """
+
+    name: str
+    tool: ServerTool
+    reads: bool = False
+    off: bool = False
+    withheld: str = ""
+    notes: tuple[str, ...] = ()
+    before: JsonObject | None = None
+    tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ServerView:
+    """One server, for the person. ``tokens`` are those of the tools that agents have."""
+
+    entry: ServerEntry
+    state: ServerState
+    known: Known
+    tools: tuple[ToolView, ...] = ()
+
+    @property
+    def tokens(self) -> int:
+        return sum(one.tokens for one in self.tools if not one.off and not one.withheld)
+
+    @property
+    def changed(self) -> tuple[str, ...]:
+        """Tools that changed since the person saw them; the name of the instructions is empty."""
+        return tuple(self.known.changed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What was made of one server's list, while neither its entry nor the list changes."""
+
+    entry: ServerEntry
+    known: Known
+    tools: dict[str, Tool]
+    views: tuple[ToolView, ...]
+
+
+class ServerTools:
+    """The tools of MCP servers. ``spill`` is the folder for the files of a session's results.
+
+    ``read`` and what returns tools block: call them in a thread. All else belongs to the event
+    loop.
+    """
+
+    def __init__(
+        self,
+        servers: Servers,
+        file: EntriesFile,
+        catalogue: Catalogue,
+        spill: Callable[[str], Path],
+    ) -> None:
+        self.servers = servers
+        self.file = file
+        self.catalogue = catalogue
+        self._spill = spill
+        self._made: dict[str, _Made] = {}
+        self._used: dict[str, ServerEntry] = {}
+        """The servers that the pool knows, by its names for them."""
+        self._tasks = BackgroundTasks()
+        servers.listen(self._lists_changed)
+
+    # What there is
+
+    def read(self, files: FolderFiles | None = None, *, trusted: bool = False) -> Entries:
+        """The person's servers, and those of a folder that they trust.
+
+        A folder's server of a name that the person's has is left out. Where files cannot be read
+        there are none, and the problems say why.
+        """
+        try:
+            own = self.file.read()
+        except StorageError as error:
+            return Entries(problems=(str(error),))
+        if files is None or not trusted or not files.servers:
+            return own
+        found = dict(own.by_name)
+        problems = list(own.problems)
+        place = str(files.folder.resolve())
+        for path, data in files.servers:
+            text = data.decode("utf-8-sig", "replace")
+            brought = self.file.agreed(parse_entries(text, escape_line(str(path)), place))
+            problems += map(escape_line, brought.problems)
+            for name, entry in brought.by_name.items():
+                if name in own.by_name:
+                    problems.append(f"{path}: you have a server {name} already, so it is left out.")
+                else:
+                    found[name] = entry
+        return Entries(found, tuple(problems))
+
+    def tools(self, entries: Entries) -> dict[str, Tool]:
+        """The tools of the servers that are on, sorted by name."""
+        found: dict[str, Tool] = {}
+        for entry in entries.by_name.values():
+            if entry.runs:
+                found |= self._make(entry).tools
+        return dict(sorted(found.items()))
+
+    def unseen(self, agent: Agent, entries: Entries) -> list[ServerEntry]:
+        """The servers that an agent names and whose lists were never seen (M-2)."""
+        named = [entries.by_name[name] for name in agent.servers or () if name in entries.by_name]
+        return [one for one in named if one.runs and not self.catalogue.known(one).fetched]
+
+    def views(self, entries: Entries, taken: Iterable[str] = ()) -> list[ServerView]:
+        """All servers for the person; ``taken`` are the names of other tools."""
+        found = [(entry, self._make(entry)) for entry in entries.by_name.values()]
+        names = {(entry.name, view.tool.name) for entry, made in found for view in made.views}
+        views: list[ServerView] = []
+        for entry, made in found:
+            others = {*taken, *(tool for server, tool in names if server != entry.name)}
+            tools = [
+                replace(one, notes=(*flags_of(one.tool, others), *one.notes)) for one in made.views
+            ]
+            state = self.servers.state(pool_name(entry))
+            views.append(ServerView(entry, state, made.known, tuple(tools)))
+        return views
+
+    def _make(self, entry: ServerEntry) -> _Made:
+        known = self.catalogue.known(entry)
+        name = pool_name(entry)
+        made = self._made.get(name)
+        if made is None or made.known is not known or made.entry != entry:
+            made = self._made[name] = _Made(entry, known, *self._tools_of(entry, known))
+        return made
+
+    def _tools_of(
+        self, entry: ServerEntry, known: Known
+    ) -> tuple[dict[str, Tool], tuple[ToolView, ...]]:
+        tools: dict[str, Tool] = {}
+        views: list[ToolView] = []
+        about = "" if INSTRUCTIONS in known.changed else visible(known.lists.instructions)
+        for one in sorted(known.lists.tools, key=lambda tool: known.names[tool.name]):
+            view = ToolView(
+                known.names[one.name],
+                one,
+                one.name in entry.reads,
+                one.name in entry.off,
+                before=known.changed.get(one.name),
+            )
+            try:
+                adapted = adapt_schema(one.schema)
+            except HopelessSchema as error:
+                views.append(replace(view, withheld=str(error)))
+                continue
+            if one.only_tasks:
+                view = replace(view, withheld="It only runs as a task, which is not offered.")
+            elif view.before is not None:
+                view = replace(view, withheld="It changed since you saw it.")
+            spec = _spec(entry, view, known, adapted, about)
+            views.append(replace(view, notes=adapted.notes, tokens=tool_tokens(spec)))
+            if not (view.off or view.withheld):
+                about = ""  # told once, with the first tool
+                run = self._runner(entry, one, adapted, known.pins[one.name])
+                tools[view.name] = Tool(spec, run, f"the MCP server {entry.name}")
+        return tools, tuple(views)
+
+    # What the person says
+
+    async def refresh(self) -> Entries:
+        """Read the person's servers again, and let the pool know."""
+        found = await asyncio.to_thread(self.read)
+        self.use(found)
+        return found
+
+    def use(self, entries: Entries) -> None:
+        """Let the pool know these servers; those of other folders stay."""
+        found = {pool_name(entry): entry for entry in entries.by_name.values()}
+        others = {name: entry for name, entry in self._used.items() if entry.place}
+        used = {**others, **found}
+        if used != self._used:
+            self._used = used
+            self.servers.use(replace(entry, name=name) for name, entry in used.items())
+
+    async def say(self, entry: ServerEntry) -> None:
+        """Keep what the person says of a server; raises StorageError."""
+        await asyncio.to_thread(self.file.agree, entry)
+        self._used[pool_name(entry)] = entry
+        self.servers.use(replace(one, name=name) for name, one in self._used.items())
+
+    async def put(self, entry: ServerEntry) -> None:
+        """Add a server or change one; raises StorageError, or ValueError for a wrong entry."""
+        await asyncio.to_thread(self.file.put, entry)
+        await self.refresh()
+
+    async def switch_on(self, entry: ServerEntry) -> ServerEntry:
+        """The person saw what runs and how its tools changed, and wants it (M-12, M-15)."""
+        entry = replace(entry, on=True, approved=entry.digest)
+        await self.say(entry)
+        known = await asyncio.to_thread(self.catalogue.known, entry)
+        if known.changed:
+            await asyncio.to_thread(self.catalogue.accept, entry)
+        return entry
+
+    async def switch_off(self, entry: ServerEntry) -> None:
+        await self.say(replace(entry, on=False))
+
+    async def remove(self, entry: ServerEntry) -> None:
+        """Forget one of the person's servers; raises ConfigurationError if there is none."""
+        await asyncio.to_thread(self.file.remove, entry.name)
+        await asyncio.to_thread(self.catalogue.forget, entry)
+        await self.refresh()
+
+    async def connect(self, entry: ServerEntry, folder: Path | None = None) -> Known:
+        """Start a server and remember what it offers. Raises ServerFailed."""
+        lists = await self.servers.start(pool_name(entry), folder)
+        return await asyncio.to_thread(self.catalogue.remember, entry, lists)
+
+    async def look(self, entries: Iterable[ServerEntry], folder: Path, seconds: float) -> None:
+        """Start servers whose lists were never seen, and wait for them no longer than that."""
+        tasks = [self._tasks.start(self._connected(entry, folder)) for entry in entries]
+        if tasks:
+            await asyncio.wait(tasks, timeout=seconds)
+
+    async def start_with_program(self) -> None:
+        """Start the servers that are to start with the program (M-2)."""
+        entries = await self.refresh()
+        for entry in entries.by_name.values():
+            if entry.runs and entry.starts == "program":
+                self._tasks.start(self._connected(entry, None))
+
+    async def close(self) -> None:
+        await self.servers.close()
+        await self._tasks.settled()
+
+    async def _connected(self, entry: ServerEntry, folder: Path | None) -> None:
+        with suppress(ToolFailed, StorageError):  # its state says why
+            await self.connect(entry, folder)
+
+    def _lists_changed(self, name: str) -> None:
+        entry, lists = self._used.get(name), self.servers.lists(name)
+        if entry is not None and lists is not None:
+            self._tasks.start(self._remember(entry, lists))
+
+    async def _remember(self, entry: ServerEntry, lists: ServerLists) -> None:
+        with suppress(StorageError):
+            await asyncio.to_thread(self.catalogue.remember, entry, lists)
+
+    # Calls
+
+    def _runner(
+        self, entry: ServerEntry, tool: ServerTool, adapted: AdaptedSchema, pin: str
+    ) -> Run:
+        name = pool_name(entry)
+
+        async def run(context: Context, arguments: JsonObject) -> Result:
+            folder = context.workspace.origin
+
+            def progress(done: float, total: float | None, words: str) -> None:
+                share = f"{done:g} of {total:g}" if total else f"{done:g}"
+                context.emit(f"{visible(words) or share}\n")
+
+            lists = await self.servers.list(name, folder)
+            now = next((one for one in lists.tools if one.name == tool.name), None)
+            if now is None or pin_of(now) != pin:  # it may never run as what it is not (M-15)
+                await self._remember(entry, lists)
+                words = SERVER_TOOL_GONE if now is None else SERVER_CHANGED
+                raise ToolFailed(words.format(name=tool.name, server=entry.name))
+            found = await self.servers.call(
+                name,
+                tool.name,
+                adapted.original(arguments),
+                folder=folder,
+                progress=progress,
+                seconds=entry.seconds,
+            )
+            if found.for_person:
+                context.emit(f"{visible(found.for_person)}\n")
+            return await self._result(entry, found, context.session_id)
+
+        return run
+
+    async def _result(self, entry: ServerEntry, found: ServerResult, session: str) -> Result:
+        """A server's result as that of any tool (M-11)."""
+        text = [found.text] if found.text else []
+        pictures: list[Image] = []
+        for number, one in enumerate(found.images, 1):
+            try:
+                pictures.append(await attach_picture(one.data, f"Picture {number}"))
+            except ConfigurationError as error:
+                text.append(f"[{error}]")
+        for blob in found.blobs:
+            text.append(await asyncio.to_thread(self._keep, blob, session))
+        links = [link.uri for link in found.links if "://" in link.uri][:MOST_SOURCES]
+        return Result(
+            "\n\n".join(text),
+            escape_line(found.summary, 120),
+            (f"{entry.name} (MCP)", *map(escape_line, links)),
+            found.is_error,
+            tuple(pictures),
+            untrusted=True,
+        )
+
+    def _keep(self, blob: Blob, session: str) -> str:
+        """Write what no model reads to a file; says where it is."""
+        name = _UNSAFE.sub("_", blob.name)[-60:].lstrip(".") or "file"
+        path = self._spill(session) / f"{hashlib.sha256(blob.data).hexdigest()[:12]}-{name}"
+        about = f"{blob.media_type}, {size(len(blob.data))}"
+        try:
+            private_folder(path.parent)
+            path.write_bytes(blob.data)
+        except OSError as error:
+            return f"[{about}, could not be kept: {error.strerror}]"
+        return f"[{about}, is in {path}]"
+
+
+def pool_name(entry: ServerEntry) -> str:
+    """What the pool calls a server: those of two folders may have one name."""
+    if not entry.place:
+        return entry.name
+    mark = hashlib.sha256(entry.place.encode("utf-8", "replace")).hexdigest()[:6]
+    return f"{entry.name} ({Path(entry.place).name} {mark})"
+
+
+def with_servers(agent: Agent, tools: Mapping[str, Tool]) -> tuple[Agent, dict[str, Tool]]:
+    """An agent that names the servers' tools it has, and these tools (M-14).
+
+    Without a list of servers it has all if it has all of the person's own tools. It also has
+    those that its list of tools names, one by one or as ``server__*``. An agent of a folder that
+    is not trusted has none.
+    """
+    if not agent.trusted:
+        return agent, {}
+    if agent.servers is None:
+        every = bool({"*", OWN_TOOLS} & {*agent.tools})
+    else:
+        every = "*" in agent.servers
+    servers = agent.servers or ()
+    patterns = [name for name in agent.tools if "__" in name]
+    found = {
+        name: tool
+        for name, tool in tools.items()
+        if every or tool.spec.server in servers or any(covers(one, name) for one in patterns)
+    }
+    if "*" in agent.tools or not found:
+        return agent, found
+    return replace(agent, tools=tuple(dict.fromkeys((*agent.tools, *found)))), found
+
+
+def _spec(
+    entry: ServerEntry, view: ToolView, known: Known, adapted: AdaptedSchema, about: str
+) -> ToolSpec:
+    one = view.tool
+    words = visible(shortened(one.description)) or one.title or one.name
+    told = SERVER_TOOL.format(server=entry.name, words=words)
+    if about:
+        told = f"{told}\n{SERVER_INSTRUCTIONS.format(words=shortened(about))}"
+    row = escape_line(f"{entry.name}: {one.title or one.name}", 60)
+    return ToolSpec(
+        view.name,
+        told,
+        adapted.schema,
+        effect="fetch" if view.reads else "act",
+        verb=row,
+        done=row,
+        icon="plug",
+        alone=entry.alone,
+        time_limit=None,
+        untrusted=True,
+        sends=True,
+        steady=False,
+        server=entry.name,
+        pin=hashlib.sha256(f"{pool_name(entry)}\0{known.pins[one.name]}".encode()).hexdigest(),
+    )
+
+
+__all__ = ["NOTHING", "ServerTools", "ServerView", "ToolView", "pool_name", "with_servers"]

@@ -1,0 +1,56 @@
+"""An MCP server of the official SDK whose tools are those of a file. Run as a script.
+
+The file has ``tools``, each with ``name``, ``description`` and ``schema``, and ``instructions``.
+Each call appends its name and arguments to the file beside it that ends with ``.calls``.
+"""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import mcp_types as types
+from mcp.server.lowlevel.server import Server
+from mcp.server.stdio import stdio_server
+
+FILE = Path(sys.argv[1])
+
+
+def offered() -> dict[str, Any]:
+    return json.loads(FILE.read_text("utf-8"))
+
+
+async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
+    return types.ListToolsResult(
+        tools=[
+            types.Tool(
+                name=one["name"],
+                description=one.get("description", ""),
+                input_schema=one.get("schema", {"type": "object"}),
+            )
+            for one in offered()["tools"]
+        ]
+    )
+
+
+async def call_tool(context: Any, params: Any) -> types.CallToolResult:
+    with FILE.with_suffix(".calls").open("a", encoding="utf-8") as file:
+        file.write(json.dumps([params.name, params.arguments]) + "\n")
+    text = json.dumps({"tool": params.name, "arguments": params.arguments})
+    return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
+
+
+async def main() -> None:
+    server = Server(
+        "listed",
+        version="1",
+        instructions=offered().get("instructions"),
+        on_list_tools=list_tools,
+        on_call_tool=call_tool,
+    )
+    async with stdio_server() as (reader, writer):
+        await server.run(reader, writer, server.create_initialization_options())
+
+
+asyncio.run(main())
