@@ -220,6 +220,10 @@ class ServerTools:
         self.use(found)
         return found
 
+    def show(self, entries: Iterable[ServerEntry]) -> None:
+        """Let the pool know servers, also a folder's, that the person looks at."""
+        self.use(Entries({entry.name: entry for entry in entries}))
+
     def use(self, entries: Entries) -> None:
         """Let the pool know these servers; those of other folders stay."""
         found = {pool_name(entry): entry for entry in entries.by_name.values()}

@@ -17,6 +17,7 @@ functions: ``--help`` and Tab would wait for them.
 - ``export``: writes conversations to a file.
 - ``import_``: makes sessions of conversations in files.
 - ``keys``: keeps, tests and removes API keys.
+- ``mcp``: adds, switches, tries and calls servers of the Model Context Protocol.
 - ``models``: lists a provider's models, fetches and deletes models of this computer.
 - ``permissions``: lists, adds and tests permission rules.
 - ``run``: runs one turn and prints it.
@@ -50,6 +51,7 @@ COMMANDS = {
     "audit": "look at every call of a tool, and who allowed it",
     "usage": "add up what requests used and cost",
     "tools": "look at tools, write one, try one",
+    "mcp": "look at MCP servers, add one, switch it on, try it",
     "templates": "keep messages with places, for run -t",
     "skills": "look at skills and commands, write one, check them",
     "agents": "look at agents, write one, check them",

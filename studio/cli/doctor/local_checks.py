@@ -23,8 +23,9 @@ from typing import cast
 import studio
 from studio.agent.agent_files import AgentFiles
 from studio.agent.folder_files import read_folder_files
-from studio.domain.errors import ConfigurationError
+from studio.domain.errors import ConfigurationError, StorageError
 from studio.domain.jsonvalue import JsonObject
+from studio.mcp.entries import EntriesFile
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import find_sandbox
 from studio.providers.local_model import ABOUT
@@ -209,6 +210,28 @@ class LocalChecks:
             text = f"none, not even in {self._paths.resources}"
             return Finding("Agents", "broken", text, "Install the program again.")
         return _loaded("Agents", len(found.by_name), found.problems)
+
+    def servers(self) -> Finding:
+        """Check the MCP servers without starting one."""
+        name = "MCP servers"
+        try:
+            found = EntriesFile(self._paths.servers, self._paths.data / "servers.json").read()
+        except StorageError as error:
+            return Finding(name, "warning", str(error), "Mend or remove the file.")
+        entries = found.by_name.values()
+        on = [one for one in entries if one.runs]
+        problems = list(found.problems)
+        for one in on:
+            known = bool(one.url) or "${" in one.command or Path(one.command).is_absolute()
+            if not known and shutil.which(one.command) is None:
+                problems.append(f"{one.name}: there is no program {one.command} here")
+        told = f"{len(entries)}, {len(on)} on" if entries else "none"
+        changed = [one.name for one in entries if one.on and not one.runs]
+        problems += [f"{one}: it changed since you approved it" for one in changed]
+        if problems:
+            advice = "Look at it: agent-studio mcp list"
+            return Finding(name, "warning", f"{told}; {'; '.join(problems)}", advice)
+        return Finding(name, "ok" if entries else "note", told)
 
     def port(self) -> Finding:
         name, host, port = "Server port", self.values.server_host, self.values.server_port

@@ -1,0 +1,30 @@
+"""Server advice: says what a person can do where an MCP server does not work, in one sentence."""
+
+from __future__ import annotations
+
+from studio.mcp.faults import FaultKind, ServerFailed
+
+_ADVICE: dict[FaultKind, str] = {
+    "off": "Switch it on after a look at what it runs.",
+    "not_found": "Install it, or write the whole path of the command.",
+    "refused": "Look at the rights of the file, and at what the system says of it.",
+    "variable": "Set the variable, or put the value into the keychain.",
+    "exited": "Its log says why; start the command in a terminal to see it.",
+    "silent": "It may be downloading: try again, or start the command in a terminal.",
+    "protocol": "It writes something else than MCP: see that the command starts the server itself.",
+    "network": "Look at the connection and at the address.",
+    "certificate": "Its certificate is not trusted here: ask whoever runs it.",
+    "sign_in": "It wants a login: put its token into a header.",
+    "forbidden": "The token may do less than this needs: make another one.",
+    "address": "Look at the path of the address; many end with /mcp.",
+}
+
+
+def advice(fault: ServerFailed) -> str:
+    """What to do about a fault."""
+    runtime = fault.line.casefold()
+    if fault.kind == "exited" and any(word in runtime for word in ("syntaxerror", "requires")):
+        return "The runtime may be too old for it: look at which version it wants."
+    if fault.kind == "exited" and any(word in runtime for word in ("enotfound", "resolve", "404")):
+        return "It could not be downloaded: look at the connection and at the package's name."
+    return _ADVICE[fault.kind]

@@ -1,0 +1,458 @@
+"""``agent-studio mcp``: lists, adds, switches, tries and calls MCP servers (M-1 to M-18)."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from studio.cli.command_context import CommandContext
+from studio.cli.exit_codes import DENIED, DONE, USAGE
+from studio.cli.parser import CommandParser
+from studio.domain.errors import ConfigurationError, ToolFailed
+from studio.domain.jsonvalue import Json, JsonObject
+
+if TYPE_CHECKING:
+    from studio.agent.engine import Engine
+    from studio.agent.servers import ServerView, ToolView
+    from studio.cli.console import Console
+    from studio.mcp.entries import ServerEntry
+    from studio.mcp.results import ServerResult
+
+REST = argparse.REMAINDER
+
+
+def arguments(parser: CommandParser) -> None:
+    made = parser.add_subcommands(
+        {
+            "list": "all servers, also those of this folder",
+            "add": "add a server: a command, or an address",
+            "remove": "remove a server, and what is remembered of it",
+            "on": "switch a server on after a look at what it runs, or some of its tools",
+            "off": "switch a server off, or some of its tools",
+            "test": "start a server and say what is wrong with it",
+            "tools": "the tools of a server, with what is odd about them",
+            "call": "call a tool of a server",
+            "logs": "what a server wrote on standard error",
+        }
+    )
+    for name, one in made.items():
+        if name != "list":
+            one.add_argument("name", metavar="NAME", help="the server's name")
+        if name != "add":
+            one.add_argument("--folder", type=Path, metavar="DIR", help="default: the current one")
+        one.add_argument("--json", action="store_true", help="print JSON")
+    add = made["add"]
+    add.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="a variable")
+    add.add_argument("--header", action="append", default=[], metavar="NAME=VALUE", help="a header")
+    add.add_argument("--cwd", default="", metavar="DIR", help="the folder that it runs in")
+    add.add_argument("--sse", action="store_true", help="the address speaks the older SSE")
+    add.add_argument("--each-folder", action="store_true", help="one process for each folder")
+    add.add_argument("start", nargs=REST, metavar="COMMAND", help="the command, or the address")
+    for name in ("on", "off"):
+        made[name].add_argument("tools", nargs="*", metavar="TOOL", help="by the server's own name")
+    made["on"].add_argument("--yes", action="store_true", help="without asking")
+    marks = made["tools"].add_mutually_exclusive_group()
+    marks.add_argument("--reads", metavar="TOOL", help="say that a tool only reads")
+    marks.add_argument("--acts", metavar="TOOL", help="take that back")
+    call = made["call"]
+    call.add_argument("tool", metavar="TOOL", help="by the server's own name")
+    call.add_argument("--args", default="{}", metavar="JSON", help="its arguments, a JSON object")
+    call.add_argument("--yes", action="store_true", help="without asking")
+
+
+async def run(context: CommandContext, options: argparse.Namespace) -> int:
+    """List servers, add or remove one, switch it, try it, or call one of its tools."""
+    command = _Command(await context.engine(), options, context.console)
+    return await getattr(command, f"do_{options.what}")()
+
+
+class _Command:
+    def __init__(self, engine: Engine, options: argparse.Namespace, console: Console) -> None:
+        self._engine = engine
+        self._servers = engine.services.servers
+        self._options = options
+        self._console = console
+
+    @property
+    def _folder(self) -> Path:
+        folder: Path = getattr(self._options, "folder", None) or Path.cwd()
+        return folder.resolve()
+
+    async def _views(self) -> list[ServerView]:
+        """All servers, with those of the folder if the person trusts it."""
+        import asyncio
+
+        def look() -> tuple[list[ServerView], tuple[str, ...]]:
+            layers = self._engine.rules.read_layers(self._folder)
+            entries = self._servers.read(layers.files, trusted=layers.trusted)
+            return self._servers.views(entries, self._engine.tools()), entries.problems
+
+        views, problems = await asyncio.to_thread(look)
+        self._servers.show(view.entry for view in views)
+        if problems:
+            self._console.say(*problems)
+        return views
+
+    async def _view(self) -> ServerView:
+        views = await self._views()
+        for view in views:
+            if view.entry.name == self._options.name:
+                return view
+        known = ", ".join(view.entry.name for view in views) or "none"
+        raise ConfigurationError(f"There is no server {self._options.name}. Known are: {known}.")
+
+    async def do_list(self) -> int:
+        views = await self._views()
+        if self._options.json:
+            self._console.write_json([_server_row(view) for view in views], indent=2)
+            return DONE
+        width = max((len(view.entry.name) for view in views), default=0)
+        for view in views:
+            self._console.row(f"{view.entry.name:<{width}}  {_state(view):<22}  {view.entry.shown}")
+        if not views:
+            self._console.say("There is no server. Add one: agent-studio mcp add NAME COMMAND")
+        return DONE
+
+    async def do_add(self) -> int:
+        from studio.domain.errors import StudioError
+        from studio.mcp.entries import ServerEntry, parse_entry
+        from studio.mcp.importing.hiding import Hiding
+
+        options = self._options
+        words: Sequence[str] = options.start[1:] if options.start[:1] == ["--"] else options.start
+        if not words:
+            raise ConfigurationError("Say what starts the server, or its address.")
+        if options.name in {view.entry.name for view in await self._views()}:
+            raise ConfigurationError(f"There is a server {options.name} already. Remove it first.")
+        hiding = Hiding(options.name, self._engine.environment())
+        far = words[0].startswith(("http://", "https://"))
+        if far and len(words) > 1:
+            raise ConfigurationError("An address has nothing after it.")
+        pairs = {
+            name: {key: hiding.variable(key, value) for key, value in _pairs(given)}
+            for name, given in (("env", options.env), ("header", options.header))
+        }
+        entry = ServerEntry(
+            options.name,
+            "" if far else words[0],
+            hiding.arguments(words[1:]),
+            pairs["env"],
+            options.cwd,
+            hiding.address(words[0]) if far else "",
+            pairs["header"],
+            ("sse" if options.sse else "http") if far else "stdio",
+            by_folder=options.each_folder,
+        )
+        try:
+            from studio.mcp.entries import described
+
+            parse_entry(entry.name, described(entry))
+        except ValueError as error:
+            raise ConfigurationError(f"The server {entry.name} {error}.") from error
+        for name, secret in hiding.secrets.items():
+            try:
+                await self._engine.keep_key(name, secret)
+            except StudioError as error:
+                raise ConfigurationError(
+                    f"{error} Put it into a variable, and ${{VARIABLE}} in its place."
+                ) from error
+        await self._servers.put(entry)
+        self._told(entry, "added, and off")
+        self._console.say(f"Look at it and switch it on: agent-studio mcp on {entry.name}")
+        return DONE
+
+    async def do_remove(self) -> int:
+        view = await self._view()
+        if view.entry.place:
+            raise ConfigurationError(
+                f"{view.entry.name} is a server of the folder {view.entry.place}. "
+                "Switch it off, or remove it from the file there."
+            )
+        await self._servers.remove(view.entry)
+        self._told(view.entry, "removed")
+        return DONE
+
+    async def do_on(self) -> int:
+        view = await self._view()
+        entry = view.entry
+        if self._options.tools:
+            return await self._switch_tools(view, off=False)
+        if entry.runs and not view.changed:
+            self._told(entry, "on")
+            return DONE
+        self._console.say(*_shown(view), *await self._rules(entry))
+        if not await self._allowed(f"Let {entry.name} run? [y]es, [n]o: "):
+            return DENIED
+        entry = await self._servers.switch_on(entry)
+        return await self._try(entry, "on")
+
+    async def do_off(self) -> int:
+        view = await self._view()
+        if self._options.tools:
+            return await self._switch_tools(view, off=True)
+        await self._servers.switch_off(view.entry)
+        self._told(view.entry, "off")
+        return DONE
+
+    async def _switch_tools(self, view: ServerView, *, off: bool) -> int:
+        for name in self._options.tools:
+            _tool(view, name)
+        named = frozenset(self._options.tools)
+        entry = view.entry
+        entry = replace(entry, off=entry.off | named if off else entry.off - named)
+        await self._servers.say(entry)
+        self._told(entry, f"{', '.join(sorted(named))} {'off' if off else 'on'}")
+        return DONE
+
+    async def _rules(self, entry: ServerEntry) -> list[str]:
+        """The person's rules that will hold for it: they are by name."""
+        from studio.mcp.naming import plain_name
+
+        prefix = plain_name(entry.name, "")
+        rules = [one.rule for one in await self._engine.rules.list()]
+        found = [f"{rule.verdict} {rule}" for rule in rules if rule.tool.startswith(prefix)]
+        return [f"Your rules for it: {', '.join(found)}"] if found else []
+
+    async def do_test(self) -> int:
+        return await self._try((await self._view()).entry, "works")
+
+    async def _try(self, entry: ServerEntry, word: str) -> int:
+        from studio.agent.server_advice import advice
+        from studio.mcp.faults import ServerFailed
+
+        try:
+            known = await self._servers.connect(entry, self._folder)
+        except ServerFailed as error:
+            if self._options.json:
+                self._console.write_json(
+                    {"name": entry.name, "state": "failed", "kind": error.kind, "why": str(error)}
+                    | {"advice": advice(error)}
+                )
+            else:
+                self._console.say(f"{entry.name}: {error}", advice(error))
+            return USAGE
+        view = await self._view()
+        left_out = [one for one in view.tools if one.withheld]
+        if self._options.json:
+            self._console.write_json(_server_row(view))
+            return DONE
+        who = " ".join(filter(None, (known.lists.server, known.lists.version)))
+        self._console.row(f"{entry.name}: {word}, {len(view.tools)} tools ({who})")
+        for one in left_out:
+            self._console.say(f"{one.tool.name} is left out: {one.withheld}")
+        self._console.say(*known.lists.problems)
+        return DONE
+
+    async def do_tools(self) -> int:
+        view = await self._view()
+        entry = view.entry
+        if name := self._options.reads or self._options.acts:
+            _tool(view, name)
+            marked = entry.reads - {name} if self._options.acts else entry.reads | {name}
+            await self._servers.say(replace(entry, reads=marked))
+            view = await self._view()
+        if self._options.json:
+            self._console.write_json([_tool_row(one) for one in view.tools], indent=2)
+            return DONE
+        if not view.known.fetched:
+            self._console.say(f"What it offers is not known yet: agent-studio mcp on {entry.name}")
+        for one in view.tools:
+            state = "off" if one.off else "withheld" if one.withheld else "reads" * one.reads
+            self._console.row(f"{one.name}  {state or 'asks'}  {one.tokens} tokens")
+            words = " ".join(one.tool.description.split())
+            self._console.row(f"    {words[:200]}")
+            claims = [name for name, said in one.tool.annotations.items() if said is True]
+            if claims:
+                self._console.row(f"    It claims: {', '.join(claims)}")
+            for note in filter(None, (one.withheld, *one.notes)):
+                self._console.row(f"    ! {note}")
+            if one.before is not None:
+                self._console.write("".join(f"    {line}\n" for line in _difference(one)))
+        return DONE
+
+    async def do_call(self) -> int:
+        view, options = await self._view(), self._options
+        tool = _tool(view, options.tool)
+        given = _arguments(options.args)
+        if tool.withheld or tool.off:
+            raise ConfigurationError(f"{tool.tool.name}: {tool.withheld or 'It is switched off.'}")
+        self._console.say(f"{tool.name} {json.dumps(given, ensure_ascii=False)}")
+        if not await self._allowed("Call it? [y]es, [n]o: "):
+            return DENIED
+        from studio.agent.servers import pool_name
+
+        try:
+            result = await self._servers.servers.call(
+                pool_name(view.entry),
+                tool.tool.name,
+                given,
+                folder=self._folder,
+                seconds=view.entry.seconds,
+            )
+        except ToolFailed as error:
+            raise ConfigurationError(str(error)) from error
+        self._result(result)
+        return USAGE if result.is_error else DONE
+
+    def _result(self, result: ServerResult) -> None:
+        if self._options.json:
+            self._console.write_json(
+                {
+                    "text": result.text,
+                    "is_error": result.is_error,
+                    "structured": result.structured,
+                    "images": [image.media_type for image in result.images],
+                    "files": [blob.media_type for blob in result.blobs],
+                    "links": [link.uri for link in result.links],
+                }
+            )
+            return
+        self._console.write(f"{result.text}\n")
+        self._console.end_line()
+        more = [f"A picture, {image.media_type}" for image in result.images]
+        more += [f"A file, {blob.media_type}" for blob in result.blobs]
+        self._console.say(*more, "Failed" if result.is_error else "Done")
+
+    async def do_logs(self) -> int:
+        import asyncio
+
+        from studio.agent.servers import pool_name
+
+        view = await self._view()
+        path = self._servers.servers.log_file(pool_name(view.entry))
+
+        def read() -> str:
+            return path.read_text("utf-8", "replace") if path.exists() else ""
+
+        text = await asyncio.to_thread(read)
+        if self._options.json:
+            self._console.write_json({"file": str(path), "text": text})
+        elif text:
+            self._console.write(text)
+        else:
+            self._console.say(f"{view.entry.name} has written nothing.")
+        return DONE
+
+    async def _allowed(self, question: str) -> bool:
+        if self._options.yes:
+            return True
+        if not self._console.interactive or self._options.json:
+            self._console.say("This needs your yes, and nobody is here to ask. To do it: --yes")
+            return False
+        line = await self._console.line(question)
+        return line is not None and line.strip().lower() in ("y", "yes")
+
+    def _told(self, entry: ServerEntry, what: str) -> None:
+        if self._options.json:
+            self._console.write_json({"name": entry.name, "on": entry.runs, "what": what})
+        else:
+            self._console.row(f"{entry.name}: {what}")
+
+
+def _shown(view: ServerView) -> list[str]:
+    """What the person says yes to (M-12), and what has changed since they did (M-15)."""
+    entry = view.entry
+    lines = [f"{'Command' if entry.command else 'Address'}: {entry.shown}"]
+    if entry.folder:
+        lines.append(f"Folder: {entry.folder}")
+    if names := [*entry.environment, *entry.headers]:
+        lines.append(f"{'Variables' if entry.command else 'Headers'}: {', '.join(names)}")
+    if entry.place:
+        lines.append(f"It comes with the folder {entry.place}.")
+    for one in view.tools:
+        if one.before is not None:
+            lines += [f"{one.tool.name} changed:", *_difference(one)]
+    if "" in view.changed:
+        lines.append(f"What it says of all its tools is now: {view.known.lists.instructions}")
+    return lines
+
+
+def _difference(view: ToolView) -> list[str]:
+    """What the person saw of a tool beside what it is now, line by line."""
+    import difflib
+
+    from studio.domain.codec import encode
+
+    before, now = (
+        json.dumps(one, indent=1, ensure_ascii=False, sort_keys=True).splitlines()
+        for one in (view.before, encode(view.tool))
+    )
+    lines = difflib.unified_diff(before, now, lineterm="", n=0)
+    return [line for line in lines if not line.startswith(("---", "+++", "@@"))]
+
+
+def _state(view: ServerView) -> str:
+    entry, state = view.entry, view.state
+    if not entry.on:
+        return "off"
+    if not entry.runs:
+        return "changed, off"
+    if view.changed:
+        return f"{len(view.changed)} changed"
+    if state.kind == "failed":
+        return "failed"
+    return f"on, {len(view.tools)} tools" if view.known.fetched else "on, never started"
+
+
+def _server_row(view: ServerView) -> JsonObject:
+    entry = view.entry
+    return {
+        "name": entry.name,
+        "state": _state(view),
+        "on": entry.runs,
+        "runs": entry.shown,
+        "variables": [*entry.environment, *entry.headers],
+        "folder": entry.place,
+        "tools": len(view.tools),
+        "tokens": view.tokens,
+        "changed": [*view.changed],
+        "left_out": [one.tool.name for one in view.tools if one.withheld],
+    }
+
+
+def _tool_row(view: ToolView) -> JsonObject:
+    return {
+        "name": view.name,
+        "tool": view.tool.name,
+        "description": view.tool.description,
+        "schema": view.tool.schema,
+        "claims": view.tool.annotations,
+        "reads": view.reads,
+        "off": view.off,
+        "withheld": view.withheld,
+        "notes": [*view.notes],
+        "before": view.before,
+        "tokens": view.tokens,
+    }
+
+
+def _tool(view: ServerView, name: str) -> ToolView:
+    for one in view.tools:
+        if name in (one.tool.name, one.name):
+            return one
+    known = ", ".join(one.tool.name for one in view.tools) or "none"
+    raise ConfigurationError(f"{view.entry.name} has no tool {name}. Known are: {known}.")
+
+
+def _pairs(given: Sequence[str]) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    for one in given:
+        name, equals, value = one.partition("=")
+        if not (name and equals):
+            raise ConfigurationError(f"“{one}” is not NAME=VALUE.")
+        found.append((name, value))
+    return found
+
+
+def _arguments(text: str) -> JsonObject:
+    try:
+        found = cast("Json", json.loads(text))
+    except (ValueError, RecursionError) as error:
+        raise ConfigurationError(f"--args is no JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise ConfigurationError('--args must be a JSON object, like {"path": "README.md"}')
+    return found
