@@ -162,6 +162,15 @@ class TurnDriver:
         prompt = "Go on in the background? [y]es, [n]o: "
         return await self._until_stopped(self._ask_letter(prompt, "yn")) == "y"
 
+    async def ask_waiting(self) -> None:
+        """Ask the person what the session asks now, whose turn goes on elsewhere."""
+        for one in asked_by(self._session):
+            match one:
+                case Question():
+                    await self._until_stopped(self._permission(one))
+                case AwaitingReply():
+                    await self._until_stopped(self._reply(one))
+
     async def offer_drafts(self) -> None:
         """Show each waiting draft, and write those that the person approves."""
         await self._until_stopped(self._offer_drafts())
@@ -263,6 +272,16 @@ class TurnDriver:
             if word and word in letters:
                 return word
         return ""
+
+
+def asked_by(session: Session) -> list[Question | AwaitingReply]:
+    """What a session asks the person now."""
+    replies = [
+        AwaitingReply.of(one.call_id, one.asks)
+        for one in session.transcript.last_calls
+        if one.state == "waiting" and one.asks
+    ]
+    return [*session.transcript.questions, *replies]
 
 
 async def _with_one_end(turn: AsyncIterable[EventEnvelope]) -> AsyncGenerator[Event, None]:

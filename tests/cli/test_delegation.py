@@ -10,6 +10,7 @@ from support.command import at_provider
 from support.delegation_home import agent, cast, delegate, repeats, results, save, says
 from support.terminal_emulator import at_terminal
 
+GATE = "while [ ! -e go ]; do sleep 0.02; done"
 BASE = ("--provider", "ollama", "--model", "m", "--agent", "Lead")
 LEAD = agent("Lead", "agents: [Helper]")
 
@@ -48,3 +49,33 @@ async def test_w32_children_at_the_terminal(tmp_path: Path) -> None:
         assert "  Helper: Waits for you" in ended.err
         assert "Nobody is here to ask. To allow it: --allow 'delegate(Helper)'" in ended.err
         assert "There are 7." in ended.out and "did not allow this" in ended.out
+
+
+async def test_w22_an_agent_in_the_background_asks_at_the_terminal_after_the_turn(
+    tmp_path: Path,
+) -> None:
+    """Also W-38: its end is told."""
+    script = cast(
+        Lead=[Turn(delegate("Helper", "Go", background=True)), says("Later.")],
+        Helper=[
+            Turn(Call("run", {"command": GATE})),
+            Turn(Call("ask", {"question": "Which folder?"})),
+            repeats,
+        ],
+    )
+    free = 'permissions: {allow: ["run(*)", delegate]}'
+    async with at_provider(tmp_path, "ollama", script) as (terminal, _):
+        agents = Paths.below(terminal.home).agents
+        save(agents, agent("Lead", f"agents: [Helper]\n{free}"), agent("Helper", free))
+        async with at_terminal(terminal, "chat", *BASE, rows=40) as person:
+            await person.until("›")
+            person.type("hello\r")
+            await person.until("Later.")
+            await person.until(lambda glass: "/help" in glass.shown[-1])
+            (terminal.folder / "go").touch()
+            text = await person.until("Answer:")
+            assert "Helper, in the background, asks:" in text and "Which folder?" in text
+            person.type("this one\r")
+            await person.until("Helper, in the background, is done.")
+            person.type("\x04")
+            assert await person.end() == 0

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from studio.agent.attachments import check_total_size
+from studio.agent.delegation.children import Child
+from studio.agent.delegation.report import ended_as
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
 from studio.agent.usage_costs import format_dollars, total
-from studio.cli.turn_driver import Printer, TurnDriver
+from studio.cli.turn_driver import Printer, TurnDriver, asked_by
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.events import MessageQueued
@@ -61,12 +63,14 @@ class ChatLoop:
         """Read and run messages until the person leaves, then stop what runs."""
         await self.switch_to(self.session)
         unsubscribe = self.engine.services.jobs.subscribe(lambda _: self.screen.refresh())
+        self.engine.delegation.listeners.append(self._heard_of_child)
         try:
             while (text := await self.screen.read()) is not None:
                 await self.submit(text)
-                if self._work is not None and not self.screen.types_ahead:
+                while self._work is not None and not self.screen.types_ahead:
                     await asyncio.wait([self._work])
         finally:
+            self.engine.delegation.listeners.remove(self._heard_of_child)
             self.stop()
             if self._work is not None:
                 await asyncio.wait([self._work])
@@ -169,6 +173,31 @@ class ChatLoop:
             said = queued
         self._give_back()
 
+    def _heard_of_child(self, caller: Session, child: Child) -> None:
+        """Tell of an agent in the background that ended, or asks, after the turn that began it."""
+        if caller.info.id != self.session.info.id:
+            return
+        if child.end is not None:
+            self.screen.say(f"{child.agent.name}, in the background, {ended_as(child.end)}.")
+        elif self.screen.types_ahead:  # else what is typed is a message
+            self._ask_for_children()
+
+    def _ask_for_children(self) -> None:
+        """Ask what agents in the background ask, as soon as nothing else is on the screen."""
+        if self._work is None and any(self._asking_children()):
+            self.start(self._answer_children())
+
+    def _asking_children(self) -> Iterator[Child]:
+        for child in self.engine.delegation.of(self.session.info.id):
+            if child.works and child.background and asked_by(child.session):
+                yield child
+
+    async def _answer_children(self) -> None:
+        for child in list(self._asking_children()):
+            self._driver = TurnDriver(child.session, self.screen, self._printer(), None)
+            self.screen.say("", f"{child.agent.name}, in the background, asks:")
+            await self._driver.ask_waiting()
+
     def _give_back(self) -> None:
         """Return queued messages to the prompt, as they were typed."""
         typed: list[str] = []
@@ -193,6 +222,7 @@ class ChatLoop:
         finally:
             self._work = self._driver = None
             self.screen.refresh()
+            self._ask_for_children()
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:
