@@ -17,12 +17,12 @@
 - ``step_tasks``: The work on steps that is under way.
 - ``step_work``: Does the tries of an agent's or a command's step in sessions of their own.
 - ``command_line``: Puts values into a command so that a shell never carries them out.
-- ``unsure``: Finds what a try was in the middle of when the program ended.
+- ``unsure_actions``: Finds what a try was in the middle of when the program ended.
 - ``fork``: Plans a run that repeats another one from some step on.
 - ``compare``: Tells what differs between two runs.
 - ``child_runs``: Begins and opens the runs of steps that are workflows themselves.
 - ``run_files``: Finds the file of a workflow, checks it, and fits a run's inputs to it.
-- ``run_parts``: Tells which agents and tools a run began with, and what has changed.
+- ``kept_agents``: Keeps the agents that a run began with, and tells what has changed since.
 - ``desk``: Lets steps that write see their own changes on a copy, and merges them.
 - ``bundle``: Writes a recorded run to one file, and reads it.
 - ``replay``: Does a recorded run again without keys and network, and compares.

@@ -22,9 +22,9 @@ from studio.domain.workflows import Step
 from studio.storage.runs import NewRun
 
 from .expressions import as_words
+from .kept_agents import RunParts
 from .plan import Plan
 from .run_files import RunFiles, group_of, read_text
-from .run_parts import RunParts
 from .step_work import seconds_of
 
 MOST_DEEP = 8

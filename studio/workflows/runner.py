@@ -61,10 +61,10 @@ from .expressions import ExpressionError, as_words, parse_expression
 from .file_reads import FileReads
 from .fork import edited_workflow
 from .instant_steps import approved, result_or_question
+from .kept_agents import RunParts, kept_agents
 from .plan import INSTANT, Plan, Start
 from .run_accounts import RunAccounts, out_of_time
 from .run_files import RunFiles
-from .run_parts import RunParts, kept_agents
 from .run_questions import ASKS, Key, QuestionsBelow, session_question
 from .step_tasks import StepTasks
 from .step_work import (
@@ -77,7 +77,7 @@ from .step_work import (
     failed_start,
     seconds_of,
 )
-from .unsure import REPEATED, told_about, unsure_actions, unsure_question
+from .unsure_actions import REPEATED, told_about, unsure_actions, unsure_question
 
 Listener: TypeAlias = Callable[[float, RunEvent], None]
 LOOK = 0.5

@@ -21,10 +21,10 @@ from studio.storage.runs import NewRun, RunInfo, RunInUse, RunStore
 
 from .expressions import as_words
 from .fork import ForkPlan, ForkRequest, plan_fork
+from .kept_agents import RunParts, changes, kept_agents
 from .plan import Plan
 from .reader import read_workflow_text
 from .run_files import RunFiles, group_of, read_text
-from .run_parts import RunParts, changes, kept_agents
 from .runner import LOOK, YOU_STOPPED, Runner
 
 PATIENCE = 20

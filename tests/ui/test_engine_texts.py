@@ -15,7 +15,7 @@ from studio.domain.permissions import Rule
 from studio.ui.engine_texts import TEMPLATES, tr_engine
 from studio.workflows.run_accounts import out_of_time
 from studio.workflows.runner import YOU_SAID
-from studio.workflows.unsure import REPEATED
+from studio.workflows.unsure_actions import REPEATED
 from support.languages import language
 
 ROOMS = ("agent", "domain", "providers", "storage", "tools", "workflows")

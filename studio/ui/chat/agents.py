@@ -14,7 +14,7 @@ from .model.chat_model import ChatModel
 from .model.open_chat import Change
 
 if TYPE_CHECKING:  # all this comes after the first paint
-    from studio.agent.delegation.family import Member
+    from studio.agent.delegation.session_tree import Member
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
     from studio.ui.graph.nodes import Graph, GraphNode, NodeState
@@ -78,9 +78,9 @@ class ChatAgents(QObject):
             self._model.run(self._read_members(session, engine))
 
     async def _read_members(self, session: Session, engine: Engine) -> None:
-        from studio.agent.delegation.family import family_of
+        from studio.agent.delegation.session_tree import session_tree
 
-        found = await family_of(engine.store, engine.usage_costs, session.info)
+        found = await session_tree(engine.store, engine.usage_costs, session.info)
         if session is self._model.session:
             self._show(found if len(found) > 1 else ())
 

@@ -1,4 +1,4 @@
-"""Family: an agent at work with those that work for it, and for these, with their cost (W-39)."""
+"""Session tree: a session with those that work for it, and for these, with their cost (W-39)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from studio.storage.sessions.store import SessionStore
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One session of a family; ``depth`` is 0 for the one that began it."""
+    """One session of a tree; ``depth`` is 0 for the one that began it."""
 
     info: SessionInfo
     depth: int
@@ -23,7 +23,7 @@ class Member:
         return self.info.caller.id if self.depth and self.info.caller else ""
 
 
-async def family_of(
+async def session_tree(
     store: SessionStore, usage_costs: UsageCosts, first: SessionInfo
 ) -> list[Member]:
     """A session and all that it began, each before those that work for it."""

@@ -1,4 +1,4 @@
-"""Run parts: the agents and tools that a run began with, by digest (W-13).
+"""Kept agents: those that a run began with, and its tools, by digest (W-13).
 
 Of agents the run keeps the text, and goes on with them as they were. Tools are programs, of which
 only a change is told.
