@@ -34,7 +34,7 @@ from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 from support.ready_made import ready_engine
 from support.waiting import until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
-from support.workflow_home import by_words
+from support.workflow_home import by_words, workflow, write
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -385,6 +385,40 @@ async def test_w19_a_run_of_another_program_is_stopped_here(tmp_path: Path) -> N
         await over(view)
         assert (await work).state == "stopped"
         await other.close(runner)
+
+
+@on_window_loop
+async def test_w62_the_run_of_a_step_is_opened_and_left_again(tmp_path: Path) -> None:
+    """W-22: its question is answered there too; it is paused and changed at the run above."""
+    async with at_window(tmp_path, "anthropic", ANSWERS) as person:
+        page = await page_of(person, tmp_path)
+        write(person.folder, "inner", workflow("  - {id: i, approve: Go on?}\n"))
+        path = write(person.folder, "outer", workflow("  - {id: w, workflow: inner}\n"))
+        run_id = await page.live.start(path, person.folder, RunOptions({}))
+        await page.show_run(run_id)
+        view = page.run_view
+        await until(lambda: states(view) == ["needs_you"], "the question")
+        view.pane.view.setFocus(Qt.FocusReason.TabFocusReason)
+        person.press(Key.Key_Down)
+        person.press(Key.Key_Return)
+        below = view.inspector.step.below
+        assert person.focused() is below
+        person.press(Key.Key_Space)
+        await until(lambda: record(view).run.id != run_id, "the run of the step")
+        assert [node.id for node in view.pane.graph.nodes] == ["i"]
+        assert not view.pause.isVisible() and not view.stop.isVisible()
+        view.pane.view.setFocus()
+        person.press(Key.Key_P)
+        await until(lambda: "step of another" in view.notice.text)
+        await asked(view)
+        person.click(view.inspector.run.card.buttons[0])
+        await over(view)
+        assert states(view) == ["done"]
+        person.press(Key.Key_Escape)
+        await until(lambda: record(view).run.id == run_id, "the run above")
+        await until(lambda: view.key == ("w", ""), "its step is chosen")
+        assert not view.notice.text
+        await over(view)
 
 
 @on_window_loop

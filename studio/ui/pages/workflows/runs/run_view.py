@@ -28,6 +28,7 @@ from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars
 from studio.ui.graph.nodes import Graph
 from studio.ui.graph.pane import GraphPane
+from studio.ui.pages.files.notice import Notice
 from studio.ui.pages.workflows.run_graph import (
     MERGE_NODE,
     graph_of_run,
@@ -121,9 +122,9 @@ class RunView(PaintedWidget):
         t = self.theme
         self.back = IconButton(t, "chevron-left", tr("Back to the file"), clicked=self.leave)
         self.title = Label(t, "", "heading")
-        self.file = Button(t, "", "ghost", "workflow", clicked=self.leave)
+        self.file = Button(t, "", "ghost", "workflow", clicked=lambda: self.left.emit(self.source))
         self.inputs = Label(t, "", "ui", "text2")
-        self.notice = Label(t, "", "small", "err")
+        self.notice = Notice(t)
         self.pause = Button(
             t, tr_in("a run", "Pause"), icon="pause", keycap="P", clicked=self.pause_or_go_on
         )
@@ -183,7 +184,7 @@ class RunView(PaintedWidget):
         self.empty.hide()
         column_of(
             [
-                *(self._head, Hairline(t), self.empty, (self.pane, 1)),
+                *(self._head, Hairline(t), self.notice, self.empty, (self.pane, 1)),
                 *(Hairline(t), self._lower),
             ],
             spacing=0,
@@ -196,6 +197,7 @@ class RunView(PaintedWidget):
         inspector.run.raised.connect(lambda *raised: self._do(self._raise(*raised)))
         inspector.run.debugged.connect(lambda event: self._do(self._debug(event)))
         inspector.step.chat_wanted.connect(self.chat_wanted)
+        inspector.step.run_wanted.connect(lambda id: self._do(self.show_run(id)))
         inspector.step.item_chosen.connect(self.choose)
         inspector.step.hold_wanted.connect(self.toggle_hold)
         inspector.step.continued.connect(self.go_on)
@@ -297,7 +299,10 @@ class RunView(PaintedWidget):
         self.file.set_text(name)
         self.file.setVisible(bool(name))
         self.inputs.setText(record.inputs[:40])
-        self.notice.setText("")
+        self.notice.show_text("")
+        words = tr("Back to the run above") if self._is_below else tr("Back to the file")
+        self.back.setAccessibleName(words)
+        self.back.setToolTip(words)
         if not self.roomy and self.inspector.page != HISTORY:
             self._inspector_wanted = False
             self._place()
@@ -382,7 +387,30 @@ class RunView(PaintedWidget):
         self.inspector.step.again.setFocus()
 
     def leave(self) -> None:
-        self.left.emit(self.source)
+        """Go back to the run that this one is a step of, or to the file."""
+        if self._is_below:
+            self._do(self._show_above())
+        else:
+            self.left.emit(self.source)
+
+    async def _show_above(self) -> None:
+        assert self.record is not None and self.record.run.started is not None
+        started = self.record.run.started
+        await self.show_run(started.parent)
+        self.choose(started.parent_step)
+
+    @property
+    def _is_below(self) -> bool:
+        """Whether the run is a step of another one, which carries it out."""
+        run = self.record.run if self.record is not None else None
+        return run is not None and run.started is not None and bool(run.started.parent)
+
+    def _refuses(self) -> bool:
+        """Whether nothing can be done to the run, because it is a step of another; says so."""
+        if self._is_below:
+            words = tr("This run is a step of another one. Go back to that to pause or change it.")
+            self.notice.show_text(words)
+        return self._is_below
 
     # What happens
 
@@ -474,7 +502,7 @@ class RunView(PaintedWidget):
 
     def _show_buttons(self) -> None:
         record, info = self.record, self._info
-        open_ = record is not None and record.run.end is None
+        open_ = record is not None and record.run.end is None and not self._is_below
         elsewhere = open_ and self._runner is None and info is not None and info.live
         goes = open_ and record is not None and record.run.state != "paused"
         running = goes and (self._runner is not None or elsewhere)
@@ -537,8 +565,9 @@ class RunView(PaintedWidget):
             run.paused is not None and one.state == "done" and not items,
             run.end is not None,
             step.prompt if step.kind == "agent" and (here or run.end is not None) else "",
-            record.can_hold(id),
+            record.can_hold(id) and not self._is_below,
             id in run.held,
+            one.run_id,
         )
 
     def _merge_facts(self, record: RunRecord) -> StepFacts:
@@ -583,6 +612,8 @@ class RunView(PaintedWidget):
             self.inspector.step.items.setFocus()
         elif facts.session_id:
             self.inspector.step.chat.setFocus()
+        elif facts.run_id:
+            self.inspector.step.below.setFocus()
 
     def _to_answer(self) -> None:
         self.show_tab(RUN)
@@ -604,7 +635,7 @@ class RunView(PaintedWidget):
 
     async def _pause_or_go_on(self) -> None:
         record = self.record
-        if record is None or record.run.end is not None:
+        if record is None or record.run.end is not None or self._refuses():
             return
         if self._runner is not None and record.run.state != "paused":
             await self._runner.pause()
@@ -615,19 +646,24 @@ class RunView(PaintedWidget):
     def go_on(self, one: bool = False) -> None:
         """Let a paused run go on; with ``one`` until the next step."""
         record = self.record
-        if record is not None and record.run.state == "paused":
+        if record is not None and record.run.state == "paused" and not self._refuses():
             self._do(self._live.resume(record.run.id, one=one))
 
     def stop_run(self) -> None:
-        if self.record is not None and self.record.run.end is None:
+        if self.record is not None and self.record.run.end is None and not self._refuses():
             self._do(self._live.stop(self.record.run.id))
 
     async def _answer(self, question: str, answer: Json) -> None:
-        if self.record is not None:
-            await self._live.answer(self.record.run.id, question, answer)
+        """Answer a question of the run, at the one that carries it out."""
+        if self.record is None:
+            return
+        run = self.record.run
+        while run.started is not None and run.started.parent:
+            run = await self._live.runs.read(run.started.parent)
+        await self._live.answer(run.id, question, answer)
 
     async def _raise(self, caps: Caps, minutes: float) -> None:
-        if (record := self.record) is None:
+        if (record := self.record) is None or self._refuses():
             return
         async with self._live.held(record.run.id) as runner:
             await runner.raise_cap(caps, minutes=minutes)
@@ -635,7 +671,7 @@ class RunView(PaintedWidget):
 
     async def _run_again(self, step: str, item: str, prompt: str | None) -> None:
         """Say what would run again and what it cost, and the second time begin it (W-30)."""
-        if (record := self.record) is None:
+        if (record := self.record) is None or self._refuses():
             return
         edits = (StepEdited(step, prompt),) if prompt is not None else ()
         request = ForkRequest(record.run.id, step, item, edits)
@@ -650,7 +686,7 @@ class RunView(PaintedWidget):
         except StudioError as error:
             tab.show_fork("")
             self._asked_fork = None
-            self.notice.setText(tr_engine(str(error)))
+            self.notice.show_text(tr_engine(str(error)), warns=True)
             return
         self._asked_fork = request
         names = ", ".join(one.step.label for one in plan.to_run)
@@ -658,7 +694,7 @@ class RunView(PaintedWidget):
         tab.show_fork(words.format(steps=names, cost=dollars(plan.dollars)))
 
     async def _debug(self, event: BreakpointSet | BreakpointCleared | StepEdited) -> None:
-        if (record := self.record) is None or record.run.end is not None:
+        if (record := self.record) is None or record.run.end is not None or self._refuses():
             return
         try:
             async with self._live.held(record.run.id) as runner:
@@ -670,7 +706,7 @@ class RunView(PaintedWidget):
 
     async def _give_result(self, step: str, item: str, text: str) -> None:
         record = self.record
-        if record is None or record.run.paused is None:
+        if record is None or record.run.paused is None or self._refuses():
             return
         outputs = record.run.step(step, item).outputs
         async with self._live.held(record.run.id) as runner:
@@ -679,7 +715,7 @@ class RunView(PaintedWidget):
     def toggle_hold(self) -> None:
         """Pause the chosen step alone, or let it go on."""
         record, step = self.record, self.key[0]
-        if record is not None and record.can_hold(step):
+        if record is not None and record.can_hold(step) and not self._refuses():
             self._do(self._live.hold(record.run.id, step))
 
     def show_menu(self, id: str, place: QPoint) -> None:
@@ -699,6 +735,8 @@ class RunView(PaintedWidget):
             MenuItem("again", again, "rotate-ccw", "R", not open_),
             MenuItem("chat", tr("Open chat"), "message-square", enabled=chat),
         ]
+        if record.run.step(id).run_id:
+            items.append(MenuItem("below", tr("Open its run"), "workflow"))
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         fill_menu(menu, self.theme, items, self._picked)
@@ -710,6 +748,9 @@ class RunView(PaintedWidget):
                 self.toggle_hold()
             case "stop":
                 self.toggle_breakpoint()
+            case "below":
+                assert self.record is not None
+                self._do(self.show_run(self.record.run.step(self.key[0]).run_id))
             case "again":
                 self._opened(self.key[0])
                 self.inspector.step.run_again()

@@ -78,6 +78,8 @@ class StepFacts:
     can_hold: bool = False
     """Whether it can be paused alone, or go on; ``paused`` is whether it is."""
     paused: bool = False
+    run_id: str = ""
+    """Its own run, of a step that is a workflow."""
 
 
 class _Text(QPlainTextEdit):
@@ -191,6 +193,7 @@ class StepTab(QWidget):
     """Shows one step; what can be done with it is a button with its key."""
 
     chat_wanted = Signal(str)
+    run_wanted = Signal(str)
     """The id of the session that the step works in."""
     item_chosen = Signal(str, str)
     continued = Signal()
@@ -231,6 +234,8 @@ class StepTab(QWidget):
         )
         self.chat = Button(theme, tr("Open chat"))
         self.chat.clicked.connect(lambda: self.chat_wanted.emit(self.shown.session_id))
+        self.below = Button(theme, tr("Open its run"))
+        self.below.clicked.connect(lambda: self.run_wanted.emit(self.shown.run_id))
         self.again = Button(theme, tr("Run again from here"), keycap="R")
         self.again.clicked.connect(self.run_again)
         self.hold = Button(theme, tr("Pause this step"), icon="pause", keycap="H")
@@ -251,7 +256,7 @@ class StepTab(QWidget):
         self.prompt = CodeBox(theme, tr("What it is told"), 8)
         self._prompt_head = Label(theme, tr("What it is told"), "small_strong")
         self._head = widget_of(row_of([self.tile, (self.title, 1), self.state], 8))
-        self._buttons = WrappingRow([self.chat, self.again, self.hold])
+        self._buttons = WrappingRow([self.chat, self.below, self.again, self.hold])
         upper = column_of(
             [
                 *(self.nothing, self._held, self._head, self.about),
@@ -285,6 +290,7 @@ class StepTab(QWidget):
         self._held.setVisible(bool(facts.held))
         self.held_title.setText(facts.held)
         self.chat.setVisible(bool(facts.session_id))
+        self.below.setVisible(bool(facts.run_id))
         self.again.setVisible(facts.can_run_again)
         self.hold.setVisible(facts.can_hold)
         self.hold.set_text(tr("Let this step go on") if facts.paused else tr("Pause this step"))
