@@ -136,6 +136,19 @@ class RunStore:
         query = f"SELECT digest, text FROM run_files WHERE digest IN ({marks})"
         return {str(one): str(text) for one, text in await self._db.rows(query, *digests)}
 
+    async def contents_since(self, at: float) -> set[str]:
+        """The digests of what steps changed on desks, in runs that changed since or have no end."""
+        rows = await self._db.rows(
+            """SELECT json_extract(file.value, '$.before'), json_extract(file.value, '$.after')
+            FROM run_events e JOIN runs r ON r.id = e.run_id, json_each(
+                CASE WHEN json_valid(body) THEN body ELSE '{}' END, '$.files'
+            ) AS file
+            WHERE json_extract(body, '$.event') = 'step_changed'
+            AND (r.updated > ? OR r.state NOT IN ('done', 'failed', 'stopped'))""",
+            at,
+        )
+        return {str(one) for row in rows for one in row if one}
+
     async def list(
         self, most: int = 50, start: str = "", source: str = "", trigger: Trigger | None = None
     ) -> list[RunInfo]:

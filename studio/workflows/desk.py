@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import shutil
+import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -43,7 +44,8 @@ from studio.domain.workflows import Step
 from studio.files.atomic_write import write_atomically
 from studio.files.folders import private_folder
 from studio.processes.desk import Desk, DeskTooLarge
-from studio.storage.snapshots.blob_store import BlobStore, digest_of
+from studio.storage.runs import RunStore
+from studio.storage.snapshots.blob_store import UNDO_SECONDS, BlobStore, digest_of
 from studio.tools.drafts.three_way_merge import Merge, three_way
 from studio.tools.workspace.encodings import NotText, decode, encode
 
@@ -424,6 +426,13 @@ class Desks:
             return found
         files = "1 file waits" if count == 1 else f"{count} files wait"
         return StepFinished(MERGE, "", text=f"{files} for you as drafts.")
+
+    async def tidy(self, store: RunStore) -> None:
+        """Once a day delete contents of runs that ended 30 days ago: from these nothing goes on."""
+        if not await asyncio.to_thread(self._contents.due):
+            return
+        wanted = await store.contents_since(time.time() - UNDO_SECONDS)
+        await asyncio.to_thread(self._contents.collect, wanted)
 
     async def offer(self) -> int:
         """Make drafts of what the run changed, both sides of what differs in them; how many."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
@@ -159,6 +160,9 @@ class Runner:
             await self._book_used()
             while self.run.end is None and not await self._move_on():
                 pass
+            if self.run.end is not None and self._above is None:
+                with suppress(StudioError):  # the next run does it
+                    await self._desks.tidy(self._store)
         finally:
             self._closing = True
             watching.cancel()

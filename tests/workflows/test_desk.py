@@ -6,7 +6,9 @@ import asyncio
 import json
 import os
 import random
+import sqlite3
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from studio.domain.run_events import MERGE, RunEvent, StepAsked
 from studio.domain.runs import Run
 from studio.simulator import Call, RequestView, Returned, Text, Turn, stall
+from studio.storage.snapshots.blob_store import UNDO_SECONDS, BlobStore, digest_of
 from studio.tools.drafts.three_way_merge import three_way
 from studio.workflows.desk import Clash
 from studio.workflows.workflow_runs import WorkflowRuns
@@ -305,3 +308,27 @@ def changed(base: list[str], seed: int, name: str) -> list[str]:
         if chance.random() < 0.8:
             found.append(line)
     return found
+
+
+async def test_w30_contents_of_desks_go_thirty_days_after_their_runs(tmp_path: Path) -> None:
+    """Those of a run that waits stay, however old it is."""
+    script = Acting({f"Do {one}.": [write(f"{one}.txt", f"by {one}\n")] for one in "ABCDE"})
+    ended = workflow("  - {id: a, desk: own, agent: Coder, prompt: Do A.}\n")
+    waits = workflow(
+        "  - {id: b, desk: own, agent: Coder, prompt: Do B.}\n  - {id: ok, needs: b, approve: Go?}\n"
+    )
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        await carry_out(await begin(home, ended))
+        run = await carry_out(await begin(home, waits))
+        assert run.state == "needs_you"
+        store = BlobStore(home.engine.paths.data / "desks" / "contents.db")
+        old = time.time() - UNDO_SECONDS - 1
+        await home.engine.database.execute("UPDATE runs SET updated = ?", old)
+        with sqlite3.connect(store.path) as db:
+            db.execute("UPDATE content SET at = ?", (old,))
+            db.execute("DELETE FROM collected")
+            db.execute("INSERT INTO collected VALUES (?)", (old,))
+        await carry_out(await begin(home, ended.replace("Do A.", "Do C.")))
+        kept = [store.get(digest_of(f"by {one}\n".encode())) is not None for one in "ABC"]
+        assert kept == [False, True, True]
+        store.close()
