@@ -49,8 +49,10 @@ from .budget import Budgets
 from .changes.folder_tracker import FolderTracker
 from .delegation.offers import Delegation, may_start, with_children
 from .folder_files import read_folder_files
+from .instruction_files import project_paths, read_instructions, repository_root
 from .permission.client_policy import client_policy
 from .permission.content_filter import AnyKind, parse_kinds
+from .permission.invisible_characters import escape_invisible
 from .permission.policy import Policy
 from .permission.rules import RuleLayers, StandingRules, TrustOffer, trust_offer
 from .provider_factory import ProviderFactory
@@ -64,6 +66,8 @@ PLAN = "plan"
 """The tool that every agent with tools has in an editor: editors have a place for its plan."""
 FIRST_LOOK = 3.0
 """Seconds that a turn waits for servers that its agent names and whose lists were never seen."""
+MOST_SHOWN = 100_000
+"""Characters of what a folder tells agents that the person is shown before they trust it."""
 TRASH_SECONDS = 30 * 24 * 3600.0
 """How long a deleted file can be restored."""
 
@@ -296,7 +300,15 @@ class Services(ServiceRegistry):
 
         def look() -> TrustOffer:
             files = read_folder_files(folder)
-            return trust_offer(files, self.agent_files.read(files, trusted=True))
+            offer = trust_offer(files, self.agent_files.read(files, trusted=True))
+            texts = [
+                (str(one.path), one.text)
+                for one in read_instructions(project_paths(folder), repository_root(folder))
+            ]
+            found = self.find_extensions(folder, True).found
+            texts += [(one.path, one.body) for one in found if one.place == "folder"]
+            shown = "\n\n".join(f"{path}\n\n{text}" for path, text in texts)
+            return replace(offer, prose=escape_invisible(shown[:MOST_SHOWN]))
 
         return await asyncio.to_thread(look)
 

@@ -203,6 +203,11 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("Another window or terminal went on with this chat. Open it again."),
     tr_later("This session is still working. Stop it first, or wait."),
     tr_later("There is nothing to send. Write a message first."),
+    tr_later(
+        "What you called runs commands, and {agent} may run none now. Choose another agent, or "
+        "leave the plan mode."
+    ),
+    tr_later("/{name} runs {number} commands; {most} is the most."),
     tr_later("The folder {folder} is not there any more. Choose another folder."),
     # Costs
     tr_later("Estimate"),
@@ -303,6 +308,8 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("Planned"),
     tr_later("Reading"),
     tr_later("Read"),
+    tr_later("Opening the skill"),
+    tr_later("Opened the skill"),
     tr_later("Delegating to"),
     tr_later("Delegated to"),
     tr_later("Looking after"),

@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from studio.simulator import Text, Turn
-from support.engine_home import engine_home
+from support.command import at_provider
+from support.engine_home import engine_home, reply_requests
+from support.terminal_emulator import at_terminal
 
 
 async def test_k4_skills_are_made_listed_shown_and_checked(
@@ -53,3 +55,23 @@ async def test_k7_run_calls_a_command(tmp_path: Path) -> None:
         words = ("--provider", "anthropic", "--model", "m", "--folder", str(home.folder), "--quiet")
         assert await home.command("run", *words, "/fix 12") == 0
         assert "Mend number 12." in json.dumps(home.asked[-1].json)
+
+
+async def test_k7_the_terminals_chat_calls_and_lists_them(tmp_path: Path) -> None:
+    """K-5, K-7: /help has them, and one that was saved a moment ago is sent filled in."""
+    script = [Turn(Text("Mended."), stop="end")]
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        commands = terminal.home / ".claude" / "commands"
+        async with at_terminal(terminal, "chat", "--provider", "ollama", "--model", "m") as person:
+            await person.until("›")
+            commands.mkdir(parents=True)
+            (commands / "fix-it.md").write_text("---\ndescription: Mends it\n---\nMend $1.")
+            person.type("/help\r")
+            await person.until("Mends it")
+            person.type("/fix-it number-12\r")
+            await person.until("Mended.")
+            person.type("/quit\r")
+            assert await person.end() == 0
+        (sent,) = reply_requests(simulator)
+        assert "Mend number-12." in str(sent.json["messages"][-1])
+        assert not simulator.violations

@@ -207,6 +207,8 @@ class TrustOffer:
 
     digest: str
     effects: tuple[str, ...]
+    prose: str = ""
+    """What agents would be told, file by file (K-3)."""
 
 
 def trust_offer(files: FolderFiles, agents: Agents) -> TrustOffer:

@@ -78,21 +78,25 @@ async def edit_draft(
     return None if edited is None else await asyncio.to_thread(with_line_ends, edited, text)
 
 
-def trust_box(parent: QWidget, folder: str, effects: Sequence[str]) -> QMessageBox:
+def trust_box(parent: QWidget, folder: str, effects: Sequence[str], prose: str = "") -> QMessageBox:
     """A dialog that says what trust means, and what it brings here; accepted if the person
-    trusts the folder."""
+    trusts the folder. ``prose`` is what agents would follow, to be looked at (K-3)."""
     meaning = tr(
-        "Trust says that its files are your own, not the words of strangers. "
+        "Trust says that its files are your own, not the words of strangers: agents follow its "
+        "instructions, skills and commands. "
         ".agents/permissions.yaml may then allow calls without asking you, and the agents in "
         ".agents/agents may bring rights of their own, choose a model, and take the place of "
         "yours. Look at these files first. "
-        "When one of them changes, trust ends until you give it again. "
+        "When rules or agents change, trust ends until you give it again; instructions, skills and "
+        "commands may change without that. "
         "All this holds from the next message on."
     )
     more = "\n\n".join([meaning, *effects])
     box = message_box(
         parent, tr("Trust folder"), tr("Trust {folder}?").format(folder=short_path(folder)), more
     )
+    if prose:
+        box.setDetailedText(prose)
     yes = box.addButton(tr("Trust folder"), QMessageBox.ButtonRole.AcceptRole)
     yes.setObjectName("trust")
     box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))

@@ -475,7 +475,8 @@ class ChatPage(PaintedWidget):
         from .dialogs import trust_box
 
         folder, offer = self.model.trust.folder, self.model.trust.offer
-        self.trust_question = trust_box(self, folder, offer.effects if offer else ())
+        effects, prose = (offer.effects, offer.prose) if offer else ((), "")
+        self.trust_question = trust_box(self, folder, effects, prose)
         digest = offer.digest if offer else ""
         self.trust_question.accepted.connect(lambda: self.model.trust.trust(folder, digest))
         self.trust_question.open()

@@ -56,6 +56,41 @@ def attached(person: Person) -> list[str]:
 
 
 @on_window_loop
+async def test_k7_skills_and_commands_are_called_after_a_slash(tmp_path: Path) -> None:
+    """K-5, K-7: the list has them, Enter puts the name in, and the text goes with the message."""
+    async with at_window(tmp_path, "anthropic", lambda _: Turn(Text("One."))) as person:
+        config = person.engine.paths.config
+        (config / "commands").mkdir()
+        (config / "commands" / "review.md").write_text(
+            "---\ndescription: Judge it\n---\nLook at $1."
+        )
+        (config / "skills" / "release-notes").mkdir(parents=True)
+        (config / "skills" / "release-notes" / "SKILL.md").write_text(
+            "---\ndescription: Notes of a release\n---\nGroup them."
+        )
+        person.type("/rev")
+        await until(lambda: "/review" in offered(person))
+        assert chosen(person) == "/review"
+        person.press(Key.Key_Return)
+        assert person.composer.text == "/review " and not offered(person)
+        person.type("a.py")
+        person.press(Key.Key_Return)
+        session = await until(lambda: person.window.chat.session)
+        await until(lambda: session.transcript.blocks and not session.running)
+        said = next(one for one in session.transcript.blocks if isinstance(one, UserBlock))
+        (file,) = [one for one in said.said if isinstance(one, File)]
+        assert said.text == "/review a.py" and file.invoked and b"Look at a.py." in file.data
+        person.window.chat.model.input.begin_edit(said.said, said.text, said.turn_id)
+        assert person.composer.text == "/review a.py" and attached(person) == []
+        person.composer.set_text("")
+        person.type("/notes of")
+        assert offered(person) == []  # a blank ends the word
+        person.composer.set_text("")
+        person.type("/release")
+        await until(lambda: offered(person) == ["/release-notes"])
+
+
+@on_window_loop
 async def test_files_folders_and_agents_are_named_after_an_at_sign(tmp_path: Path) -> None:
     script = [Turn(Text("One.")), Turn(Text("Two."))]
     files(tmp_path / "work")

@@ -176,9 +176,12 @@ class MessageInput:
 
     def fill(self, parts: Sequence[Said], text: str | None = None) -> None:
         """Replace everything by a message that was sent or queued before."""
-        from studio.domain.messages import Text
+        from studio.domain.messages import File, Text
 
-        self.attachments.replace([part for part in parts if not isinstance(part, Text)])
+        attached = [part for part in parts if not isinstance(part, Text)]
+        self.attachments.replace(
+            [part for part in attached if not (isinstance(part, File) and part.invoked)]
+        )
         joined = "\n".join(part.text for part in parts if isinstance(part, Text))
         self.set_text(joined if text is None else text)
 
