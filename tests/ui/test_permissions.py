@@ -449,6 +449,7 @@ async def test_t7_a_folder_with_rules_of_its_own_asks_to_be_trusted(tmp_path: Pa
     async with at_window(tmp_path, "anthropic", script) as person:
         chat, strip = person.window.chat, person.window.chat.strip
         trust_files(person.folder)
+        (person.folder / "AGENTS.md").write_text("Be brief.")
         person.say("Go")
         await person.done()
         await until(lambda: "cannot widen rights until you trust it." in strip.text)
@@ -465,6 +466,7 @@ async def test_t7_a_folder_with_rules_of_its_own_asks_to_be_trusted(tmp_path: Pa
         await until(lambda: strip.text)
         person.click(person.strip_button("Trust folder"))
         box = await until(lambda: chat.trust_question)
+        assert "AGENTS.md" in box.informativeText() and "Be brief." in box.detailedText()  # K-3
         next(b for b in box.buttons() if b.objectName() == "trust").click()
         await until(lambda: not strip.text)
         assert await person.engine.rules.trusted(person.folder) == "trusted"
