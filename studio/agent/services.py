@@ -211,6 +211,8 @@ class Services(ServiceRegistry):
             )
             extensions = self.find_extensions(layers.files.folder, layers.trusted)
             skills = () if given or agent.bare else extensions.for_agent(agent.skills)
+            off = self.settings.values.skills_off
+            skills = tuple(one for one in skills if one.name not in off)
             agent, tools = with_skills(agent, tools, skills)
             masks = parse_kinds([*self.settings.values.mask, *agent.mask])
             folders = [Path(one.folder) for one in extensions.skills]

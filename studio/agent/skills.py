@@ -51,11 +51,10 @@ def catalogue(skills: Sequence[Extension], window: int | None) -> str:
     room = int((window or UNKNOWN_WINDOW) * WINDOW_SHARE * BYTES_PER_TOKEN)
     lines: list[str] = []
     for one in skills:
-        line = f"- {one.name}: {one.description}"
-        room -= len(line.encode("utf-8", "replace")) + 1
+        room -= len(one.line.encode("utf-8", "replace")) + 1
         if room < 0:
             break
-        lines.append(line)
+        lines.append(one.line)
     if left := len(skills) - len(lines):
         lines.append(SKILLS_MORE.format(count=left))
     return SKILLS.format(skills="\n".join(lines))
@@ -140,7 +139,7 @@ def _tool(skills: Sequence[Extension]) -> Tool:
         if (skill := by_name.get(wanted)) is not None:
             return Result(await body_of(skill), sources=(skill.path,))
         near = _near(wanted, skills)
-        lines = "\n".join(f"- {one.name}: {one.description}" for one in near)
+        lines = "\n".join(one.line for one in near)
         return Result(NO_SUCH_SKILL.format(name=wanted, skills=lines), f"{len(near)} skills")
 
     return Tool(spec, run)

@@ -7,6 +7,8 @@ from typing import Literal, TypeAlias
 
 from .records import dataclass
 
+BYTES_PER_TOKEN = 4
+"""An estimate for prose."""
 Kind: TypeAlias = Literal["skill", "command"]
 Place: TypeAlias = Literal["folder", "own"]
 """Where a file is from: the folder that the chat is about, or the person's own."""
@@ -32,6 +34,16 @@ class Extension:
     for_person: bool = True
     hint: str = ""
     wishes: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """Its line in the list that agents get."""
+        return f"- {self.name}: {self.description}"
+
+    @property
+    def tokens(self) -> int:
+        """About what that line takes."""
+        return -(-len(self.line.encode("utf-8", "replace")) // BYTES_PER_TOKEN)
 
 
 @dataclass(frozen=True, slots=True)

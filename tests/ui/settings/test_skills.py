@@ -1,0 +1,58 @@
+"""Settings, Skills: what there is, switched off for agents, begun anew (K-4, K-5)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QDesktopServices
+
+from studio.simulator import Text, Turn
+from studio.ui.settings.pages.skills import SkillsPage
+from support.engine_home import say
+from support.waiting import until
+from support.window import alone, at_window, on_window_loop
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+
+
+@on_window_loop
+async def test_k5_a_skill_is_switched_off_for_agents(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """K-4, K-5: both groups, what is left out and why; off, it is not in the next chat."""
+    opened: list[str] = []
+    monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toLocalFile()))
+
+    def script(view: object) -> Turn:
+        return Turn(Text("Fine."))
+
+    async with at_window(tmp_path, "anthropic", script) as person:
+        own = person.engine.paths.config / "skills"
+        for name, head in (("notes", "description: Writes notes"), ("broken", "name: broken")):
+            (own / name).mkdir(parents=True)
+            (own / name / "SKILL.md").write_text(f"---\n{head}\n---\nDo.")
+        person.window.preferences.open("skills")
+        dialog = person.window.preferences.dialog
+        assert dialog is not None
+        page = dialog.pages["skills"]
+        assert isinstance(page, SkillsPage)
+        await until(lambda: "notes" in page.switches)
+        assert "1 skill on" in page.sum.text() and "broken" not in page.switches
+        page.name.setText("release-notes")
+        page.new.click()
+        await until(lambda: "release-notes" in page.switches)
+        assert opened and opened[0].endswith("release-notes/SKILL.md")
+        page.switches["notes"].click()
+        await until(lambda: "1 skill on" in page.sum.text())
+        assert person.engine.settings.values.skills_off == ["notes"]
+        found = await person.engine.services.extensions(person.folder)
+        assert {one.name for one in found.by_hand} == {"notes", "release-notes"}
+        session = await person.engine.sessions.create(
+            folder=str(person.folder), agent="Coder", provider="anthropic", model="sim-model"
+        )
+        await say(session)
+        sent = json.dumps([one.json for one in person.simulator.requests if one.method == "POST"])
+        assert "- release-notes:" in sent and "- notes:" not in sent
