@@ -24,7 +24,7 @@ from studio import __version__
 from studio.domain.aio import BackgroundTasks, settled
 from studio.domain.errors import ToolFailed
 from studio.domain.jsonvalue import JsonObject
-from studio.mcp.faults import ServerFailed
+from studio.mcp.faults import NotSent, ServerFailed
 from studio.mcp.lists import ServerLists, ServerPrompt, ServerResource, ServerTool
 from studio.mcp.questions import Ask, ServerQuestion
 from studio.mcp.results import ServerResult, read_result
@@ -44,6 +44,8 @@ _FREED = 1.0
 """Seconds after which a cancelled call is not waited for."""
 _SETTLE = 0.2
 """Seconds in which several changes of lists count as one."""
+_SESSION_LOST = "Session terminated"
+"""How the SDK says that a server at an address was started anew."""
 _LEFT_OUT = 50
 """Problems of lists that are kept."""
 for _name in ("mcp", "client"):  # the SDK would write into the log what servers send
@@ -105,6 +107,7 @@ class Connection:
         self._session: Session | None = None
         self._transport: Transport | None = None
         self._closing = asyncio.Event()
+        self._lost = asyncio.Event()
         self._live: asyncio.Task[None] | None = None
         self._tasks = BackgroundTasks()
         self._clocks: set[CallClock] = set()
@@ -212,7 +215,7 @@ class Connection:
                     self.era = "handshake" if is_handshake(version) else "modern"
                     self._session = session
                     ready.set_result(None)
-                    await _first(dispatcher.over, self._closing)
+                    await _first(dispatcher.over, self._closing, self._lost)
                     self._session = None
             fault = await self._failed(None, "ended")
         except asyncio.CancelledError:
@@ -306,6 +309,10 @@ class Connection:
             return ToolFailed(f"The result of the server {self.name} does not follow the protocol.")
         if error.code == TOO_LONG or TOO_LONG_TEXT in error.error.message:
             return ToolFailed(f"{TOO_LONG_TEXT} It is not kept; ask for less.")
+        if error.error.message == _SESSION_LOST and self._live is not None:
+            self._lost.set()
+            await asyncio.wait([self._live], timeout=_FREED)
+            return NotSent("exited", f"The server {self.name} knows the connection no more.")
         if error.code == types.CONNECTION_CLOSED and self._live is not None:
             await asyncio.wait([self._live], timeout=_FREED)
             if self._session is None:
@@ -430,7 +437,7 @@ class Connection:
             self._lists_changed()
 
     async def _said(self, params: types.LoggingMessageNotificationParams) -> None:
-        self._log.add(f"[{params.level}] {params.data}")
+        self._log.note(f"{params.level}: {params.data}")
 
     async def _roots(self, context: ClientRequestContext) -> types.ListRootsResult:
         self.asked_for_roots = True

@@ -48,3 +48,7 @@ class ServerFailed(ToolFailed):
         self.code = code
         self.line = line
         self.said = said
+
+
+class NotSent(ServerFailed):
+    """The connection was over before a call reached the server: it may be sent again."""

@@ -109,8 +109,9 @@ class _Reader:
 
     def summary(self, text: str) -> str:
         """The first line, or what there is besides text."""
-        if line := next((line.strip() for line in text.splitlines() if line.strip()), ""):
-            return line[:120]
+        for line in text.splitlines():
+            if any(letter.isalnum() for letter in line):
+                return line.strip()[:120]
         counts = ((self.images, "picture"), (self.blobs, "file"), (self.links, "link"))
         words = [f"{len(list_)} {word}{'s'[: len(list_) > 1]}" for list_, word in counts if list_]
         return ", ".join(words)

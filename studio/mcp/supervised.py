@@ -14,7 +14,7 @@ from studio.domain.aio import BackgroundTasks, settled
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.records import dataclass
 from studio.mcp.entries import ServerEntry
-from studio.mcp.faults import FaultKind, ServerFailed
+from studio.mcp.faults import FaultKind, NotSent, ServerFailed
 from studio.mcp.lists import ServerLists
 from studio.mcp.results import ServerResult
 from studio.mcp.server_log import ServerLog
@@ -148,10 +148,13 @@ class SupervisedServer:
         self._stay()
         try:
             async with self._calls:
-                connection = await self.connection()
-                return await connection.call(
-                    tool, arguments, seconds=seconds or self.entry.seconds, progress=progress
-                )
+                limit = seconds or self.entry.seconds
+                try:
+                    connection = await self.connection()
+                    return await connection.call(tool, arguments, seconds=limit, progress=progress)
+                except NotSent:
+                    connection = await self.connection()
+                    return await connection.call(tool, arguments, seconds=limit, progress=progress)
         finally:
             self._open_calls -= 1
             self._stay()

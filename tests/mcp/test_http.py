@@ -16,6 +16,7 @@ import pytest
 from studio.domain.errors import ToolFailed
 from studio.mcp.entries import ServerEntry, Transport
 from studio.mcp.faults import ServerFailed
+from studio.mcp.supervised import ServerTimes
 from support.hostile_server import HostileServer
 from support.mcp_servers import SUPPORT, approved, running_servers
 from support.waiting import until
@@ -154,3 +155,36 @@ async def test_a_body_has_a_limit_and_headers_stay(tmp_path: Path) -> None:
             await servers.call("web", "away", {})
         assert (await servers.call("web", "fine", {})).text == "fine"
         assert not heard
+
+
+async def test_a_server_that_was_started_anew_is_connected_again(tmp_path: Path) -> None:
+    """M-6: a call that it refused unread is sent again, once."""
+    calls: list[str] = []
+
+    def answer(number: int, body: Any) -> Any:
+        method = body.get("method")
+        if "id" not in body or method is None:
+            return (405 if method is None else 202, "text/plain", b"")
+        calls.append(method)
+        good: dict[str, Any] = {"jsonrpc": "2.0", "id": body["id"]}
+        if method == "initialize":
+            about = {"protocolVersion": "2025-11-25", "capabilities": {}}
+            good["result"] = {**about, "serverInfo": {"name": "web", "version": "1"}}
+            kind = f"application/json\r\nmcp-session-id: session-{number}"
+            return (200, kind, json.dumps(good).encode())
+        if method == "tools/call" and calls.count("tools/call") == 2:
+            return (404, "text/plain", b"")
+        if method != "tools/call":
+            return (400, "text/plain", b"")
+        good["result"] = {"content": [{"type": "text", "text": "fine"}]}
+        return (200, "application/json", json.dumps(good).encode())
+
+    async with (
+        HostileServer(answer) as web,
+        running_servers(
+            tmp_path, at(f"http://127.0.0.1:{web.port}/mcp"), times=ServerTimes(again=0.01)
+        ) as servers,
+    ):
+        for _ in range(2):
+            assert (await servers.call("web", "look", {})).text == "fine"
+        assert calls.count("tools/call") == 3 and calls.count("initialize") == 2

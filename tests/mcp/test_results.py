@@ -50,6 +50,7 @@ def test_structured_content_is_sent_where_no_text_says_it() -> None:
     )
     alone = read_result({"content": [], "structuredContent": structured})
     assert '"degrees": 4' in alone.text and alone.structured == structured
+    assert alone.summary == '"degrees": 4'
 
 
 def test_what_is_for_the_person_reaches_no_model() -> None:

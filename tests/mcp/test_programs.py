@@ -1,0 +1,77 @@
+"""Commands are found as the person's own terminal finds them (M-3)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from studio.mcp.faults import ServerFailed
+from studio.mcp.programs import Programs
+from studio.processes.keeper import Keeper
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the shells here are for POSIX")
+
+
+def script(path: Path, text: str = "exit 0") -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o700)
+    return path
+
+
+async def found(command: str, home: Path, shell: str = "", **more: str) -> str:
+    keeper = Keeper()
+    environment = {"PATH": "/usr/bin:/bin", "SHELL": shell, **more}
+    try:
+        program = await Programs(keeper, home).find(command, ("a b", "$X"), home, environment)
+    finally:
+        keeper.close()
+    assert program.argv[1:] == ("a b", "$X")
+    assert set(environment["PATH"].split(":")) <= set(program.environment["PATH"].split(":"))
+    return program.argv[0]
+
+
+async def test_the_login_shell_is_asked_for_its_path(tmp_path: Path) -> None:
+    """With a greeting around it, as shells of people have; once for all servers."""
+    tool = script(tmp_path / "mine" / "my-node")
+    asked = tmp_path / "asked"
+    shell = script(
+        tmp_path / "bash",
+        f'echo Welcome; echo x >> {asked}\n[ "$1 $2 $3" = "-l -i -c" ] || exit 9\n'
+        f'PATH={tool.parent}:$PATH\nexport PATH\n/bin/sh -c "$4"\necho bye',
+    )
+    assert await found("my-node", tmp_path, str(shell)) == str(tool)
+    keeper = Keeper()
+    programs = Programs(keeper, tmp_path)
+    environment = {"PATH": "/usr/bin", "SHELL": str(shell)}
+    for _ in range(2):
+        await programs.find("my-node", (), tmp_path, environment)
+    keeper.close()
+    assert asked.read_text().split() == ["x", "x"]
+
+
+async def test_a_shell_that_fails_costs_nothing(tmp_path: Path) -> None:
+    shell = script(tmp_path / "zsh", "exit 1")
+    assert await found("sh", tmp_path, str(shell)) in ("/usr/bin/sh", "/bin/sh")
+    assert await found("sh", tmp_path, "/no/such/bash") in ("/usr/bin/sh", "/bin/sh")
+
+
+async def test_the_usual_folders_are_looked_into(tmp_path: Path) -> None:
+    """The newest Node of a version manager comes first."""
+    bins = tmp_path / ".nvm" / "versions" / "node"
+    script(bins / "v9.1.0" / "bin" / "node-x")
+    newest = script(bins / "v22.3.0" / "bin" / "node-x")
+    assert await found("node-x", tmp_path) == str(newest)
+    local = script(tmp_path / ".local" / "bin" / "uvx-x")
+    assert await found("uvx-x", tmp_path) == str(local)
+
+
+async def test_a_path_is_one_from_the_servers_folder(tmp_path: Path) -> None:
+    own = script(tmp_path / "bin" / "server")
+    assert own.samefile(await found("./bin/server", tmp_path))
+    assert await found(str(own), tmp_path) == str(own)
+    own.chmod(0o600)
+    with pytest.raises(ServerFailed, match="no program"):
+        await found(str(own), tmp_path)
