@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from studio.domain.errors import ProviderError
+from studio.domain.messages import Text
+from studio.domain.tools import ToolSpec
 from studio.mcp.schemas import HopelessSchema, adapt_schema
+from studio.providers.anthropic.adapter import AnthropicProvider
+from studio.providers.base import Request
+from studio.providers.http import Http
+from studio.simulator import Simulator, Turn
+from studio.simulator import Text as Said
 
 KEYS = st.sampled_from(
     [
@@ -142,3 +150,28 @@ def test_several_types_are_alternatives() -> None:
 def test_a_hopeless_schema_says_why(schema: Any) -> None:
     with pytest.raises(HopelessSchema, match="its schema"):
         adapt_schema(schema)
+
+
+async def test_the_copy_of_a_schema_spoils_no_request() -> None:
+    """M-10: the provider refuses the original for the whole request, and takes the copy."""
+    schema: dict[str, Any] = {
+        "type": "object",
+        "anyOf": [{"properties": {"a b": {}}}, {"properties": {"$id": {"type": "string"}}}],
+    }
+    async with Simulator([Turn(Said("Yes."))], pace=False) as sim:
+        http = Http()
+        provider = AnthropicProvider("sk-test", sim.url("anthropic"), http)
+        for sent in (schema, adapt_schema(schema).schema):
+            request = Request(
+                "claude-sonnet-5",
+                provider.user_items([Text("Hi")]),
+                "",
+                tools=(ToolSpec("server__tool", "A tool", sent),),
+            )
+            if sent is schema:
+                with pytest.raises(ProviderError, match="oneOf, allOf, or anyOf"):
+                    [delta async for delta in provider.stream(request)]
+            else:
+                said = [delta.text async for delta in provider.stream(request)]
+                assert "".join(said) == "Yes."
+        await http.aclose()

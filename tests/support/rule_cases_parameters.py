@@ -132,6 +132,19 @@ _ANTHROPIC: list[tuple[Body, str]] = [
         "tools.0.custom.input_schema.type: Input should be 'object'",
     ),
     (
+        claude(HI, tools=[{"name": "a", "input_schema": {"type": "object", "anyOf": [{}]}}]),
+        "tools.0.custom.input_schema: input_schema does not support oneOf, allOf, or anyOf at "
+        "the top level",
+    ),
+    (
+        claude(
+            HI,
+            tools=[{"name": "a", "input_schema": {"type": "object", "properties": {"a b": {}}}}],
+        ),
+        "tools.0.custom.input_schema.properties: Property keys should match pattern "
+        "'^[a-zA-Z0-9_.-]{1,64}$'",
+    ),
+    (
         claude(HI, assistant({**use("t1"), "name": "a b"}), user(result("t1"))),
         "messages.1.content.0.tool_use.name: String should match pattern",
     ),

@@ -15,6 +15,7 @@ from .message_checks import PLAIN_VERSION, placed, wrong_tag
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
 _THINKING = ("adaptive", "between_tools", "disabled", "enabled")
+_PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 # The most that a reply of a model may hold; other names take any number.
 _OUTPUT = (("claude-opus-5", 128_000), ("claude-sonnet-5", 64_000), ("claude-haiku", 64_000))
@@ -175,6 +176,19 @@ def tools_have_schemas(view: RequestView, state: ServerState) -> None:
             raise RequestRefused(
                 "parameter", f"tools.{index}.custom.input_schema.type: Input should be 'object'"
             )
+        if any(word in tool["input_schema"] for word in ("oneOf", "allOf", "anyOf")):
+            raise RequestRefused(
+                "parameter",
+                f"tools.{index}.custom.input_schema: input_schema does not support oneOf, allOf, "
+                "or anyOf at the top level",
+            )
+        for part in schema_parts(tool["input_schema"]):
+            if not all(_PROPERTY.fullmatch(name) for name in obj(part.get("properties"))):
+                raise RequestRefused(
+                    "parameter",
+                    f"tools.{index}.custom.input_schema.properties: Property keys should match "
+                    "pattern '^[a-zA-Z0-9_.-]{1,64}$'",
+                )
 
 
 def few_cache_marks(view: RequestView, state: ServerState) -> None:
