@@ -119,6 +119,7 @@ async def test_w64_a_run_is_watched_answered_and_chosen_in(tmp_path: Path) -> No
             lambda: states(view) == ["done", "needs_you", "waiting", "waiting"], "the question"
         )
         assert "Tell of a hare" in person.asked[0]
+        assert len(await page.live.runs.store.list()) == 1, "Enter starts one run"
         assert view.title.text() == "Story, run 1" and view.inputs.text() == "a hare"
         tab = view.inspector.run
         assert view.inspector.page == RUN and tab.card.title.text() == "Keep it?"
@@ -393,10 +394,13 @@ async def test_w62_the_run_of_a_step_is_opened_and_left_again(tmp_path: Path) ->
     async with at_window(tmp_path, "anthropic", ANSWERS) as person:
         page = await page_of(person, tmp_path)
         write(person.folder, "inner", workflow("  - {id: i, approve: Go on?}\n"))
-        path = write(person.folder, "outer", workflow("  - {id: w, workflow: inner}\n"))
-        run_id = await page.live.start(path, person.folder, RunOptions({}))
-        await page.show_run(run_id)
-        view = page.run_view
+        text = workflow("  - {id: w, workflow: inner}\n")
+        page.editor.replace_text(text)
+        page.save()
+        path = tmp_path / "studio" / "workflows" / "story.md"
+        await until(lambda: path.read_text() == text and page.file.is_checked)
+        view = await start(person, page)  # by Enter, though there is no input
+        run_id = record(view).run.id
         await until(lambda: states(view) == ["needs_you"], "the question")
         view.pane.view.setFocus(Qt.FocusReason.TabFocusReason)
         person.press(Key.Key_Down)

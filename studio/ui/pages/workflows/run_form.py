@@ -52,7 +52,6 @@ class RunForm(PaintedWidget):
             field = Field(self.theme, ", ".join(one.choices) or words, name=words)
             if one.default is not None:
                 field.setText(str(one.default))
-            field.returnPressed.connect(self._begin)
             self.fields[one.name] = field
             self._form.addWidget(Label(self.theme, words, "small", "text2"))
             self._form.addWidget(field)
@@ -67,8 +66,11 @@ class RunForm(PaintedWidget):
         self.started.emit({name: one.text() for name, one in self.fields.items() if one.text()})
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape:
+        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
+        if event.key() == Qt.Key.Key_Escape or (enter and self.cancel.hasFocus()):
             self.hide()
+        elif enter:  # also from a field, which leaves that to the form
+            self._begin()
         else:
             super().keyPressEvent(event)
 
