@@ -29,6 +29,8 @@ from studio.processes.jobs import Jobs
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import Sandbox, find_sandbox
 from studio.providers.catalogue import Catalogue
+from studio.providers.model_files import TOKEN
+from studio.providers.registry import KEY_TITLES
 from studio.storage.config.keychain import Keychain, child_environment
 from studio.storage.config.permission_rules import RuleStore
 from studio.storage.config.settings import SettingsFile
@@ -284,7 +286,11 @@ class Services(ServiceRegistry):
         return self.servers.tools(self.servers.read())
 
     async def _secret(self, name: str) -> str:
-        return await self.keychain.get(name) or ""
+        """A secret for an MCP server: no server gets a key that the program itself uses."""
+        from studio.storage.config.server_token import ENTRY
+
+        own = (*KEY_TITLES, TOKEN, ENTRY)
+        return "" if name in own else await self.keychain.get(name) or ""
 
     async def agent(
         self,
