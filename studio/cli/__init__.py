@@ -17,6 +17,7 @@ What commands share:
 - ``questions``: asks an agent's questions, one after the other (C-24).
 - ``json_stream``: prints a turn as documented JSON lines.
 - ``final_answer``: collects the answer of a run, and writes it to a file.
+- ``server_import``: lists and takes the MCP servers that other programs know (M-23).
 - ``saved_sessions``: finds and opens sessions, prints them, undoes their turns.
 - ``drafts``: prints what drafts change, and carries out decisions about them.
 - ``drafts_edit``: gives drafts another text: an edited or a merged one.

@@ -30,6 +30,7 @@ def arguments(parser: CommandParser) -> None:
         {
             "list": "all servers, also those of this folder",
             "add": "add a server: a command, or an address",
+            "import": "list the servers that other programs know, or take them",
             "remove": "remove a server, and what is remembered of it",
             "on": "switch a server on after a look at what it runs, or some of its tools",
             "off": "switch a server off, or some of its tools",
@@ -40,11 +41,15 @@ def arguments(parser: CommandParser) -> None:
         }
     )
     for name, one in made.items():
-        if name != "list":
+        if name not in ("list", "import"):
             one.add_argument("name", metavar="NAME", help="the server's name")
         if name != "add":
             one.add_argument("--folder", type=Path, metavar="DIR", help="default: the current one")
         one.add_argument("--json", action="store_true", help="print JSON")
+    taken = made["import"]
+    taken.add_argument("names", nargs="*", metavar="NAME", help="which to take; without: a list")
+    taken.add_argument("--all", action="store_true", help="take all that are not here yet")
+    taken.add_argument("--from", dest="file", type=Path, metavar="FILE", help="of one file alone")
     add = made["add"]
     add.add_argument("--env", action="append", default=[], metavar="NAME=VALUE", help="a variable")
     add.add_argument("--header", action="append", default=[], metavar="NAME=VALUE", help="a header")
@@ -164,6 +169,12 @@ class _Command:
         self._told(entry, "added, and off")
         self._console.say(f"Look at it and switch it on: agent-studio mcp on {entry.name}")
         return DONE
+
+    async def do_import(self) -> int:
+        from studio.cli.server_import import import_servers
+
+        folder = self._folder if self._options.folder else None
+        return await import_servers(self._engine, self._options, self._console, folder)
 
     async def do_remove(self) -> int:
         view = await self._view()
