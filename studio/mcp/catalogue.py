@@ -101,14 +101,16 @@ class Catalogue:
                 seen.setdefault(INSTRUCTIONS, _described(lists.instructions))
             return self._write(entry, lists, names, seen)
 
-    def accept(self, entry: ServerEntry) -> Known:
-        """The person has seen all that is different now."""
+    def accept(self, entry: ServerEntry, name: str | None = None) -> Known:
+        """The person has seen all that is different now, or how one tool is."""
         with exclusive_access(self._lock()):
             stored, known = self._read(self._path(entry))
             seen = {**as_object(stored.get("seen"))}
             for tool in known.lists.tools:
-                seen[tool.name] = _described(tool)
-            seen[INSTRUCTIONS] = _described(known.lists.instructions)
+                if name in (None, tool.name):
+                    seen[tool.name] = _described(tool)
+            if name in (None, INSTRUCTIONS):
+                seen[INSTRUCTIONS] = _described(known.lists.instructions)
             return self._write(entry, known.lists, known.names, seen)
 
     def forget(self, entry: ServerEntry) -> None:

@@ -4,6 +4,8 @@
 - ``dialog``: The settings window: the list of pages at the left, the chosen page at the right.
 - ``pages``: The pages and their parts.
 - ``form``: Base class of a page, and the cards of rows that pages consist of.
+- ``rows``: Cards of rows with lines between them, and the icon at the beginning of such a row.
+- ``servers``: The parts of the page about MCP servers.
 - ``amount_field``: Fields for amounts with a unit, such as “5 steps” and “$5.00”.
 - ``bars``: Bars that show shares of a whole, with a legend.
 - ``chats_dialog``: A dialog in which a person ticks chats.

@@ -110,6 +110,7 @@ PAGES: tuple[PageEntry, ...] = (
         "hard-drive-download",
         "local_models:LocalModelsPage",
     ),
+    PageEntry("mcp", tr_later("MCP servers"), "blocks", "servers:ServersPage"),
     PageEntry("skills", tr_later("Skills"), "sparkle", "skills:SkillsPage"),
     PageEntry("permissions", tr_later("Permissions"), "shield", "permissions:PermissionsPage"),
     PageEntry("web", tr_later("Web"), "globe", "web:WebPage"),

@@ -303,8 +303,8 @@ class Mark(_SquareMark):
         super().__init__(theme, size)
         self._icon, self._token = icon, token
 
-    def set(self, icon: str) -> None:
-        self._icon = icon
+    def set(self, icon: str, token: str = "") -> None:
+        self._icon, self._token = icon, token or self._token
         self.update()
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:

@@ -10,6 +10,7 @@
 - ``provider_models``: The list of one provider's models, each with a check box.
 - ``local_models``: Models on this computer: installed, on their way, and found on the hub.
 - ``local_model_rows``: The rows of these models and downloads.
+- ``servers``: MCP servers: all of them, one of them, and adding one (M-12, M-23).
 - ``permissions``: Mode, sandbox, trusted folders, and what tools may do without asking (T-7).
 - ``permission_rules``: The list of permission rules, and a field that tests them.
 - ``shortcuts``: The key of each action, recorded in its row.

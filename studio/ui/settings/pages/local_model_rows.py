@@ -16,12 +16,11 @@ from studio.providers.model_files.hub import HubModel
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import decimal, month, number, whole_seconds
 from studio.ui.settings.bars import FillBar
+from studio.ui.settings.rows import IconTile
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import (
     Button,
-    Card,
-    Hairline,
     IconButton,
     Label,
     MenuItem,
@@ -31,7 +30,7 @@ from studio.ui.widgets import (
     plain_tip,
 )
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
-from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_text
+from studio.ui.widgets.painting import PaintedWidget, paint_text
 
 LINES = (
     tr_later("Very small, short answers"),
@@ -95,29 +94,6 @@ def progress_text(download: Download) -> str:
     if not download.done or download.fault == "damaged":
         return why
     return tr("Stopped at {part}. {reason}").format(part=done, reason=why)
-
-
-class IconTile(PaintedWidget):
-    """An icon on a small square ground."""
-
-    def __init__(self, theme: Theme, icon: str) -> None:
-        super().__init__(theme)
-        self._icon = icon
-        self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
-
-    def set(self, icon: str) -> None:
-        if icon != self._icon:
-            self._icon = icon
-            self.update()
-
-    def sizeHint(self) -> QSize:
-        return QSize(self.theme.px(26), self.theme.px(26))
-
-    def paint(self, painter: QPainter, rect: QRectF) -> None:
-        t, inset = self.theme, self.theme.px(5)
-        paint_rounded(painter, rect, 6, t.color("track"))
-        box = rect.adjusted(inset, inset, -inset, -inset)
-        t.paint_icon(painter, box, self._icon, "text1")
 
 
 class TitleLine(PaintedWidget):
@@ -185,28 +161,6 @@ class FitMark(PaintedWidget):
         t.paint_icon(painter, QRectF(0, (rect.height() - side) / 2, side, side), icon, ink)
         role = "small" if self.fit == "not" else "small_medium"
         paint_text(painter, t, rect.translated(t.px(20), 0), self.words, role, ink)
-
-
-class RowCard(Card):
-    """A card of rows with lines between them."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__(theme, "surface", "hair")
-        self._column = column_of(spacing=0, margins=(14, 0, 14, 0), on=self)
-
-    def set_rows(self, rows: Sequence[QWidget]) -> None:
-        """Show these rows; others that were shown are deleted."""
-        while (item := self._column.takeAt(0)) is not None:
-            widget = item.widget()
-            if widget is not None and widget not in rows:
-                widget.hide()
-                widget.deleteLater()
-        for index, row in enumerate(rows):
-            if index:
-                self._column.addWidget(Hairline(self.theme))
-            self._column.addWidget(row)
-            row.show()
-        self.setVisible(bool(rows))
 
 
 class _More(IconButton):

@@ -25,6 +25,7 @@ from studio.ui.formatting import context_size, month, number
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.key_row import KeyOwner, KeyRow
 from studio.ui.settings.registry import SettingsServices
+from studio.ui.settings.rows import RowCard
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import (
@@ -40,7 +41,7 @@ from studio.ui.widgets import (
 )
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
-from .local_model_rows import DownloadRow, FoundRow, ModelRow, RowCard, gigabytes, speed_text
+from .local_model_rows import DownloadRow, FoundRow, ModelRow, gigabytes, speed_text
 
 if TYPE_CHECKING:
     from studio.providers.ollama.adapter import OllamaProvider

@@ -1,0 +1,13 @@
+"""The parts of the settings' page about MCP servers.
+
+- ``desk``: What the page knows of the servers, and what it does with them.
+- ``rows``: A row for each server.
+- ``approval``: Shows what a server runs, before it is switched on.
+- ``adding``: Adds a server from what is pasted, or from another program's file.
+- ``server_view``: One server: its tools, resources, prompts, log, and what is known of it.
+- ``tool_list``: A server's tools with their rights.
+- ``changed_tool``: Shows how a tool changed since it was allowed.
+- ``trial``: Calls a tool with arguments that the person gives.
+- ``schema_form``: Fields for the arguments of a tool, made from its schema.
+- ``text_area``: A field of several lines.
+"""

@@ -1,0 +1,128 @@
+"""Shows what a server runs and where, before it is switched on (M-12)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QWidget
+
+from studio.mcp.entries import ServerEntry
+from studio.ui.formatting import short_path
+from studio.ui.settings.key_row import KeyOwner, KeyRow
+from studio.ui.settings.rows import IconTile
+from studio.ui.theme import Theme
+from studio.ui.translation import tr
+from studio.ui.widgets import Button, Card, Label
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+
+from .desk import ServerFacts, ServersDesk
+
+
+class ApprovalCard(Card):
+    """Asks whether a server may run: shows its command, folder, variables' names or address.
+
+    ``again`` says that it was approved before and is another now. ``keys`` are rows in which
+    secrets that are missing can be entered.
+    """
+
+    def __init__(
+        self,
+        theme: Theme,
+        entry: ServerEntry,
+        *,
+        again: bool = False,
+        keys: Sequence[QWidget] = (),
+        approve: Callable[[], object],
+        cancel: Callable[[], object],
+    ) -> None:
+        super().__init__(theme, "raised", "warn_line")
+        self.entry = entry
+        if again:
+            title = tr("{name} changed since you switched it on").format(name=entry.name)
+        else:
+            title = tr("Switch on {name}?").format(name=entry.name)
+        line = tr("It runs on this computer with your rights, as any program does.")
+        if not entry.command:
+            line = tr("What agents send to it leaves this computer.")
+        words = column_of(
+            [
+                Label(theme, title, "ui_strong", wrap=True),
+                Label(theme, line, "small", "text2", wrap=True),
+            ],
+            spacing=1,
+        )
+        tile = IconTile(theme, "shield-question-mark", "warn")
+        head = row_of([(tile, Qt.AlignmentFlag.AlignTop), (words, 1)], spacing=10)
+        self.facts = facts_of(entry)
+        grid = QGridLayout()
+        grid.setContentsMargins(0, 0, 0, 0)
+        grid.setHorizontalSpacing(12)
+        grid.setVerticalSpacing(4)
+        grid.setColumnStretch(1, 1)
+        for row, (name, value) in enumerate(self.facts):
+            grid.addWidget(Label(theme, name, "small", "text2"), row, 0, Qt.AlignmentFlag.AlignTop)
+            grid.addWidget(BreakableLabel(theme, value), row, 1)
+        self.approve = Button(theme, tr("Switch on"), "primary", clicked=approve)
+        self.approve.setAccessibleName(tr("Switch on {name}").format(name=entry.name))
+        self.cancel = Button(theme, tr("Leave off"), "ghost", clicked=cancel)
+        buttons = row_of([self.approve, self.cancel, STRETCH], spacing=8)
+        parts = [head, grid, *keys, buttons]
+        column_of(parts, spacing=10, margins=(12, 12, 12, 12), on=self)
+        said = ". ".join(f"{name}: {value}" for name, value in self.facts)
+        self.setAccessibleName(f"{title} {said}")
+
+
+class BreakableLabel(Label):
+    """Code that breaks anywhere, so that all of it is seen."""
+
+    def __init__(self, theme: Theme, text: str, token: str = "text1") -> None:
+        super().__init__(theme, _breakable(text), "code", token, wrap=True)
+        self.setAccessibleName(text)
+        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+
+
+def _breakable(text: str) -> str:
+    """With places at which a long word may be broken."""
+    return "".join(f"{one}\u200b" if one in "/=&?@,-_.:" else one for one in text)
+
+
+def key_rows(theme: Theme, desk: ServersDesk, facts: ServerFacts) -> list[QWidget]:
+    """A row for each secret that is missing, in which it can be entered."""
+    rows: list[QWidget] = []
+    for name in facts.missing:
+        short = name.rpartition("/")[2]
+        key = KeyRow(theme, KeyOwner(name, short), desk.keychain, desk.tasks)
+        label = Label(theme, tr("{name} is missing").format(name=short), "small", "warn")
+        rows.append(widget_of(column_of([label, key], spacing=4)))
+    return rows
+
+
+def facts_of(entry: ServerEntry) -> list[tuple[str, str]]:
+    """What runs or is reached, in words and their values; of variables the names alone."""
+    if not entry.command:
+        facts = [(tr("Address"), shell_line(entry))]
+        if entry.headers:
+            facts.append((tr("Headers"), ", ".join(entry.headers)))
+        return facts
+    facts = [(tr("Command"), shell_line(entry))]
+    if entry.folder:
+        facts.append((tr("Folder"), short_path(entry.folder)))
+    if entry.environment:
+        facts.append((tr("Variables"), ", ".join(entry.environment)))
+    return facts
+
+
+def shell_line(entry: ServerEntry) -> str:
+    """The command with its arguments in quotes where a space would part them, or the address.
+
+    Dots stand for what is in the keychain.
+    """
+    words = map(_quoted, (entry.command, *entry.arguments))
+    text = " ".join(words) if entry.command else entry.url
+    return re.sub(r"\$\{keychain:[^}]*\}", "•••••", text)
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"' if not word or any(map(str.isspace, word)) else word

@@ -1,0 +1,266 @@
+"""What the page knows of the MCP servers, and what it does with them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from studio.agent.server_advice import advice
+from studio.agent.servers import ServerTools, ServerView, ToolView, pool_name
+from studio.domain.codec import decode
+from studio.domain.jsonvalue import JsonObject, as_text
+from studio.domain.permissions import Rule, Verdict
+from studio.mcp.catalogue import INSTRUCTIONS
+from studio.mcp.entries import ServerEntry, keychain_names
+from studio.mcp.faults import ServerFailed
+from studio.mcp.importing.hiding import key_prefix
+from studio.mcp.lists import ServerLists, ServerTool
+from studio.mcp.results import ServerResult
+from studio.mcp.supervised import ServerState
+from studio.storage.config.keychain import KeychainUnavailable
+from studio.ui.settings.registry import SettingsServices
+from studio.ui.translation import tr
+
+from .changed_tool import Change, tool_lines
+from .tool_list import ToolFacts
+
+if TYPE_CHECKING:
+    from studio.mcp.importing.found import Found
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFacts:
+    """A server, how it is and what is known of it. ``doctor`` says what is wrong and what to do.
+
+    ``missing`` are names in the keychain that have no value.
+    """
+
+    view: ServerView
+    doctor: str = ""
+    missing: tuple[str, ...] = ()
+
+    @property
+    def entry(self) -> ServerEntry:
+        return self.view.entry
+
+    @property
+    def state(self) -> ServerState:
+        return self.view.state
+
+    @property
+    def lists(self) -> ServerLists | None:
+        """What it offers; None while that was never seen."""
+        return self.view.known.lists if self.view.known.fetched else None
+
+    @property
+    def tokens(self) -> int:
+        return self.view.tokens
+
+    @property
+    def withheld(self) -> bool:
+        """Whether it is on, and another one than was approved."""
+        return self.state.kind == "withheld"
+
+    @property
+    def waiting(self) -> list[ToolView]:
+        """Tools that changed, and wait for the person."""
+        return [one for one in self.view.tools if one.before is not None and not one.off]
+
+    @property
+    def changes(self) -> list[Change]:
+        """How tools and instructions differ from what the person saw."""
+        found = [
+            Change(
+                one.tool.name,
+                tr("{name} changed since you allowed it").format(name=one.tool.name),
+                tuple(tool_lines(cast("ServerTool", decode(ServerTool, one.before)))),
+                tuple(tool_lines(one.tool)),
+            )
+            for one in self.waiting
+        ]
+        before = self.view.known.changed.get(INSTRUCTIONS)
+        if before is not None and self.lists is not None:
+            lines = as_text(before.get("instructions")).splitlines()
+            title = tr("What it tells agents changed since you allowed it")
+            now = self.lists.instructions.splitlines()
+            found.append(Change(INSTRUCTIONS, title, tuple(lines), tuple(now)))
+        return found
+
+
+class ServersDesk:
+    """Reads the servers with all that a person decides about them, and carries decisions out."""
+
+    def __init__(self, services: SettingsServices) -> None:
+        self._services = services
+        self.tasks, self.keychain = services.tasks, services.keychain
+        self.session_only = False
+        """Whether a secret could only be kept until the program ends."""
+
+    @property
+    def _tools(self) -> ServerTools:
+        return self._services.engine.services.servers
+
+    @property
+    def folder(self) -> Path | None:
+        """The folder of the open chat."""
+        folder = self._services.chat.model.options.folder
+        return Path(folder) if folder else None
+
+    def start(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[None]:
+        """Run ``work``; the window shows the error it ends with."""
+        return self.tasks.start(work)
+
+    def listen(self, callback: Callable[[], object]) -> Callable[[], None]:
+        """Call ``callback`` when a server's state or lists change; returns what ends that."""
+        return self._tools.servers.listen(lambda _name: callback())
+
+    # What there is
+
+    async def load(self) -> tuple[list[ServerFacts], tuple[str, ...]]:
+        """The person's servers in the order of their file, and what is wrong with the file."""
+        entries = await self._tools.refresh()
+        names = [*self._services.engine.tools()]
+        views = await asyncio.to_thread(self._tools.views, entries, names)
+        return [await self._facts(view) for view in views], entries.problems
+
+    async def entries(self) -> list[ServerEntry]:
+        return [*(await self._tools.refresh()).by_name.values()]
+
+    async def facts(self, name: str) -> ServerFacts | None:
+        """One server; None if there is no such one any more."""
+        facts, _ = await self.load()
+        return next((one for one in facts if one.entry.name == name), None)
+
+    async def _facts(self, view: ServerView) -> ServerFacts:
+        missing = [name for name in keychain_names(view.entry) if not await self.keychain.get(name)]
+        doctor, fault = view.state.reason, view.state.fault
+        if doctor and fault is not None:
+            doctor = f"{doctor.rstrip('.')}. {advice(fault)}"
+        if missing and (not doctor or view.state.kind == "failed"):
+            short = missing[0].rpartition("/")[2]
+            doctor = tr("{name} is missing, which the server needs.").format(name=short)
+        return ServerFacts(view, doctor, tuple(missing))
+
+    async def tools(self, facts: ServerFacts) -> list[ToolFacts]:
+        """A server's tools with their rights."""
+        rights = await self._rights(facts.view.tools)
+        return [_tool(one, rights[one.name]) for one in facts.view.tools]
+
+    def log(self, entry: ServerEntry) -> str:
+        """The latest lines that a server wrote to stderr."""
+        return self._tools.servers.log(pool_name(entry))
+
+    # What a person decides
+
+    async def switch_on(self, entry: ServerEntry) -> None:
+        """The person saw what runs, and wants it: it starts at once, so that its tools show."""
+        await self._connect(await self._tools.switch_on(entry))
+
+    async def switch_off(self, entry: ServerEntry) -> None:
+        await self._tools.switch_off(entry)
+
+    async def restart(self, entry: ServerEntry) -> None:
+        await self._tools.servers.stop(pool_name(entry))
+        await self._connect(entry)
+
+    async def _connect(self, entry: ServerEntry) -> None:
+        try:
+            await self._tools.connect(entry)
+        except ServerFailed:  # its row says why
+            return
+
+    async def change(self, entry: ServerEntry) -> None:
+        await self._tools.put(entry)
+
+    async def mark(self, entry: ServerEntry) -> None:
+        """Keep which tools read, and which are off."""
+        await self._tools.say(entry)
+
+    async def accept(self, entry: ServerEntry, name: str) -> None:
+        """The person saw how a tool changed, and wants it so."""
+        await asyncio.to_thread(self._tools.catalogue.accept, entry, name)
+
+    async def remove(self, entry: ServerEntry) -> None:
+        """Forget a server, and its keys in the keychain."""
+        await self._tools.remove(entry)
+        for name in keychain_names(entry):
+            if name.startswith(key_prefix(entry.name)):
+                await self.keychain.delete(name)
+
+    async def take(self, found: Sequence[Found]) -> list[ServerEntry]:
+        """Write servers that were read, and put their secrets into the keychain."""
+        from studio.mcp.importing.taking import take
+
+        written = await take(found, self._tools.file, self._keep)
+        await self._tools.refresh()
+        return written
+
+    async def _keep(self, name: str, secret: str) -> None:
+        try:
+            await self.keychain.set(name, secret)
+        except KeychainUnavailable:
+            self.keychain.keep_for_session(name, secret)
+            self.session_only = True
+
+    async def call(self, entry: ServerEntry, tool: str, arguments: JsonObject) -> ServerResult:
+        """Call a tool as the person wants it; raises ToolFailed."""
+        return await self._tools.servers.call(
+            pool_name(entry), tool, arguments, folder=self.folder, seconds=entry.seconds
+        )
+
+    # Rights
+
+    async def _rights(self, tools: Sequence[ToolView]) -> Mapping[str, Verdict]:
+        """What the person's rules for everywhere say of each tool."""
+        rules = [one.rule for one in await self._own_rules()]
+        return {one.name: _right(one.name, rules) for one in tools}
+
+    async def _own_rules(self):
+        stored = await self._services.engine.rules.list()
+        return [one for one in stored if not one.folder and one.rule.pattern == "*"]
+
+    async def set_right(self, facts: ServerFacts, tool: str, right: Verdict) -> None:
+        """Put a rule for everywhere in the place of those for a tool."""
+        name = next(one.name for one in facts.view.tools if one.tool.name == tool)
+        rules = self._services.engine.rules
+        stored = await self._own_rules()
+        others = [one.rule for one in stored if one.rule.tool != name]
+        if right != _right(name, others):
+            await rules.add(Rule(right, name))
+        for one in stored:
+            if one.rule.tool == name and one.rule.verdict != right:
+                await rules.remove(one.id)
+
+
+def _right(name: str, rules: Sequence[Rule]) -> Verdict:
+    """The strictest rule of those that are about a tool; it asks where there is none."""
+    found = [rule.verdict for rule in rules if _about(rule.tool, name)]
+    if "deny" in found:
+        return "deny"
+    return "ask" if "ask" in found or not found else "allow"
+
+
+def _about(pattern: str, name: str) -> bool:
+    return pattern == name or (pattern.endswith("__*") and name.startswith(pattern[:-1]))
+
+
+def _tool(view: ToolView, right: Verdict) -> ToolFacts:
+    from studio.mcp.schemas import HopelessSchema, adapt_schema
+
+    try:
+        adapted = adapt_schema(view.tool.schema).notes
+    except HopelessSchema:
+        adapted = ()
+    changed = view.before is not None
+    return ToolFacts(
+        view.tool,
+        right,
+        view.reads,
+        view.off,
+        changed,
+        "" if changed else view.withheld,
+        tuple(note for note in view.notes if note not in adapted),
+    )

@@ -1,0 +1,186 @@
+"""A row for each server: what it is, how it is, its switch, and what helps where it failed."""
+
+from __future__ import annotations
+
+import re
+import time
+
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QMouseEvent, QPainter
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from studio.mcp.entries import ServerEntry
+from studio.ui.engine_texts import tr_engine
+from studio.ui.formatting import short_count
+from studio.ui.settings.rows import IconTile
+from studio.ui.theme import Theme, joined
+from studio.ui.translation import tr, tr_plural
+from studio.ui.widgets import Button, IconButton, Label, Status, Toggle, plain_tip
+from studio.ui.widgets.layouts import column_of, row_of
+from studio.ui.widgets.painting import PaintedWidget, paint_text
+
+from .approval import shell_line
+from .desk import ServerFacts
+
+_ICONS = (
+    ("database", r"postgres|sqlite|mysql|sql|database|mongo|redis|\bdb\b"),
+    ("calendar", r"calendar|cal\b"),
+    ("app-window", r"browser|playwright|puppeteer|chrome"),
+    ("folder", r"filesystem|files?\b"),
+    ("git-branch", r"\bgit(hub|lab)?\b"),
+    ("brain", r"memory|thinking"),
+    ("clock", r"\btime\b"),
+    ("search", r"search|tavily|perplexity"),
+)
+
+
+def icon_of(entry: ServerEntry) -> str:
+    """An icon by the server's name, or by how it is reached."""
+    for icon, pattern in _ICONS:
+        if re.search(pattern, entry.name.lower().replace("_", " ")):
+            return icon
+    return "terminal" if entry.command else "globe"
+
+
+class ServerRow(QWidget):
+    """One server in the list of all."""
+
+    switched = Signal(bool)
+    opened = Signal()
+    log_wanted = Signal()
+    restart_wanted = Signal()
+    look_wanted = Signal()
+    """The person wants to see what changed."""
+
+    def __init__(self, theme: Theme, facts: ServerFacts) -> None:
+        super().__init__()
+        self.theme, self.facts = theme, facts
+        name = facts.entry.name
+        self.tile = IconTile(theme, icon_of(facts.entry))
+        self.title = Label(theme, name, "ui_strong")
+        self.line = ElidedLabel(theme, "", "small", "text2")
+        self.problem = Label(theme, "", "small", "err", wrap=True)
+        self.problem.hide()
+        self.status = Status(theme)
+        self.log = Button(theme, tr("Show log"), clicked=self.log_wanted.emit)
+        self.restart = Button(theme, tr("Restart"), clicked=self.restart_wanted.emit)
+        self.look = Button(theme, tr("Look…"), clicked=self.look_wanted.emit)
+        for button in (self.log, self.restart, self.look):
+            button.setAccessibleName(joined((button.text().removesuffix("…"), name)))
+            button.hide()
+        self.toggle = Toggle(theme, tr("Server {name}").format(name=name))
+        self.toggle.toggled.connect(self.switched)
+        self.open = IconButton(
+            theme,
+            "chevron-right",
+            tr("Open {name}").format(name=name),
+            24,
+            14,
+            clicked=self.opened.emit,
+        )
+        middle = Qt.AlignmentFlag.AlignVCenter
+        words = column_of([self.title, self.line], spacing=0)
+        parts = [(self.tile, middle), (words, 1), (self.status, middle), (self.log, middle)]
+        parts += [(self.restart, middle), (self.look, middle), (self.toggle, middle)]
+        row = row_of([*parts, (self.open, middle)], spacing=10)
+        below = row_of([self.problem], margins=(theme.px(26) + 10, 0, 0, 0))
+        column_of([row, below], spacing=2, margins=(0, 10, 0, 10), on=self)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.show_facts(facts)
+
+    def show_facts(self, facts: ServerFacts) -> None:
+        self.facts = facts
+        words, look = state_words(facts)
+        failed = facts.state.kind == "failed"
+        self.line.set_text(shell_line(facts.entry))
+        self.problem.show_text(tr_engine(facts.doctor) if failed else "")
+        self.status.set(words, look)
+        self.status.setToolTip(plain_tip(facts.state.line))
+        self.log.setVisible(failed)
+        self.restart.setVisible(failed)
+        self.look.setVisible(facts.withheld or (bool(facts.changes) and not failed))
+        self.toggle.show_value(facts.entry.on)
+        self.setAccessibleName(joined((facts.entry.name, words, self.problem.text())))
+
+    def show_seconds(self) -> None:
+        """Count on while it starts."""
+        if self.facts.state.kind in ("starting", "waiting"):
+            self.status.set(*state_words(self.facts))
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        super().mouseReleaseEvent(event)
+        if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.pos()):
+            self.opened.emit()
+
+
+def state_words(facts: ServerFacts, *, long: bool = False) -> tuple[str, str]:
+    """How a server is, in words and as the look of its mark; the long form has the tokens."""
+    state = facts.state
+    if state.kind == "failed":
+        return _failure(facts), "err"
+    if facts.withheld:
+        return tr("Changed"), "warn"
+    if state.kind == "off":
+        return tr("Off"), "off"
+    if state.kind == "starting":
+        return tr("Starting, {seconds} s").format(seconds=_seconds(state.since)), "busy"
+    if state.kind == "waiting":
+        return tr("Starts again, {seconds} s").format(seconds=_seconds(state.since)), "busy"
+    if state.kind == "sign_in":
+        return tr("Wants a login"), "warn"
+    if count := len(facts.changes):
+        return tr_plural("{count} tool changed", "{count} tools changed", count), "warn"
+    if facts.lists is None:
+        return tr("Not started yet"), "off"
+    tools = tr_plural("{count} tool", "{count} tools", len(facts.lists.tools))
+    if not long:
+        return tools, "ok"
+    how = tr("Running") if state.kind == "running" else tr("Ready")
+    return joined((how, tools, tokens_text(facts.tokens))), "ok"
+
+
+def _failure(facts: ServerFacts) -> str:
+    code = facts.state.fault.code if facts.state.fault is not None else None
+    if code is not None:
+        return tr("Exited with code {code}").format(code=code)
+    return tr("Failed")
+
+
+def tokens_text(tokens: int) -> str:
+    return tr("{count} tokens").format(count=short_count(tokens))
+
+
+def _seconds(since: float) -> int:
+    return max(0, int(time.time() - since))
+
+
+class ElidedLabel(PaintedWidget):
+    """One line of text whose middle is left out where there is no room for it."""
+
+    def __init__(self, theme: Theme, text: str, role: str = "small", token: str = "text2") -> None:
+        super().__init__(theme)
+        self._text, self._role, self._token = "", role, token
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.set_text(text)
+
+    def text(self) -> str:
+        return self._text
+
+    def set_text(self, text: str) -> None:
+        self._text = text
+        self.setAccessibleName(text)
+        self.setToolTip(plain_tip(text))
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        metrics = self.theme.metrics(self._role)
+        return QSize(metrics.horizontalAdvance(self._text) + 2, metrics.height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(min(self.theme.px(60), self.sizeHint().width()), self.sizeHint().height())
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        middle, metrics = Qt.TextElideMode.ElideMiddle, self.theme.metrics(self._role)
+        text = metrics.elidedText(self._text, middle, int(rect.width()))
+        paint_text(painter, self.theme, rect, text, self._role, self._token)

@@ -1,0 +1,336 @@
+"""MCP servers in the settings: added, seen before they run, tried, changed, imported (M-12, M-23)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from studio.domain.jsonvalue import JsonObject
+from studio.mcp.entries import ServerEntry
+from studio.ui.settings.dialog import SettingsDialog
+from studio.ui.settings.pages.servers import ServersPage
+from studio.ui.settings.servers.schema_form import SchemaForm
+from studio.ui.settings.servers.server_view import ABOUT, LOG
+from studio.ui.settings.servers.tool_list import TOOL, ToolFacts
+from studio.ui.settings.servers.trial import table_of
+from studio.ui.theme import Theme
+from support.server_home import SCRIPT, ListedServer, restart, tool
+from support.waiting import until
+from support.window import ALT, CTRL, Key, Person, alone, at_window, message, on_window_loop, popup
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+
+CANARY = "CANARY-shop-key-0123456789"
+
+
+async def opened(person: Person) -> ServersPage:
+    person.window.preferences.open("mcp")
+    dialog = person.window.preferences.dialog
+    assert isinstance(dialog, SettingsDialog)
+    page = dialog.pages["mcp"]
+    assert isinstance(page, ServersPage)
+    await until(page.isVisible)
+    return page
+
+
+async def with_server(page: ServersPage, listed: ListedServer) -> None:
+    """Add a server and switch it on, and wait until it is listed."""
+    desk = page.desk
+    await desk.change(listed.entry)
+    await desk.switch_on(listed.entry)
+    page.refresh()
+    await until(lambda: listed.name in page.rows and page.rows[listed.name].facts.lists is not None)
+
+
+def row_text(page: ServersPage, name: str) -> str:
+    """What a screen reader says of a row."""
+    return page.rows[name].accessibleName()
+
+
+@on_window_loop
+async def test_a_server_is_pasted_seen_switched_on_tried_and_removed(tmp_path: Path) -> None:
+    listed = ListedServer(tmp_path)
+    listed.offer(tool("count_stock", "Counts what is there.", item={"type": "string"}), "sell")
+    async with at_window(tmp_path, "ollama", []) as person:
+        page = await opened(person)
+        await until(page.none.isVisible)
+
+        # Pasted, with a key that goes to no file.
+        page.show_adding()
+        command = {"command": sys.executable, "args": [str(SCRIPT), str(listed.file)]}
+        given = {"mcpServers": {"shop": {**command, "env": {"SHOP_TOKEN": CANARY}}}}
+        page.adding.text.edit.setPlainText(json.dumps(given, indent=2))
+        (card,) = await until(lambda: page.adding.cards)
+        assert "CANARY" not in card.line.text()
+        await until(card.add.isVisible)
+        person.click(card.add)
+
+        # It is off, and shows what it would run before it does.
+        approval = await until(lambda: page.one.isVisible() and page.one.approval)
+        facts = dict(approval.facts)
+        assert facts["Command"].startswith(sys.executable) and facts["Variables"] == "SHOP_TOKEN"
+        assert page.one.status.accessibleName() == "Off" and not page.one.toggle.isChecked()
+        servers = person.engine.services.servers
+        assert not servers.read().by_name["shop"].runs and not listed.calls
+        await until(approval.approve.isVisible)
+        person.click(approval.approve)
+        await until(lambda: page.one.facts and page.one.facts.state.kind == "running")
+        await until(lambda: page.one.tools.current)
+        assert page.one.status.accessibleName().startswith("Running, 2 tools, ")
+        assert person.engine.keychain.session == {"mcp/shop/SHOP_TOKEN": CANARY}
+        kept = [path for path in tmp_path.rglob("*") if path.is_file()]
+        assert not [path for path in kept if CANARY.encode() in path.read_bytes()]
+
+        # Tried: by its form, and the same as JSON.
+        trial = page.one.trial
+        assert trial.title.text() == "Try count_stock" and trial.form is not None
+        field = trial.form.rows["item"].field
+        assert field is not None
+        field.setFocus()
+        person.type("bolts")
+        person.press(Key.Key_Return, CTRL)
+        await until(trial.output.isVisible)
+        assert listed.calls == [["count_stock", {"item": "bolts"}]]
+        assert '"bolts"' in trial.output.text and "ms" in trial.said.text()
+        trial.kind.set_current(1)
+        trial.kind.chosen.emit(1)
+        assert json.loads(trial.json.text) == {"item": "bolts"}
+        trial.json.edit.setPlainText("{")
+        person.click(trial.run)
+        assert trial.problem.text().startswith("This is no JSON")
+        assert len(listed.calls) == 1
+
+        # Back to the list, by key; then it is removed with its key.
+        person.press(Key.Key_Left, ALT)
+        await until(page.all.isVisible)
+        await until(lambda: row_text(page, "shop") == "shop, 2 tools")
+        person.click(page.rows["shop"].open)
+        await until(lambda: page.one.isVisible() and page.one.tabs)
+        assert page.one.tabs is not None
+        await until(page.one.tabs.isVisible)
+        person.click(page.one.tabs.segment(ABOUT))
+        page.one._ask_to_remove()
+        box = await until(message)
+        person.click(next(b for b in box.buttons() if b.text() == "Remove"))
+        await until(page.none.isVisible)
+        assert not person.engine.keychain.session and not servers.read().by_name
+
+
+@on_window_loop
+async def test_rights_of_tools_are_the_persons_rules(tmp_path: Path) -> None:
+    """M-13: a right is a rule like any; only the person marks a tool as reading."""
+    listed = ListedServer(tmp_path)
+    listed.offer("look", "sell")
+    async with at_window(tmp_path, "ollama", []) as person:
+        page = await opened(person)
+        await with_server(page, listed)
+        page.show_one("shop")
+        tools = page.one.tools
+        await until(lambda: tools.isVisible() and tools.current)
+
+        def shown(name: str) -> ToolFacts:
+            model = tools.model()
+            found = [model.index(n, 0).data(TOOL) for n in range(model.rowCount())]
+            return next(one for one in found if one.tool.name == name)
+
+        async def chosen(name: str, words: str) -> None:
+            tools.choose(name)
+            tools.setFocus()
+            person.press(Key.Key_Space)
+            menu = await until(popup)
+            person.pick(menu, words)
+            await until(lambda: popup() is None)
+            tools.window().activateWindow()  # the offscreen platform forgets who was active
+            await until(tools.window().isActiveWindow)
+
+        def rules() -> set[str]:
+            return {f"{one.rule.verdict} {one.rule.tool}" for one in known}
+
+        assert shown("look").right == "ask"
+        await chosen("look", "Allow without asking")
+        await until(lambda: shown("look").right == "allow")
+        known = await person.engine.rules.list()
+        assert rules() == {"allow shop__look"}
+        spoken = tools.model().index(0, 0).data(Qt.ItemDataRole.AccessibleTextRole)
+        assert spoken == "look, Does look., Allow"
+        await chosen("look", "Never")
+        await until(lambda: shown("look").right == "deny")
+        known = await person.engine.rules.list()
+        assert rules() == {"deny shop__look"}
+        await chosen("look", "Ask each time")
+        await until(lambda: shown("look").right == "ask")
+        assert not await person.engine.rules.list()
+        await chosen("look", "It only reads")
+        await until(lambda: shown("look").reads)
+        assert shown("look").line == "Marked as reading by you"
+        await chosen("sell", "Switch off")
+        await until(lambda: shown("sell").off)
+        entry = person.engine.services.servers.read().by_name["shop"]
+        assert (entry.reads, entry.off) == ({"look"}, {"sell"})
+
+
+@on_window_loop
+async def test_a_changed_tool_is_shown_and_accepted_or_kept_off(tmp_path: Path) -> None:
+    """M-15."""
+    listed = ListedServer(tmp_path)
+    listed.offer(tool("query", "Runs one read-only statement."), tool("list"))
+    async with at_window(tmp_path, "ollama", []) as person:
+        page = await opened(person)
+        await with_server(page, listed)
+        commit: JsonObject = {"type": "boolean", "default": False}
+        changed = tool("query", "Runs one statement.", commit=commit)
+        listed.offer(changed, tool("list", "Lists more."))
+        await restart(person.engine.services.servers, listed)
+        await until(lambda: "2 tools changed" in row_text(page, "shop"))
+        person.click(page.rows["shop"].look)
+        await until(lambda: len(page.one.changed) == 2)
+        await until(page.one.changed[0].accept.isVisible)
+        cards = {card.change.name: card for card in page.one.changed}
+        lines = [(line.kind, line.text) for line in cards["query"].difference.lines]
+        assert lines == [
+            ("del", "Runs one read-only statement."),
+            ("add", "Runs one statement."),
+            ("add", "commit: boolean, default false"),
+        ]
+        person.click(cards["query"].accept)
+        await until(lambda: [card.change.name for card in page.one.changed] == ["list"])
+        await until(page.one.changed[0].keep_off.isVisible)
+        person.click(page.one.changed[0].keep_off)
+        await until(lambda: not page.one.changed)
+        views = {one.tool.name: one for one in page.one.facts.view.tools}  # type: ignore[union-attr]
+        assert (views["query"].withheld, views["list"].off) == ("", True)
+
+
+@on_window_loop
+async def test_a_server_that_fails_says_why_and_offers_its_log(tmp_path: Path) -> None:
+    words = "import sys; print('CALENDAR_ID is not set', file=sys.stderr); sys.exit(3)"
+    entry = ServerEntry("calendar", sys.executable, ("-c", words))
+    async with at_window(tmp_path, "ollama", []) as person:
+        page = await opened(person)
+        await page.desk.change(entry)
+        page.refresh()
+        await until(lambda: "calendar" in page.rows)
+        row = page.rows["calendar"]
+        await until(row.toggle.isVisible)
+        person.click(row.toggle)
+        approval = await until(lambda: page.approval)
+        assert not page.rows["calendar"].toggle.isChecked(), "not before it was seen"
+        await until(approval.approve.isVisible)
+        person.click(approval.approve)
+        await until(lambda: row.facts.state.kind == "failed")
+        await until(row.log.isVisible)
+        assert "Exited with code 3" in row_text(page, "calendar")
+        assert "CALENDAR_ID is not set" in row.problem.text()
+        assert row.restart.isVisible() and row.toggle.isChecked()
+        person.click(row.log)
+        await until(lambda: page.one.log.isVisible() and page.one.tabs)
+        assert page.one.tabs is not None and page.one.tabs.current == LOG
+        assert "CALENDAR_ID is not set" in page.one.log.text
+        person.click(page.one.toggle)
+        await until(lambda: page.one.facts and page.one.facts.state.kind == "off")
+
+
+@on_window_loop
+async def test_servers_of_other_programs_are_imported_by_a_click(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """M-23."""
+    home = tmp_path / "home"
+    monkeypatch.setenv("HOME", str(home))
+    for name in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR"):
+        monkeypatch.delenv(name, raising=False)
+    file = home / ".cursor" / "mcp.json"
+    file.parent.mkdir(parents=True)
+    linear = {"url": "https://mcp.linear.app/sse", "type": "sse", "auth": {"CLIENT_ID": "x"}}
+    docs = {"command": "npx", "args": ["docs"], "env": {"DOCS_KEY": CANARY, "HOST": "${env:NONE}"}}
+    file.write_text(json.dumps({"mcpServers": {"linear": linear, "docs": docs}}), "utf-8")
+    before = file.read_bytes()
+    async with at_window(tmp_path, "ollama", []) as person:
+        page = await opened(person)
+        page.show_adding()
+        await until(lambda: len(page.adding.rows) == 2)
+        said = {
+            row.found.entry.name: [label.text() for label in row.remarks]
+            for row in page.adding.rows
+        }
+        assert said == {
+            "linear": ["Left out: auth"],
+            "docs": ["1 key goes to your keychain.", "The variable NONE is not set."],
+        }
+        await until(page.adding.rows[1].take.isVisible)
+        person.click(page.adding.rows[1].take)
+        approval = await until(lambda: page.one.isVisible() and page.one.approval)
+        assert dict(approval.facts)["Variables"] == "DOCS_KEY, HOST"
+        page.show_adding()
+        await until(lambda: [row.can for row in page.adding.rows] == [True, False])
+        entries = person.engine.services.servers.read().by_name
+        assert list(entries) == ["docs"] and not entries["docs"].on
+        assert CANARY not in person.engine.services.servers.file.path.read_text("utf-8")
+        assert file.read_bytes() == before
+
+
+def test_a_form_is_made_of_a_schema(qapp: object) -> None:
+    """What is not filled in is left out, so that the server's defaults hold."""
+    text: JsonObject = {"type": "string"}
+    schema: JsonObject = {
+        "type": "object",
+        "required": ["table"],
+        "properties": {
+            "table": text,
+            "limit": {"type": "integer", "default": 10},
+            "share": {"anyOf": [{"type": "number"}, {"type": "null"}]},
+            "deep": {"type": "boolean", "default": True},
+            "order": {"enum": ["up", "down"]},
+            "tags": {"type": "array", "items": text},
+            "filter": {"$ref": "#/$defs/Filter"},
+        },
+        "$defs": {"Filter": {"type": "object", "properties": {"a": text}}},
+    }
+    form = SchemaForm(Theme("light"), schema)
+    assert form.value() == {}
+    rows = form.rows
+    fields = {name: row.field for name, row in rows.items() if row.field}
+    assert list(fields) == ["table", "limit", "share"]
+    assert fields["limit"].placeholderText() == "10"
+    QTest.keyClicks(fields["table"], "releases")
+    QTest.keyClicks(fields["limit"], "5")
+    QTest.keyClicks(fields["share"], "0.5")
+    assert rows["tags"].area is not None and rows["filter"].area is not None
+    rows["tags"].area.edit.setPlainText("one\ntwo\n")
+    rows["filter"].area.edit.setPlainText('{"a": "b"}')
+    assert rows["deep"].toggle is not None and rows["deep"].toggle.isChecked()
+    rows["deep"].toggle.click()
+    assert rows["order"].combo is not None
+    rows["order"].combo.set_current("1")
+    whole = {
+        "table": "releases", "limit": 5, "share": 0.5, "deep": False, "order": "down",
+        "tags": ["one", "two"], "filter": {"a": "b"},
+    }  # fmt: skip
+    assert form.value() == whole
+    other = SchemaForm(Theme("light"), schema)
+    other.show_value(whole)  # type: ignore[arg-type]
+    assert other.value() == whole
+    for name, wrong in (("limit", "half"), ("limit", "0.5"), ("share", "x")):
+        fields[name].setText(wrong)
+        with pytest.raises(ValueError, match=name):
+            form.value()
+        fields[name].setText("")
+    rows["filter"].area.edit.setPlainText("{a")
+    with pytest.raises(ValueError, match="filter is written as JSON"):
+        form.value()
+
+
+def test_rows_of_a_result_are_a_table() -> None:
+    """M-11: a list of objects, also where it is the only list of an object."""
+    rows: list[JsonObject] = [{"tag": "v1", "size": 3}, {"tag": "v2", "notes": None}]
+    table = (["tag", "size", "notes"], [["v1", "3", ""], ["v2", "", ""]])
+    assert table_of(rows) == table  # type: ignore[arg-type]
+    assert table_of({"result": rows, "more": False}) == table  # type: ignore[dict-item]
+    for value in (None, [], "text", [1, 2], {"a": 1}, {"a": [{}], "b": [{}]}):
+        assert table_of(value) is None  # type: ignore[arg-type]
