@@ -79,7 +79,10 @@ class SkillsPage(SettingsPage):
         left = FormCard(self.theme)
         wrong = [one for one in found.findings if one.left_out]
         for one in wrong:
-            left.add(short_path(one.path), self._opener(one.path), tr_engine(one.words))
+            path = Path(one.path)
+            name = path.parent.name if path.name == "SKILL.md" else path.name
+            words = tr_engine(one.words).replace(str(Path.home()), "~")
+            left.add(name, self._opener(one.path), words)
         if wrong:
             groups.addLayout(self._group(tr("Left out"), left))
         self.list.put(widget_of(groups))
