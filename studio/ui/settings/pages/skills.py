@@ -40,7 +40,7 @@ class SkillsPage(SettingsPage):
         self.switches: dict[str, Toggle] = {}
         self.sum = Label(theme, "", "small", "text2", digits=True)
         self.list = Slot()
-        self.name = Field(theme, "release-notes", role="code", name=tr("Name of the new skill"))
+        self.name = Field(theme, "", role="code", name=tr("Name of the new skill"))
         self.name.setMinimumWidth(theme.px(FIELD))
         self.name.returnPressed.connect(self._begin)
         self.new = Button(theme, tr("New skill"), clicked=self._begin)
