@@ -220,10 +220,11 @@ class Engine:
         In a session its mode and rules count too, and its agent if none is named.
         Raises ConfigurationError for an unknown tool or agent.
         """
-        if tool not in self.tools():
-            known = ", ".join(sorted(self.tools()))
+        tools = {**self.tools(), **await asyncio.to_thread(self.services.served)}
+        if tool not in tools:
+            known = ", ".join(sorted(tools))
             raise ConfigurationError(f"There is no tool {tool}. Known are {known}.")
-        spec = self.tools()[tool].spec
+        spec = tools[tool].spec
         session = None if isinstance(where, Path) else where
         folder = where if isinstance(where, Path) else Path(where.folder)
         default = self.settings.values.default_agent or DEFAULT_AGENT

@@ -274,15 +274,15 @@ class Services(ServiceRegistry):
         else:
             found = await self.agent_files.load(layers.files, trusted=layers.trusted)
             found = _with_kept(found, kept, trusted=layers.trusted)
-        served = await asyncio.to_thread(self._served)
+        served = await asyncio.to_thread(self.served)
         ready = {
             name: with_own_tools(with_servers(one, served)[0], self.toolbox)
             for name, one in found.by_name.items()
         }
         return replace(found, by_name=ready)
 
-    def _served(self) -> dict[str, Tool]:
-        """The tools of the person's own servers."""
+    def served(self) -> dict[str, Tool]:
+        """The tools of the person's own servers that are on; may read the disk."""
         return self.servers.tools(self.servers.read())
 
     async def _secret(self, name: str) -> str:

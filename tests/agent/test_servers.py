@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from studio.agent.servers import with_servers
 from studio.domain.agents import Agent
 from studio.domain.events import AwaitingPermission, Event, HistoryBegun, Told, ToolFinished
 from studio.domain.permissions import Rule
+from studio.mcp.entries import ServerEntry
+from studio.mcp.lists import ServerLists, ServerTool
 from studio.simulator import Call, Turn
 from studio.simulator.script import Text
 from support.engine_home import EngineHome, engine_home, say
@@ -56,6 +59,20 @@ async def test_m13_a_call_is_asked_about_until_a_rule_speaks(tmp_path: Path) -> 
         assert shop.calls == [["list", {}]]
         audit = await home.engine.store.audit()
         assert {entry.tool for entry in audit} == {"shop__order", "shop__list"}
+
+
+async def test_m13_the_person_can_ask_what_a_rule_does(tmp_path: Path) -> None:
+    """M-13, T-7: a pattern for a server is a rule for each of its tools, and for no other."""
+    shop, mail = ListedServer(tmp_path), ListedServer(tmp_path, "mail")
+    shop.offer("order")
+    mail.offer("send")
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        await switch_on(home.engine.services.servers, shop, mail)
+        assert await home.command("permissions", "add", "shop__*") == 0
+        assert await home.command("permissions", "test", "shop__order") == 0
+        assert await home.command("permissions", "test", "mail__send") == 5
+        assert await home.command("permissions", "add", "--deny", "shop__order") == 0
+        assert await home.command("permissions", "test", "shop__order") == 4
 
 
 async def test_m13_what_the_server_said_and_private_files_need_the_person(tmp_path: Path) -> None:
@@ -201,6 +218,45 @@ async def test_m16_a_chat_keeps_the_tools_of_its_first_request(tmp_path: Path) -
         assert len({prefix(home, n) for n in range(len(home.asked))}) == 1
         await say(await home.session())
         assert [n for n in names(home) if "__" in n] == ["mail__send", "shop__list"]
+        assert not home.simulator.violations
+
+
+async def test_m16_a_thousand_tools_that_come_and_go_leave_one_prefix(tmp_path: Path) -> None:
+    """M-16, M-17: 20 servers, 50 turns, and before each the lists of some have changed."""
+    async with engine_home(tmp_path, "anthropic", [DONE] * 50) as home:
+        servers, chance = home.engine.services.servers, Random(7)
+        entries: list[ServerEntry] = []
+        for number in range(20):
+            entry = ServerEntry(f"server{number}", "never-started")
+            await servers.put(entry)
+            entries.append(await servers.switch_on(entry))
+
+        def offer(entry: ServerEntry, first: int, count: int, words: str = "") -> None:
+            tools = [
+                ServerTool(f"tool_{n}", "", f"{words or 'Does'} {n}.", {"type": "object"})
+                for n in range(first, first + count)
+            ]
+            chance.shuffle(tools)
+            servers.catalogue.remember(entry, ServerLists(tuple(tools), instructions=words))
+
+        for entry in entries:
+            offer(entry, 0, 50)
+        session = await home.session()
+        for turn in range(50):
+            await say(session)
+            one = chance.choice(entries)
+            match turn % 4:
+                case 0:
+                    offer(one, chance.randrange(60), chance.randrange(80))
+                case 1:
+                    offer(one, 0, 50, f"Changed in turn {turn}")
+                case 2:
+                    await servers.switch_off(one)
+                case _:
+                    await servers.switch_on(one)
+        assert len(home.asked) == 50
+        assert len({prefix(home, n) for n in range(50)}) == 1
+        assert {"find_tools", "use_tool"} < {*names(home)}
         assert not home.simulator.violations
 
 

@@ -15,6 +15,7 @@ from studio.domain.agents import Agent
 from studio.domain.models import ModelInfo
 from studio.domain.tools import FIND_TOOLS, USE_TOOL
 from studio.domain.workflows import Step, Workflow
+from studio.mcp.entries import ServerEntry
 from studio.providers.base import Provider
 from studio.providers.descriptor import ProviderDescriptor
 from studio.storage.config.settings import Settings
@@ -48,7 +49,9 @@ def known() -> set[str]:
     tools = discover(folders=[]).tools
     arguments = {name for one in tools.values() for name in one.spec.schema["properties"]}  # type: ignore[union-attr]
     facts = {
-        field.name for one in (ModelInfo, Context, Agent, Workflow, Step) for field in fields(one)
+        field.name
+        for one in (ModelInfo, Context, Agent, Workflow, Step, ServerEntry)
+        for field in fields(one)
     }
     others = {"node_modules", "orders_detail", "reasoning_content", FIND_TOOLS, USE_TOOL}
     others |= {"turn_complete", "awaiting_permission", "permission_resolved"}  # events
@@ -138,7 +141,7 @@ async def test_every_key_of_an_agents_file_in_the_page_is_read(tmp_path: Path) -
         "mask": "[email]", "agents": "[Writer]", "children": "2", "depth": "1", "background": "true",
         "ask": "[run]", "user-invocable": "false", "disable-model-invocation": "true", "argument-hint": "a file",
         "fallback": "[ollama/m]", "memory": "off", "desk": "own", "handoffs": "[{agent: Writer}]",
-        "define": "[{name: t, prompt: x}]", "skills": "[notes]",
+        "define": "[{name: t, prompt: x}]", "skills": "[notes]", "servers": "[git]",
     }  # fmt: skip
     head = "\n".join(f"{key}: {samples[key]}" for key in keys)
     (tmp_path / "own.md").write_text(f"---\nname: Own\n{head}\n---\nWork.\n")

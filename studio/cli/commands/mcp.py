@@ -136,7 +136,7 @@ class _Command:
         hiding = Hiding(options.name, self._engine.environment())
         far = words[0].startswith(("http://", "https://"))
         if far and len(words) > 1:
-            raise ConfigurationError("An address has nothing after it.")
+            raise ConfigurationError("An address stands last: options come before the name.")
         pairs = {
             name: {key: hiding.variable(key, value) for key, value in _pairs(given)}
             for name, given in (("env", options.env), ("header", options.header))
