@@ -62,6 +62,7 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("It said last: {line}"),
     tr_later("The server {name} did not answer within {seconds} seconds."),
     tr_later("The server {name} does not start."),
+    tr_later("The server {name} does not work."),
     tr_later("The server {name} is not connected."),
     tr_later("The server {name} says: {said}"),
     tr_later("There is no program {command} that may be run."),

@@ -143,7 +143,10 @@ class ServersPage(SettingsPage):
         if number != self._loads:
             return
         self._show_rows(facts)
-        self.problem.show_text("\n".join(map(tr_engine, problems)))
+        lines = [tr_engine(one) for one in problems]
+        if self.desk.session_only:
+            lines.append(tr("Keys can be kept for this session only."))
+        self.problem.show_text("\n".join(lines))
 
     def _show_rows(self, facts: list[ServerFacts]) -> None:
         """Rows stay where nothing changed: one of them may have the focus."""
