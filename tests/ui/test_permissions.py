@@ -452,7 +452,7 @@ async def test_t7_a_folder_with_rules_of_its_own_asks_to_be_trusted(tmp_path: Pa
         (person.folder / "AGENTS.md").write_text("Be brief.")
         person.say("Go")
         await person.done()
-        await until(lambda: "cannot widen rights until you trust it." in strip.text)
+        await until(lambda: "They count once you trust it." in strip.text)
         person.window.resize(1000, 640)
         person.window.theme.set(scale=1.6)  # the message stays in the window
         await until(lambda: person.composer.y() + person.composer.height() <= chat.height())

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 from studio.domain.jsonvalue import JsonObject
-from studio.domain.permissions import Rule, escaped
+from studio.domain.permissions import SERVER_SIGN, Rule, escaped
 from studio.domain.tools import ToolSpec
 
 from .command_parts import CommandPart
@@ -82,7 +82,7 @@ def warning_about(rules: Sequence[Rule]) -> str:
     """What rules for commands let run that they do not say, for the person; mostly empty."""
     codes: list[str] = []
     for rule in rules:
-        if rule.verdict != "allow":
+        if rule.verdict != "allow" or SERVER_SIGN in rule.tool:
             continue
         plain = re.sub(r"\[([*?[])\]", r"\1", rule.pattern)
         if escaped(plain) == rule.pattern and plain not in ("[ *", "[[ *"):

@@ -136,8 +136,8 @@ class StatusStrip(PaintedWidget):
                 self._say(words, "inbox", "warn", (every, each))
             case "trust":
                 words = tr(
-                    "This folder has instructions, rules or agents of its own. They are not "
-                    "followed, and cannot widen rights until you trust it."
+                    "This folder has instructions, rules or agents of its own. They count "
+                    "once you trust it."
                 )
                 self._say(words, "shield", "neutral", (trust, not_now))
             case "trust_again":

@@ -362,7 +362,7 @@ async def test_w19_a_paused_run_is_stopped_from_another_program(tmp_path: Path) 
         assert step.prompt.edit.toPlainText() == "Tell of a fox"
         view.toggle_breakpoint()
         await until(lambda: ("tell", "before") not in record(view).run.breakpoints)
-        assert view.pause.isEnabled() and view.pause.text() == "Go on"
+        await until(lambda: view.pause.isEnabled() and view.pause.text() == "Go on")
         run = await other.stop(run_id)
         assert run.state == "stopped" and not person.asked
         await over(view)

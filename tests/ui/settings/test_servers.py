@@ -171,6 +171,9 @@ async def test_rights_of_tools_are_the_persons_rules(tmp_path: Path) -> None:
         assert shown("look").line == "Marked as reading by you"
         await chosen("sell", "Switch off")
         await until(lambda: shown("sell").off)
+        page.one.tools.choose("sell")
+        await until(lambda: not page.one.trial.run.isEnabled())
+        assert page.one.trial.warning.text() == "Switched off"
         entry = person.engine.services.servers.read().by_name["shop"]
         assert (entry.reads, entry.off) == ({"look"}, {"sell"})
 

@@ -380,7 +380,7 @@ class ServerPane(QWidget):
         self._restart()
 
     def _tool_chosen(self, facts: ToolFacts) -> None:
-        self.trial.show_tool(facts.tool)
+        self.trial.show_tool(facts)
 
     async def _call(self, tool: str, arguments: JsonObject) -> ServerResult:
         assert self.facts is not None

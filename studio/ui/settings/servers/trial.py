@@ -30,7 +30,7 @@ from studio.ui.formatting import decimal
 from studio.ui.settings.form import Slot
 from studio.ui.settings.registry import SettingsTasks
 from studio.ui.theme import Theme
-from studio.ui.translation import tr, tr_plural
+from studio.ui.translation import tr, tr_in, tr_plural
 from studio.ui.widgets import (
     Button,
     Card,
@@ -50,8 +50,11 @@ from studio.ui.widgets.painting import paint_text
 
 from .schema_form import SchemaForm
 from .text_area import TextArea
+from .tool_list import ToolFacts
 
 Call = Callable[[str, JsonObject], Awaitable[ServerResult]]
+DESCRIBED = 600
+"""Characters of a description that are shown."""
 MOST_ROWS, MOST_COLUMNS = 100, 12
 
 
@@ -65,6 +68,8 @@ class TrialCard(Card):
         self._task: asyncio.Task[None] | None = None
         self._result: ServerResult | None = None
         self.title = Label(theme, "", "ui_strong")
+        self.about = Label(theme, "", "small", "text2", wrap=True)
+        self.warning = Label(theme, "", "small", "warn", wrap=True)
         self.kind = Segmented(theme, [tr("Form"), tr("JSON")], name=tr("How arguments are given"))
         self.kind.chosen.connect(self._kind_chosen)
         self.form: SchemaForm | None = None
@@ -73,7 +78,7 @@ class TrialCard(Card):
         self.json.hide()
         self.problem = Label(theme, "", "small", "err", wrap=True)
         self.problem.hide()
-        self.run = Button(theme, tr("Call"), icon="play", clicked=self.start)
+        self.run = Button(theme, tr_in("button", "Call"), icon="play", clicked=self.start)
         self.stop = Button(theme, tr("Stop"), clicked=self._stop)
         self.stop.hide()
         self.busy = Status(theme, "", "busy")
@@ -93,7 +98,15 @@ class TrialCard(Card):
         self.output.hide()
         head = row_of([(self.title, 1), self.kind], spacing=8, margins=(12, 8, 12, 8))
         buttons = row_of([(self.busy, middle), STRETCH, self.stop, self.run], spacing=8)
-        parts = [self._form, self.json, self.problem, buttons, self._outcome]
+        parts = [
+            self.about,
+            self.warning,
+            self._form,
+            self.json,
+            self.problem,
+            buttons,
+            self._outcome,
+        ]
         self._rest = widget_of(column_of([STRETCH]))
         parts += [self.table, (self.output, 1), (self._rest, 0)]
         body = column_of(parts, spacing=10, margins=(12, 10, 12, 12))
@@ -102,8 +115,15 @@ class TrialCard(Card):
             shortcut = QShortcut(QKeySequence(key), self, self.start)
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
 
-    def show_tool(self, tool: ServerTool) -> None:
-        """Offer to call a tool; what was typed for it before is gone."""
+    def show_tool(self, facts: ToolFacts) -> None:
+        """Offer to call a tool; what was typed for another one is gone."""
+        tool, held = facts.tool, facts.off or facts.changed or bool(facts.left_out)
+        described = tool.description.strip()
+        cut = "…" if len(described) > DESCRIBED else ""
+        self.about.show_text(described[:DESCRIBED] + cut)
+        lines = [facts.line] if held else []
+        self.warning.show_text("\n".join([*lines, *map(tr_engine, facts.warnings)]))
+        self.run.setEnabled(not held)
         if self._tool == tool:
             return
         self._stop()
@@ -123,7 +143,7 @@ class TrialCard(Card):
 
     def start(self) -> None:
         """Call the tool with the arguments that are given."""
-        if self._tool is None or self._task is not None:
+        if self._tool is None or self._task is not None or not self.run.isEnabled():
             return
         try:
             arguments = self._arguments()

@@ -48,6 +48,7 @@ from studio.ui.widgets import (
     Segmented,
     Toggle,
     fill_menu,
+    plain_tip,
 )
 from studio.ui.widgets.announcement import announce
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
@@ -302,7 +303,7 @@ class RunView(PaintedWidget):
         self.notice.show_text("")
         words = tr("Back to the run above") if self._is_below else tr("Back to the file")
         self.back.setAccessibleName(words)
-        self.back.setToolTip(words)
+        self.back.setToolTip(plain_tip(words))
         if not self.roomy and self.inspector.page != HISTORY:
             self._inspector_wanted = False
             self._place()
