@@ -30,6 +30,7 @@ Modules:
 - ``instruction_files``: Finds and reads what people write for agents, AGENTS.md and others.
 - ``servers``: Makes tools of what MCP servers offer, and keeps what the person said of them.
 - ``server_flags``: Finds in the words of a server's tool what a person should look at.
+- ``server_facts``: What a person approves of a server, escaped and without secrets.
 - ``server_advice``: Says what to do where a server does not work.
 - ``tool_search``: Lets a model find servers' tools where they are too many to tell.
 - ``look_alikes``: Finds names that a reader may take for each other.

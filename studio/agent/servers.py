@@ -142,8 +142,8 @@ class ServerTools:
             for name, entry in brought.by_name.items():
                 if name in own.by_name:
                     problems.append(f"{path}: you have a server {name} already, so it is left out.")
-                else:
-                    found[name] = entry
+                else:  # it never starts by itself
+                    found[name] = replace(entry, starts="call")
         return Entries(found, tuple(problems))
 
     def tools(self, entries: Entries) -> dict[str, Tool]:
@@ -224,10 +224,15 @@ class ServerTools:
         """Let the pool know servers, also a folder's, that the person looks at."""
         self.use(Entries({entry.name: entry for entry in entries}))
 
-    def use(self, entries: Entries) -> None:
-        """Let the pool know these servers; those of other folders stay."""
+    def use(self, entries: Entries, place: str = "") -> None:
+        """Let the pool know these servers, all that there are of the folder ``place``.
+
+        Those of other folders stay.
+        """
         found = {pool_name(entry): entry for entry in entries.by_name.values()}
-        others = {name: entry for name, entry in self._used.items() if entry.place}
+        others = {
+            name: entry for name, entry in self._used.items() if entry.place not in ("", place)
+        }
         used = {**others, **found}
         if used != self._used:
             self._used = used

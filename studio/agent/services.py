@@ -223,7 +223,9 @@ class Services(ServiceRegistry):
             return toolbox, loaded, servers, unseen
 
         toolbox, found, servers, unseen = await asyncio.to_thread(look)
-        self.servers.use(servers)
+        # A folder that is not trusted any more has no servers: those that run are ended.
+        place = await asyncio.to_thread(found.layers.files.folder.resolve)
+        self.servers.use(servers, str(place))
         if unseen:
             await self.servers.look(unseen, Path(session.folder), FIRST_LOOK)
             toolbox, found, _, unseen = await asyncio.to_thread(look)

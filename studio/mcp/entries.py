@@ -73,12 +73,15 @@ class ServerEntry:
 
     @property
     def digest(self) -> str:
-        """Changes with all that the person approves: what runs, or the address (M-12)."""
+        """Changes with all that the person approves: what runs, or the address (M-12).
+
+        Values count as they are written, since a variable such as ``NODE_OPTIONS`` can run code.
+        """
         if self.transport == "stdio":
             parts: list[object] = [self.command, self.arguments, self.folder]
-            parts.append(sorted(self.environment))
+            parts.append(sorted(self.environment.items()))
         else:
-            parts = [self.transport, self.url, sorted(self.headers)]
+            parts = [self.transport, self.url, sorted(self.headers.items())]
         return hashlib.sha256(json.dumps(parts).encode("utf-8", "replace")).hexdigest()
 
     @property
@@ -94,10 +97,14 @@ class ServerEntry:
 
 @dataclass(frozen=True, slots=True)
 class Entries:
-    """Servers by their names; ``problems`` are sentences about entries that are refused."""
+    """Servers by their names; ``problems`` are sentences about entries that are refused.
+
+    ``broken``: nothing of the text could be parsed.
+    """
 
     by_name: Mapping[str, ServerEntry] = field(default_factory=dict[str, ServerEntry])
     problems: tuple[str, ...] = ()
+    broken: bool = False
 
 
 def parse_entries(text: str, source: str, place: str = "") -> Entries:
@@ -105,9 +112,10 @@ def parse_entries(text: str, source: str, place: str = "") -> Entries:
     try:
         found = read_jsonc(text)
     except ValueError as error:
-        return Entries(problems=(f"{source}, {error}.",))
+        return Entries(problems=(f"{source}, {error}.",), broken=True)
     if not isinstance(found, dict) or not isinstance(found.get(SERVERS, {}), dict):
-        return Entries(problems=(f"{source}: an object with “{SERVERS}” is needed.",))
+        problem = f"{source}: an object with “{SERVERS}” is needed."
+        return Entries(problems=(problem,), broken=True)
     entries: dict[str, ServerEntry] = {}
     problems: list[str] = []
     for name, value in as_object(found.get(SERVERS)).items():
@@ -189,6 +197,14 @@ def _pairs(value: JsonObject, key: str) -> dict[str, str]:
     return pairs
 
 
+def key_prefix(server: str) -> str:
+    """How the names of a server's secrets in the keychain begin."""
+    plain = re.sub(r"[^\w.@-]+", "-", server).strip("-")
+    if plain != server:  # two servers must not have one name there
+        plain = f"{plain}-{hashlib.sha256(server.encode()).hexdigest()[:6]}".lstrip("-")
+    return f"mcp/{plain}/"
+
+
 def described(entry: ServerEntry) -> JsonObject:
     """The entry in the common form, without what is as usual."""
     plain = ServerEntry(entry.name)
@@ -229,10 +245,21 @@ class EntriesFile:
         self._agreed: tuple[str, JsonObject] | None = None
 
     def read(self) -> Entries:
-        """The person's servers as the files are now."""
-        text = _content(self.path)
+        """The person's servers as the files are now.
+
+        While the file cannot be read or parsed, as when it is half saved, they are those of the
+        last time that it could, with the problem.
+        """
+        try:
+            text = _content(self.path)
+        except StorageError as error:
+            if self._read is None:
+                raise
+            return self.agreed(replace(self._read[1], problems=(str(error),)))
         if self._read is None or self._read[0] != text:
             found = parse_entries(text, str(self.path)) if text.strip() else Entries()
+            if found.broken and self._read is not None:
+                return self.agreed(replace(self._read[1], problems=found.problems))
             self._read = text, found
         return self.agreed(self._read[1])
 
@@ -376,6 +403,11 @@ async def resolve_entry(
 
     async def value_of(match: re.Match[str]) -> str:
         if match[1]:
+            if not _may_have(entry, match[2]):
+                raise ConfigurationError(
+                    f"The server {entry.name} may not have the secret {match[2]}: servers of a "
+                    "folder have none, and no server has one of another."
+                )
             if secret := await resolve(match[2]):
                 return secret
             raise ConfigurationError(
@@ -401,6 +433,13 @@ async def resolve_entry(
         url=await filled(entry.url),
         headers=await pairs(entry.headers),
     )
+
+
+def _may_have(entry: ServerEntry, secret: str) -> bool:
+    """Whether a server may have a secret: a folder's has none, and none has another server's."""
+    if entry.place:
+        return False
+    return not secret.startswith("mcp/") or secret.startswith(key_prefix(entry.name))
 
 
 def keychain_names(entry: ServerEntry) -> list[str]:

@@ -47,11 +47,21 @@ class Programs:
         self._asked: asyncio.Task[str] | None = None
 
     async def find(
-        self, command: str, arguments: tuple[str, ...], folder: Path, environment: Mapping[str, str]
+        self,
+        command: str,
+        arguments: tuple[str, ...],
+        folder: Path,
+        variables: Mapping[str, str],
+        own: Mapping[str, str] | None = None,
     ) -> Program:
-        """Find a command; raises ServerFailed that says where it was looked for."""
+        """Find a command; raises ServerFailed that says where it was looked for.
+
+        ``own`` are the server's own variables, which may be secret: the login shell, whose answer
+        is for all servers, does not get them.
+        """
         if self._asked is None:
-            self._asked = asyncio.ensure_future(self._login_path(dict(environment)))
+            self._asked = asyncio.ensure_future(self._login_path(dict(variables)))
+        environment = {**variables, **(own or {})}
         said = await asyncio.shield(self._asked)
         path = _search_path(environment, said, self._home)
         found = await asyncio.to_thread(_found, command, folder, path)

@@ -243,8 +243,9 @@ class Servers:
         folder = Path(entry.folder).expanduser() if entry.folder else self._folders.home
         if not await asyncio.to_thread(folder.is_dir):
             raise ServerFailed("not_found", f"There is no folder {folder}.")
-        environment = {**variables, **entry.environment}
-        program = await self._programs.find(entry.command, entry.arguments, folder, environment)
+        program = await self._programs.find(
+            entry.command, entry.arguments, folder, variables, entry.environment
+        )
         stdio = await asyncio.to_thread(_stdio_transport)
         return lambda: stdio(self._keeper, program, folder, log)
 

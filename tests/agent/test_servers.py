@@ -8,6 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+import pytest
+
 from studio.agent.servers import with_servers
 from studio.domain.agents import Agent
 from studio.domain.events import AwaitingPermission, Event, HistoryBegun, Told, ToolFinished
@@ -16,8 +18,10 @@ from studio.mcp.entries import ServerEntry
 from studio.mcp.lists import ServerLists, ServerTool
 from studio.simulator import Call, Turn
 from studio.simulator.script import Text
+from studio.storage.config.keychain import Keychain
 from support.engine_home import EngineHome, engine_home, say
 from support.server_home import ListedServer, restart, switch_on, tool
+from support.vault import Vault
 
 DONE = Turn(Text("Done."))
 ALLOWED = (Rule("allow", "shop__*"),)
@@ -290,3 +294,52 @@ async def test_m17_many_tools_are_found_and_called_by_two(tmp_path: Path) -> Non
         events = await say(session)
         assert "There is no tool called shop__gone" in finished(events)[0].text
         assert not home.simulator.violations
+
+
+async def test_m12_servers_of_a_folder_end_with_its_trust_and_with_their_entry(
+    tmp_path: Path,
+) -> None:
+    """A folder's server is called by no program start, whatever its entry says."""
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        services, rules = home.engine.services, home.engine.rules
+        file = home.folder / ".mcp.json"
+        text = json.dumps({"mcpServers": {"shop": {"command": "x", "starts": "program"}}})
+
+        async def known() -> list[str]:
+            await services.load_agent(session.info)
+            return [entry.starts for entry in services.servers.servers.entries.values()]
+
+        session = await home.session()
+        file.write_text(text)
+        assert await known() == []
+        await rules.trust(home.folder)
+        assert await known() == ["call"]
+        await rules.untrust(home.folder)
+        assert await known() == []
+        await rules.trust(home.folder)
+        assert await known() == ["call"]
+        file.write_text('{"mcpServers": {}}')
+        await rules.trust(home.folder)
+        assert await known() == []
+
+
+async def test_m18_a_server_that_is_removed_leaves_no_key(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In the terminal as in the window; a key that is not the server's own stays."""
+    shop = ListedServer(tmp_path)
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        empty = home.engine.keychain  # of a computer that has none
+        keychain = Keychain(backend=Vault())
+        home.engine.keychain = home.engine.services.keychain = keychain
+        names = ("mcp/shop/TOKEN", "mcp/mail/TOKEN", "shop")
+        for name in names:
+            await keychain.set(name, "CANARY")
+        asks = {name: f"${{keychain:{name}}}" for name in names}
+        await home.engine.services.servers.put(replace(shop.entry, environment=asks))
+        assert await home.command("mcp", "remove", "shop") == 0
+        assert [await keychain.get(name) for name in names] == [None, "CANARY", "CANARY"]
+        await home.engine.services.servers.put(replace(shop.entry, environment=asks))
+        home.engine.keychain = empty
+        assert await home.command("mcp", "remove", "shop") == 0
+        assert "may still have mcp/shop/TOKEN" in capsys.readouterr().err

@@ -100,9 +100,51 @@ def test_m12_an_approval_is_of_what_runs(tmp_path: Path, changed: ServerEntry) -
     assert not file.read().by_name["git"].runs
 
 
-def test_m12_another_value_of_a_variable_needs_no_new_approval() -> None:
+def test_m12_another_value_needs_a_new_approval() -> None:
+    """NODE_OPTIONS and its like run code by their value."""
     one, other = (ServerEntry("git", "uvx", environment={"A": value}) for value in "12")
-    assert one.digest == other.digest
+    assert one.digest != other.digest
+    one, other = (ServerEntry("git", url="x", transport="http", headers={"A": v}) for v in "12")
+    assert one.digest != other.digest
+
+
+@pytest.mark.parametrize(
+    "place, secret, allowed",
+    [
+        ("", "shop", True),
+        ("", "mcp/git/token", True),
+        ("", "mcp/github/token", False),
+        ("/work", "mcp/git/token", False),
+        ("/work", "shop", False),
+    ],
+)
+async def test_m18_a_server_gets_no_secret_of_another(
+    place: str, secret: str, allowed: bool
+) -> None:
+    async def resolve(name: str) -> str:
+        return "CANARY"
+
+    entry = ServerEntry("git", "uvx", environment={"A": f"${{keychain:{secret}}}"}, place=place)
+    if allowed:
+        assert (await resolve_entry(entry, resolve, {})).environment == {"A": "CANARY"}
+    else:
+        with pytest.raises(ConfigurationError, match=f"may not have the secret {secret}"):
+            await resolve_entry(entry, resolve, {})
+
+
+@pytest.mark.parametrize(
+    "broken", [b'{"mcpServers": {"git": {"comm', b'{"mcpServers": []}', b"\xff"]
+)
+def test_m12_a_half_saved_file_ends_no_server(tmp_path: Path, broken: bytes) -> None:
+    file = entries_file(tmp_path, '{"mcpServers": {"git": {"command": "uvx"}}}')
+    entry = file.read().by_name["git"]
+    file.agree(replace(entry, on=True, approved=entry.digest))
+    file.path.write_bytes(broken)
+    for _ in range(2):
+        found = file.read()
+        assert found.by_name["git"].runs and len(found.problems) == 1
+    file.path.write_text('{"mcpServers": {}}')
+    assert file.read().by_name == {} and not file.read().problems
 
 
 def test_a_change_keeps_comments_order_and_keys_that_are_not_ours(tmp_path: Path) -> None:

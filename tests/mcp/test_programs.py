@@ -52,6 +52,23 @@ async def test_the_login_shell_is_asked_for_its_path(tmp_path: Path) -> None:
     assert asked.read_text().split() == ["x", "x"]
 
 
+async def test_the_login_shell_gets_nothing_of_a_server(tmp_path: Path) -> None:
+    """Its start files see no secret, and one server's variables choose no path for another."""
+    said = tmp_path / "said"
+    shell = script(tmp_path / "bash", f'env > {said}\n/bin/sh -c "$4"')
+    plain = {"PATH": "/usr/bin:/bin", "SHELL": str(shell)}
+    keeper = Keeper()
+    try:
+        program = await Programs(keeper, tmp_path).find(
+            "sh", (), tmp_path, plain, {"TOKEN": "CANARY", "PATH": "/elsewhere"}
+        )
+    finally:
+        keeper.close()
+    assert "CANARY" not in said.read_text() and "/elsewhere" not in said.read_text()
+    assert program.environment["TOKEN"] == "CANARY"
+    assert "/elsewhere" in program.environment["PATH"]
+
+
 async def test_a_shell_that_fails_costs_nothing(tmp_path: Path) -> None:
     shell = script(tmp_path / "zsh", "exit 1")
     assert await found("sh", tmp_path, str(shell)) in ("/usr/bin/sh", "/bin/sh")

@@ -184,6 +184,15 @@ class _Command:
                 "Switch it off, or remove it from the file there."
             )
         await self._servers.remove(view.entry)
+        from studio.mcp.entries import key_prefix, keychain_names
+        from studio.storage.config.keychain import KeychainUnavailable
+
+        for name in keychain_names(view.entry):
+            if name.startswith(key_prefix(view.entry.name)):
+                try:
+                    await self._engine.keychain.delete(name)
+                except KeychainUnavailable:
+                    self._console.say(f"The keychain cannot be used, and may still have {name}.")
         self._told(view.entry, "removed")
         return DONE
 
@@ -366,14 +375,16 @@ class _Command:
 
 def _shown(view: ServerView) -> list[str]:
     """What the person says yes to (M-12), and what has changed since they did (M-15)."""
+    from studio.agent.server_facts import shown_pairs, shown_start, shown_text
+
     entry = view.entry
-    lines = [f"{'Command' if entry.command else 'Address'}: {entry.shown}"]
+    lines = [f"{'Command' if entry.command else 'Address'}: {shown_start(entry)}"]
     if entry.folder:
-        lines.append(f"Folder: {entry.folder}")
-    if names := [*entry.environment, *entry.headers]:
-        lines.append(f"{'Variables' if entry.command else 'Headers'}: {', '.join(names)}")
+        lines.append(f"Folder: {shown_text(entry.folder)}")
+    if pairs := {**entry.environment, **entry.headers}:
+        lines.append(f"{'Variables' if entry.command else 'Headers'}: {shown_pairs(pairs)}")
     if entry.place:
-        lines.append(f"It comes with the folder {entry.place}.")
+        lines.append(f"It comes with the folder {shown_text(entry.place)}.")
     for one in view.tools:
         if one.before is not None:
             lines += [f"{one.tool.name} changed:", *_difference(one)]

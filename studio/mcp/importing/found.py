@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, cast
 
 from studio.domain.records import dataclass
-from studio.mcp.entries import LONGEST_NAME, ServerEntry, Transport
+from studio.mcp.entries import LONGEST_NAME, ServerEntry, Transport, key_prefix
 
-from .hiding import KEYCHAIN, REFERENCE, Hiding, key_prefix
+from .hiding import KEYCHAIN, REFERENCE, Hiding
 
 NOT_STARTED = "It names neither a command nor an address."
 WEBSOCKET = "It is reached over a WebSocket, which MCP does not have."

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from studio.mcp.entries import ServerEntry
+from studio.mcp.entries import ServerEntry, key_prefix
 
 from .common import TALK, Format, settings_folder, table
 from .found import Found, Keys, Surroundings, found_server
-from .hiding import KEYCHAIN, key_prefix
+from .hiding import KEYCHAIN
 
 _SERVERS = ("stdio", "sse", "streamable_http")
 OWN_PART = "It is a part of goose, not a server of its own."

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from hashlib import sha256
 from urllib.parse import unquote
 
 from studio.domain.redaction import holds_secret, redact
 from studio.domain.secret_names import names_secret
+from studio.mcp.entries import key_prefix
 
 REFERENCE = re.compile(r"\$\{([^{}]*)\}")
 """``${VAR}``, ``${VAR:-default}`` or ``${keychain:NAME}``."""
@@ -29,14 +29,6 @@ _LOGIN = re.compile(r"([a-z][a-z0-9+.-]*://[^\s/:@]*:)([^\s@]+)(@.+)", re.I | re
 _QUERY = re.compile(r"(?<=[?&])([^=&#]+)=([^&#]*)")
 _LONG_PART = re.compile(r"(?<=/)(?=[\w~-]*\d)(?=[\w~-]*[A-Za-z])[\w~-]{24,}(?=[/?#]|\Z)")
 """A part of an address's path that nobody can remember: who knows it, may use the server."""
-
-
-def key_prefix(server: str) -> str:
-    """How the names of a server's secrets in the keychain begin."""
-    plain = re.sub(r"[^\w.@-]+", "-", server).strip("-")
-    if plain != server:  # two servers must not have one name there
-        plain = f"{plain}-{sha256(server.encode()).hexdigest()[:6]}".lstrip("-")
-    return f"mcp/{plain}/"
 
 
 class Hiding:

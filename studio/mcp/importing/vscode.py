@@ -10,9 +10,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
+from studio.mcp.entries import key_prefix
+
 from .common import Format, common_server, read_object, settings_folder, table
 from .found import Found, Surroundings
-from .hiding import KEYCHAIN, key_prefix
+from .hiding import KEYCHAIN
 
 _INPUT = re.compile(r"\$\{input:([^{}]+)\}")
 _VARIABLE = re.compile(r"\$\{env:([^{}:]+)\}")

@@ -74,7 +74,8 @@ async def test_a_server_is_pasted_seen_switched_on_tried_and_removed(tmp_path: P
         # It is off, and shows what it would run before it does.
         approval = await until(lambda: page.one.isVisible() and page.one.approval)
         facts = dict(approval.facts)
-        assert facts["Command"].startswith(sys.executable) and facts["Variables"] == "SHOP_TOKEN"
+        assert facts["Command"].startswith(sys.executable) and "SHOP_TOKEN=" in facts["Variables"]
+        assert "keychain:mcp/shop/" in facts["Variables"] and "CANARY" not in facts["Variables"]
         assert page.one.status.accessibleName() == "Off" and not page.one.toggle.isChecked()
         servers = person.engine.services.servers
         assert not servers.read().by_name["shop"].runs and not listed.calls
@@ -269,7 +270,7 @@ async def test_servers_of_other_programs_are_imported_by_a_click(
         await until(page.adding.rows[1].take.isVisible)
         person.click(page.adding.rows[1].take)
         approval = await until(lambda: page.one.isVisible() and page.one.approval)
-        assert dict(approval.facts)["Variables"] == "DOCS_KEY, HOST"
+        assert dict(approval.facts)["Variables"].startswith("DOCS_KEY=${keychain:mcp/docs/")
         page.show_adding()
         await until(lambda: [row.can for row in page.adding.rows] == [True, False])
         entries = person.engine.services.servers.read().by_name

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
+from studio.agent.server_facts import shown_start
 from studio.mcp.entries import ServerEntry
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
@@ -21,7 +22,6 @@ from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Button, Card, Field, IconButton, Label, Status, plain_tip
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
-from .approval import shell_line
 from .desk import ServersDesk
 from .rows import ElidedLabel, icon_of
 from .text_area import TextArea
@@ -231,7 +231,7 @@ class FoundCard(Card):
         self.name = Field(theme, tr("Name"), name=tr("Name of the server"))
         self.name.setText(entry.name)
         self.name.setFixedWidth(theme.px(180))
-        shown = shell_line(entry)
+        shown = shown_start(entry)
         self.line = ElidedLabel(theme, shown, "code", "text2")
         self.add = Button(theme, tr("Add"), "primary", clicked=lambda: add(self._named()))
         self.add.setAccessibleName(tr("Add {name}").format(name=entry.name))
@@ -258,7 +258,7 @@ class FoundRow(QWidget):
         super().__init__()
         self.found, self.can = found, not known and not found.problem
         entry = found.entry
-        shown = shell_line(entry)
+        shown = shown_start(entry)
         self.take = Button(theme, tr("Import"), clicked=lambda: take(found))
         self.take.setAccessibleName(tr("Import {name}").format(name=entry.name))
         self.take.setEnabled(self.can)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QWidget
 
+from studio.agent.server_facts import shown_pairs, shown_start, shown_text
 from studio.mcp.entries import ServerEntry
 from studio.ui.formatting import short_path
 from studio.ui.settings.key_row import KeyOwner, KeyRow
@@ -21,7 +21,7 @@ from .desk import ServerFacts, ServersDesk
 
 
 class ApprovalCard(Card):
-    """Asks whether a server may run: shows its command, folder, variables' names or address.
+    """Asks whether a server may run: shows its command, folder, variables or address.
 
     ``again`` says that it was approved before and is another now. ``keys`` are rows in which
     secrets that are missing can be entered.
@@ -100,29 +100,15 @@ def key_rows(theme: Theme, desk: ServersDesk, facts: ServerFacts) -> list[QWidge
 
 
 def facts_of(entry: ServerEntry) -> list[tuple[str, str]]:
-    """What runs or is reached, in words and their values; of variables the names alone."""
+    """What runs or is reached, in words and their values; secrets by their names alone."""
     if not entry.command:
-        facts = [(tr("Address"), shell_line(entry))]
+        facts = [(tr("Address"), shown_start(entry))]
         if entry.headers:
-            facts.append((tr("Headers"), ", ".join(entry.headers)))
+            facts.append((tr("Headers"), shown_pairs(entry.headers)))
         return facts
-    facts = [(tr("Command"), shell_line(entry))]
+    facts = [(tr("Command"), shown_start(entry))]
     if entry.folder:
-        facts.append((tr("Folder"), short_path(entry.folder)))
+        facts.append((tr("Folder"), shown_text(short_path(entry.folder))))
     if entry.environment:
-        facts.append((tr("Variables"), ", ".join(entry.environment)))
+        facts.append((tr("Variables"), shown_pairs(entry.environment)))
     return facts
-
-
-def shell_line(entry: ServerEntry) -> str:
-    """The command with its arguments in quotes where a space would part them, or the address.
-
-    Dots stand for what is in the keychain.
-    """
-    words = map(_quoted, (entry.command, *entry.arguments))
-    text = " ".join(words) if entry.command else entry.url
-    return re.sub(r"\$\{keychain:[^}]*\}", "•••••", text)
-
-
-def _quoted(word: str) -> str:
-    return f'"{word}"' if not word or any(map(str.isspace, word)) else word

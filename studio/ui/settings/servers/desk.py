@@ -14,9 +14,8 @@ from studio.domain.codec import decode
 from studio.domain.jsonvalue import JsonObject, as_text
 from studio.domain.permissions import Rule, Verdict
 from studio.mcp.catalogue import INSTRUCTIONS
-from studio.mcp.entries import ServerEntry, keychain_names
+from studio.mcp.entries import ServerEntry, key_prefix, keychain_names
 from studio.mcp.faults import ServerFailed
-from studio.mcp.importing.hiding import key_prefix
 from studio.mcp.lists import ServerLists, ServerTool
 from studio.mcp.results import ServerResult
 from studio.mcp.supervised import ServerState

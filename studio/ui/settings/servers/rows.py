@@ -9,6 +9,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
+from studio.agent.server_facts import shown_start
 from studio.mcp.entries import ServerEntry
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_count
@@ -19,7 +20,6 @@ from studio.ui.widgets import Button, IconButton, Label, Status, Toggle, plain_t
 from studio.ui.widgets.layouts import column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_text
 
-from .approval import shell_line
 from .desk import ServerFacts
 
 _ICONS = (
@@ -92,7 +92,7 @@ class ServerRow(QWidget):
         self.facts = facts
         words, look = state_words(facts)
         failed = facts.state.kind == "failed"
-        self.line.set_text(shell_line(facts.entry))
+        self.line.set_text(shown_start(facts.entry))
         self.problem.show_text(tr_engine(facts.doctor) if failed else "")
         self.status.set(words, look)
         self.status.setToolTip(plain_tip(facts.state.line))

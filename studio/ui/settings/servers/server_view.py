@@ -10,6 +10,7 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QMessageBox, QWidget
 
+from studio.agent.server_facts import shown_start
 from studio.domain.jsonvalue import JsonObject
 from studio.mcp.lists import ServerLists, ServerPrompt, ServerResource
 from studio.mcp.results import ServerResult
@@ -33,7 +34,7 @@ from studio.ui.widgets import (
 )
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
-from .approval import ApprovalCard, BreakableLabel, facts_of, key_rows, shell_line
+from .approval import ApprovalCard, BreakableLabel, facts_of, key_rows
 from .changed_tool import ChangedToolCard
 from .desk import ServerFacts, ServersDesk
 from .rows import ElidedLabel, icon_of, state_words
@@ -185,7 +186,7 @@ class ServerPane(QWidget):
         entry = facts.entry
         self.tile.set(icon_of(entry))
         self.title.setText(entry.name)
-        self.line.set_text(shell_line(entry))
+        self.line.set_text(shown_start(entry))
         self.status.set(*state_words(facts, long=True))
         self.toggle.setAccessibleName(tr("Server {name}").format(name=entry.name))
         self.toggle.show_value(entry.on)

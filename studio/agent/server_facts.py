@@ -1,0 +1,63 @@
+"""Server facts: what a person approves of an MCP server, escaped and without secrets (M-12)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from studio.domain.redaction import holds_secret, redact
+from studio.domain.secret_names import names_secret
+from studio.mcp.entries import ServerEntry
+
+from .permission.invisible_characters import escape_invisible
+
+DOTS = "•••••"
+_REFERENCE = re.compile(r"(\$\{[^{}]*\})")
+_SCHEME = re.compile(r"(?i)\s*(?:bearer|basic|token)\s+|\s*")
+
+
+def shown_start(entry: ServerEntry) -> str:
+    """The command with its arguments in quotes where a space would part them, or the address.
+
+    A secret of the keychain is shown by its name.
+    """
+    words = map(_quoted, (entry.command, *entry.arguments))
+    return shown_text(" ".join(words) if entry.command else entry.url)
+
+
+def shown_pairs(pairs: Mapping[str, str]) -> str:
+    """Variables or headers with their values; dots stand for values that are secret."""
+    return ", ".join(f"{shown_text(name)}={_value(name, text)}" for name, text in pairs.items())
+
+
+def shown_text(text: str) -> str:
+    """A text in one line, with all that is not plainly visible escaped."""
+    return escape_invisible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def _value(name: str, text: str) -> str:
+    return "".join(_piece(name, one) for one in _REFERENCE.split(text))
+
+
+def _piece(name: str, text: str) -> str:
+    """Part of a value: a reference with its name, or text between references."""
+    if _REFERENCE.fullmatch(text):
+        variable, sign, default = text[2:-1].partition(":-")
+        if sign and (names_secret(variable) or _secret(name, default)):
+            return shown_text(f"${{{variable}:-{DOTS if default else ''}}}")
+        return shown_text(text)
+    scheme = _SCHEME.match(text)
+    head = scheme[0] if scheme else ""
+    rest = text[len(head) :]
+    return shown_text(head) + (DOTS if rest and _secret(name, text) else shown_text(rest))
+
+
+def _secret(name: str, text: str) -> bool:
+    return names_secret(name) or holds_secret(text) or redact(text) != text
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"' if not word or any(map(str.isspace, word)) else word
+
+
+__all__ = ["shown_pairs", "shown_start", "shown_text"]
