@@ -23,6 +23,8 @@ from .context.token_count import tool_tokens
 from .prompts import FIND_TOOLS_TOLD, FOUND_NOTHING, FOUND_TOOLS, USE_TOOL_TOLD, WRONG_USE_TOOL
 
 MOST_TOKENS = 10_000
+MOST_TOOLS = 90
+"""OpenAI takes 128 tools in a request, and the agent has others."""
 WINDOW_SHARE = 0.05
 """Servers' tools that take more than this are not told one by one."""
 SHOWN = 5
@@ -33,7 +35,9 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 def too_many(specs: Sequence[ToolSpec], window: int | None) -> bool:
-    """Whether servers' tools take more of a window than they should."""
+    """Whether servers' tools are more, or take more of a window, than they should."""
+    if len(specs) > MOST_TOOLS:
+        return True
     left = float(MOST_TOKENS)
     if window is not None:
         left = min(left, WINDOW_SHARE * window)

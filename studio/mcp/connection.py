@@ -36,8 +36,10 @@ START = 60.0
 """Seconds that a start may take: runners download first."""
 LONGEST = 600.0
 """Seconds of a call that tells its progress."""
-PAGES, TOOLS = 100, 2_000
-"""Pages of a list, and tools, that are read."""
+PAGES, MOST = 100, 2_000
+"""Pages of a list, and what is on them, that are read."""
+LISTS = 60.0
+"""Seconds that fetching the lists may take."""
 ROUNDS = 10
 """How often a server may ask for more during one call."""
 _FREED = 1.0
@@ -52,6 +54,7 @@ for _name in ("mcp", "client"):  # the SDK would write into the log what servers
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 
 Page = TypeVar("Page", bound=types.PaginatedResult)
+Item = TypeVar("Item")
 
 Progress: TypeAlias = Callable[[float, float | None, str], None]
 """Is told how far a call is: how much, of how much, and in words."""
@@ -95,7 +98,7 @@ class Connection:
         self.era = era
         self.lists = ServerLists()
         self.fetched = 0.0
-        """When the lists were fetched, by the loop's clock."""
+        """When the fetching of the lists began, by the loop's clock."""
         self.asked_for_roots = False
         """Whether the server wanted to know the folder: it serves no other then."""
         self.on_lists: Callable[[], object] = _nothing
@@ -111,7 +114,9 @@ class Connection:
         self._live: asyncio.Task[None] | None = None
         self._tasks = BackgroundTasks()
         self._clocks: set[CallClock] = set()
+        self._fetching = asyncio.Lock()
         self._refreshing: asyncio.Task[None] | None = None
+        self._stale = False
         self._problems: list[str] = []
 
     @property
@@ -127,7 +132,7 @@ class Connection:
                 except _EndedInProbe:
                     self.era = "handshake"
                     await self._connect()
-                await self.refresh()
+                await self.refresh(seconds)
         except TimeoutError:
             await self.close()
             line = self._log.last
@@ -162,15 +167,26 @@ class Connection:
             raise ServerFailed("off", f"The server {self.name} was stopped during the call.")
         return work.result()
 
-    async def refresh(self) -> None:
-        """Fetch the lists anew; raises ServerFailed."""
+    async def refresh(self, seconds: float = LISTS) -> None:
+        """Fetch the lists anew, in so many seconds and once at a time; raises ServerFailed."""
+        asked = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(seconds), self._fetching:
+                if self.fetched <= asked:  # else another task fetched them meanwhile
+                    await self._refresh()
+        except TimeoutError:
+            words = f"The server {self.name} did not answer within {seconds:g} seconds."
+            raise ServerFailed("silent", words) from None
+
+    async def _refresh(self) -> None:
         session = self._open_session()
+        began = asyncio.get_running_loop().time()
         self._problems = []
         try:
             lists = await self._fetch(session)
         except (MCPError, ValidationError) as error:
             raise await self._failed(error, "cannot list what it offers") from error
-        self.fetched = asyncio.get_running_loop().time()
+        self.fetched = began
         changed, self.lists = lists != self.lists, lists
         if changed:
             self.on_lists()
@@ -353,23 +369,23 @@ class Connection:
         seconds = 0.0
         if can.tools is not None:
             async for page in _pages(session.list_tools):
-                tools += page.tools
                 seconds = page.ttl_ms / 1000
-                if len(tools) >= TOOLS:
+                if self._is_full("tools", tools, page.tools):
                     break
-        if len(tools) > TOOLS:
-            self._left_out(f"tools: {len(tools) - TOOLS} beyond {TOOLS} are left out")
         if can.prompts is not None:
             async for page in _pages(session.list_prompts):
-                prompts += page.prompts
+                if self._is_full("prompts", prompts, page.prompts):
+                    break
         if can.resources is not None:
             async for page in _pages(session.list_resources):
-                resources += page.resources
+                if self._is_full("resources", resources, page.resources):
+                    break
             async for page in _pages(session.list_resource_templates):
-                templates += page.resource_templates
+                if self._is_full("templates", templates, page.resource_templates):
+                    break
         about = session.server_info
         return ServerLists(
-            tuple(_tool(one) for one in tools[:TOOLS]),
+            tuple(_tool(one) for one in tools),
             tuple(_prompt(one) for one in prompts),
             tuple(_resource(one.uri, one, one.size) for one in resources),
             tuple(_resource(one.uri_template, one) for one in templates),
@@ -380,6 +396,14 @@ class Connection:
             tuple(self._problems),
             seconds,
         )
+
+    def _is_full(self, what: str, found: list[Item], more: list[Item]) -> bool:
+        """Add ``more`` to what was found, up to ``MOST``; whether no more is wanted."""
+        found += more
+        if len(found) > MOST:
+            self._left_out(f"{what}: {len(found) - MOST} beyond {MOST} are left out")
+            del found[MOST:]
+        return len(found) == MOST
 
     def _left_out(self, problem: str) -> None:
         if problem not in self._problems and len(self._problems) < _LEFT_OUT:
@@ -414,16 +438,18 @@ class Connection:
                 self._lists_changed()
 
     def _lists_changed(self) -> None:
+        self._stale = True
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = self._tasks.start(self._refresh_soon())
 
     async def _refresh_soon(self) -> None:
-        await asyncio.sleep(_SETTLE)
-        self._refreshing = None
-        try:
-            await self.refresh()
-        except ServerFailed as error:
-            self._log.note(f"{error}")
+        while self._stale:
+            await asyncio.sleep(_SETTLE)
+            self._stale = False
+            try:
+                await self.refresh()
+            except ServerFailed as error:
+                self._log.note(f"{error}")
 
     # --- what the server asks and says -------------------------------------------------------
 

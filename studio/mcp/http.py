@@ -109,7 +109,10 @@ class HttpTransport:
         self._status = response.status_code
         if response.headers.get("content-encoding", "identity") != "identity":
             raise httpx2.DecodingError("The answer is compressed, though that was not asked for.")
-        if not response.headers.get("content-type", "").startswith("text/event-stream"):
+        events = response.headers.get("content-type", "").startswith("text/event-stream")
+        if self._events and response.request.method != "GET":
+            events = False  # the SDK reads it whole, whatever it says it is
+        if not events:  # of events, the SDK limits each
             response.stream = _Limited(cast("httpx2.AsyncByteStream", response.stream))
 
 

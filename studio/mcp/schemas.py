@@ -14,7 +14,7 @@ from dataclasses import field
 from typing import cast
 from urllib.parse import unquote
 
-from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects, is_clean_json
+from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects, as_text, is_clean_json
 from studio.domain.records import dataclass
 
 LONGEST_KEY = 64
@@ -22,11 +22,20 @@ DEPTH = 20
 """Levels below which a value becomes anything."""
 NODES = 3_000
 """Schemas in a schema after its references are put in; what is beyond becomes anything."""
+NAMES = 1_000
+"""Names of properties; with more a tool is hopeless."""
+LONGEST_PATTERN = 1_000
 MOST = 100_000
 """Characters of the copy; with more a tool is hopeless."""
 _WORDS = ("description", "title", "default")
 _KEPT = (*_WORDS, "enum", "format", "pattern")
-_COUNTS = ("minLength", "maxLength", "minItems", "maxItems", "minimum", "maximum")
+_COUNTS = ("minLength", "maxLength", "minItems", "maxItems")
+_BOUNDS = {
+    "minimum": "minimum",
+    "maximum": "maximum",
+    "exclusiveMinimum": "minimum",
+    "exclusiveMaximum": "maximum",
+}
 _KINDS = ("object", "array", "string", "number", "integer", "boolean", "null")
 _OF_KIND = {
     **dict.fromkeys(("properties", "required", "additionalProperties"), "object"),
@@ -39,6 +48,7 @@ _UNTOLD = frozenset(
 ) | {"patternProperties", "propertyNames", "contains", "prefixItems", "unevaluatedProperties"}
 """Words that the copy leaves out; the check of the original knows them, or the server does."""
 _WRONG = re.compile(r"[^A-Za-z0-9_.-]")
+_INDEX = re.compile(r"[0-9]{1,6}")
 
 
 class HopelessSchema(ValueError):
@@ -66,9 +76,21 @@ def adapt_schema(schema: Json) -> AdaptedSchema:
     """Adapt the schema of a tool; raises HopelessSchema, and then the tool is left out."""
     if not isinstance(schema, dict):
         raise HopelessSchema("its schema is no object")
+    try:
+        return _adapted(schema)
+    except HopelessSchema:
+        raise
+    except Exception as error:  # one tool's schema may not take the other tools away
+        raise HopelessSchema("its schema cannot be read") from error
+
+
+def _adapted(schema: JsonObject) -> AdaptedSchema:
     if not is_clean_json(schema, depth=200):
         raise HopelessSchema("its schema is nested too deeply or is no proper text")
-    adapter = _Adapter(schema)
+    names = set(_property_names(schema))
+    if len(names) > NAMES:
+        raise HopelessSchema(f"its schema has more than {NAMES:,} properties")
+    adapter = _Adapter(schema, names)
     adapted = adapter.root()
     if len(json.dumps(adapted, ensure_ascii=False)) > MOST:
         raise HopelessSchema(f"its schema has more than {MOST:,} characters")
@@ -77,13 +99,14 @@ def adapt_schema(schema: Json) -> AdaptedSchema:
 
 
 class _Adapter:
-    def __init__(self, schema: JsonObject) -> None:
+    def __init__(self, schema: JsonObject, names: set[str]) -> None:
         self.renamed: dict[str, str] = {}
         self.notes: list[str] = []
         self.hint = ""
         self._whole = schema
         self._new_names: dict[str, str] = {}
-        self._names = set(_property_names(schema))
+        self._numbers: dict[str, int] = {}
+        self._names = names
         self._nodes = 0
 
     def root(self) -> JsonObject:
@@ -157,12 +180,14 @@ class _Adapter:
         enum = found.get("enum")
         if "enum" in found and not (isinstance(enum, list) and enum):
             del found["enum"]
+        if not _compiles(as_text(found.get("pattern"))):
+            del found["pattern"]
         for name in _COUNTS:
             value = merged.get(name)
-            if isinstance(value, int | float) and not isinstance(value, bool):
+            if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
                 found[name] = value
-        for strict, plain in (("exclusiveMinimum", "minimum"), ("exclusiveMaximum", "maximum")):
-            value = merged.get(strict)
+        for word, plain in _BOUNDS.items():
+            value = merged.get(word)
             if isinstance(value, int | float) and not isinstance(value, bool):
                 found.setdefault(plain, value)
 
@@ -239,10 +264,7 @@ class _Adapter:
         place = cast("Json", self._whole)
         for step in reference[1:].split("/")[1:]:
             key = unquote(step).replace("~1", "/").replace("~0", "~")
-            if isinstance(place, list):
-                place = place[int(key)] if key.isdigit() and int(key) < len(place) else None
-            else:
-                place = as_object(place).get(key)
+            place = _item(place, key) if isinstance(place, list) else as_object(place).get(key)
         if not isinstance(place, dict) or (reference != "#" and not reference.startswith("#/")):
             self.notes.append(f"It refers to {reference[:100]}, which is not there.")
             return {}
@@ -254,10 +276,10 @@ class _Adapter:
             return self._new_names[name]
         new = _WRONG.sub("_", name)[:LONGEST_KEY] or "_"
         if new != name:
-            base, number = new, 1
+            base = new[: LONGEST_KEY - 8]
             while new in self._names or new in self.renamed:
-                number += 1
-                new = f"{base[: LONGEST_KEY - 8]}_{number}"
+                number = self._numbers[base] = self._numbers.get(base, 1) + 1
+                new = f"{base}_{number}"
             self.renamed[new] = name
             self.notes.append(f"The model knows “{name[:80]}” as “{new}”.")
         self._new_names[name] = new
@@ -284,13 +306,29 @@ def _texts(value: Json) -> list[str]:
     return [one for one in value if isinstance(one, str)] if isinstance(value, list) else []
 
 
+def _item(place: list[Json], key: str) -> Json:
+    return place[int(key)] if _INDEX.fullmatch(key) and int(key) < len(place) else None
+
+
+def _compiles(pattern: str) -> bool:
+    """Whether it is a pattern; providers refuse what is none."""
+    if len(pattern) > LONGEST_PATTERN:
+        return False
+    try:
+        re.compile(pattern)
+    except (re.error, OverflowError, RecursionError):
+        return False
+    return True
+
+
 def _property_names(schema: Json) -> Iterable[str]:
-    """The names of all properties, wherever they are."""
+    """The names of all properties, wherever they are, also of those that are only required."""
     ahead: list[Json] = [schema]
     while ahead:
         one = ahead.pop()
         if isinstance(one, dict):
             yield from as_object(one.get("properties"))
+            yield from _texts(one.get("required"))
             ahead += one.values()
         elif isinstance(one, list):
             ahead += one

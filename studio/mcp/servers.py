@@ -120,10 +120,11 @@ class Servers:
 
     async def list(self, name: str, folder: Path | None = None) -> ServerLists:
         """What a server offers, fetched anew where it says that the last answer holds no more."""
-        connection = await (await self._started(name, folder)).connection()
+        server = await self._started(name, folder)
+        connection = await server.connection()
         age = asyncio.get_running_loop().time() - connection.fetched
         if 0 < connection.lists.seconds < age:
-            await connection.refresh()
+            await connection.refresh(server.entry.seconds)
         return connection.lists
 
     def lists(self, name: str) -> ServerLists | None:

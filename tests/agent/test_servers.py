@@ -11,9 +11,11 @@ from typing import Any
 import pytest
 
 from studio.agent.servers import with_servers
+from studio.agent.tool_search import too_many
 from studio.domain.agents import Agent
 from studio.domain.events import AwaitingPermission, Event, HistoryBegun, Told, ToolFinished
 from studio.domain.permissions import Rule
+from studio.domain.tools import ToolSpec
 from studio.mcp.entries import ServerEntry
 from studio.mcp.lists import ServerLists, ServerTool
 from studio.simulator import Call, Turn
@@ -262,6 +264,13 @@ async def test_m16_a_thousand_tools_that_come_and_go_leave_one_prefix(tmp_path: 
         assert len({prefix(home, n) for n in range(50)}) == 1
         assert {"find_tools", "use_tool"} < {*names(home)}
         assert not home.simulator.violations
+
+
+def test_m17_small_tools_may_be_too_many_for_a_request() -> None:
+    """M-17: OpenAI refuses a request with more than 128 tools, however small they are."""
+    small = [ToolSpec(f"shop__job_{n}", "Works.", {"type": "object"}) for n in range(91)]
+    assert not too_many(small[:90], None)
+    assert too_many(small, None)
 
 
 async def test_m17_many_tools_are_found_and_called_by_two(tmp_path: Path) -> None:

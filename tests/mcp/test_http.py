@@ -8,6 +8,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from studio.mcp.faults import ServerFailed
 from studio.mcp.supervised import ServerTimes
 from support.hostile_server import HostileServer
 from support.mcp_servers import SUPPORT, approved, running_servers
-from support.waiting import until
+from support.waiting import HANG, until
 
 
 def at(url: str, transport: Transport = "http", **headers: str) -> ServerEntry:
@@ -188,3 +189,73 @@ async def test_a_server_that_was_started_anew_is_connected_again(tmp_path: Path)
         for _ in range(2):
             assert (await servers.call("web", "look", {})).text == "fine"
         assert calls.count("tools/call") == 3 and calls.count("initialize") == 2
+
+
+async def test_lists_that_never_come_hold_no_call(tmp_path: Path) -> None:
+    """M-7: lists that hold no more are fetched before a call, in the time of a call."""
+    listed: list[int] = []
+
+    async def never(writer: asyncio.StreamWriter) -> None:
+        await asyncio.Event().wait()
+
+    def answer(number: int, body: Any) -> Any:
+        method = body.get("method")
+        if "id" not in body or method is None:
+            return (405 if method is None else 202, "text/plain", b"")
+        if method == "server/discover":
+            result: Any = {
+                "supportedVersions": ["2026-07-28"],
+                "capabilities": {"prompts": {}, "tools": {}},
+                "serverInfo": {"name": "web", "version": "1"},
+            }
+        elif method == "tools/list":
+            listed.append(number)
+            if len(listed) > 1:
+                return never
+            result = {"tools": [], "ttlMs": 1}
+        elif method == "prompts/list":
+            result = {"prompts": [{"name": f"p{one}"} for one in range(2_100)]}
+        else:
+            return (400, "text/plain", b"")
+        result = {"ttlMs": 0, "cacheScope": "private", **result, "resultType": "complete"}
+        good = {"jsonrpc": "2.0", "id": body["id"], "result": result}
+        return (200, "application/json", json.dumps(good).encode())
+
+    async with HostileServer(answer) as web:
+        entry = replace(at(f"http://127.0.0.1:{web.port}/mcp"), seconds=0.5)
+        async with running_servers(tmp_path, entry) as servers:
+            lists = await servers.start("web")
+            assert len(lists.prompts) == 2_000
+            assert lists.problems == ("prompts: 100 beyond 2000 are left out",)
+            with pytest.raises(ServerFailed, match=r"did not answer within 0\.5 seconds"):
+                await asyncio.wait_for(servers.list("web"), HANG)
+            assert len(listed) == 2
+
+
+async def test_the_older_transport_has_a_limit(tmp_path: Path) -> None:
+    """M-5: also of what answers a message and says that it is events."""
+    sent: list[int] = []
+    head = b"HTTP/1.1 200 X\r\ncontent-type: text/event-stream\r\n\r\n"
+
+    async def events(writer: asyncio.StreamWriter) -> None:
+        writer.write(head + b"event: endpoint\ndata: /messages\n\n")
+        await writer.drain()
+        await asyncio.Event().wait()
+
+    async def flood(writer: asyncio.StreamWriter) -> None:
+        writer.write(head)
+        for number in range(60):
+            writer.write(b": " + b"x" * 1_000_000 + b"\n\n")
+            await writer.drain()
+            sent.append(number)
+
+    def answer(number: int, body: Any) -> Any:
+        return flood if body else events
+
+    async with HostileServer(answer) as web:
+        entry = at(f"http://127.0.0.1:{web.port}/sse", "sse")
+        async with running_servers(tmp_path, entry, times=ServerTimes(start=3)) as servers:
+            with pytest.raises(ServerFailed):
+                await servers.start("web")
+            await until(lambda: web.hung_up)
+        assert len(sent) < 40

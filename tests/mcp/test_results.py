@@ -62,6 +62,15 @@ def test_what_is_for_the_person_reaches_no_model() -> None:
     assert read_result({"content": [text("x", **both)]}).text == "x"
 
 
+def test_few_pictures_reach_the_history() -> None:
+    """M-11: pictures stay in a history, and providers refuse a request with many."""
+    picture = {"type": "image", "data": DATA, "mimeType": "image/png"}
+    read = read_result({"content": [picture] * 25})
+    assert (len(read.images), len(read.blobs)) == (10, 15)
+    assert (read.blobs[0].name, read.blobs[0].data) == ("picture.png", read.images[0].data)
+    assert read.summary == "10 pictures, 15 files"
+
+
 def test_an_empty_result_has_a_summary() -> None:
     picture = {"type": "image", "data": DATA, "mimeType": "image/png"}
     assert read_result({"content": [picture, picture]}).summary == "2 pictures"

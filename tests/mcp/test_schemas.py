@@ -152,6 +152,53 @@ def test_a_hopeless_schema_says_why(schema: Any) -> None:
         adapt_schema(schema)
 
 
+@pytest.mark.parametrize("index", ["²", "1" * 5_000])
+def test_a_reference_to_no_index_is_told(index: str) -> None:
+    """M-10: it may not take the other tools of the chat away."""
+    schema: dict[str, Any] = {"type": "object", "anyOf": [{}]}
+    schema["properties"] = {"a": {"$ref": f"#/anyOf/{index}"}}
+    adapted = adapt_schema(schema)
+    assert adapted.schema["properties"] == {"a": {}}
+    assert any("which is not there" in note for note in adapted.notes)
+
+
+def test_any_error_of_a_schema_leaves_out_its_tool_alone() -> None:
+    """M-10: whatever is wrong with a schema, its tool is left out with a reason."""
+    broken: Any = {"type": "object", "properties": {1: {}}}
+    with pytest.raises(HopelessSchema, match="cannot be read"):
+        adapt_schema(broken)
+
+
+def test_many_names_stay_apart_and_too_many_are_hopeless() -> None:
+    """M-10: each name of a thousand that are alike gets a number at once."""
+    names = [chr(0x4E00 + number) for number in range(1_001)]
+    adapted = adapt_schema({"type": "object", "properties": {name: {} for name in names[:1_000]}})
+    assert [new for new, _ in adapted.renamed][:3] == ["_", "__2", "__3"]
+    assert [old for _, old in adapted.renamed] == names[:1_000]
+    with pytest.raises(HopelessSchema, match="more than 1,000 properties"):
+        adapt_schema({"type": "object", "properties": {name: {} for name in names}})
+    with pytest.raises(HopelessSchema, match="more than 1,000 properties"):
+        adapt_schema({"type": "object", "required": [*names]})
+
+
+def test_limits_that_are_none_are_left_out() -> None:
+    """M-10: a provider refuses the whole request for them."""
+    wrong = {"minLength": -1, "maxLength": 2.5, "pattern": "((("}
+    schema = {
+        "wrong": {"type": "string", **wrong},
+        "right": {"type": "string", "minLength": 0, "maxLength": 5, "pattern": "^a+$"},
+        "items": {"type": "array", "minItems": -4, "maxItems": True},
+        "number": {"type": "number", "minimum": -2.5, "maximum": "9", "exclusiveMaximum": 8},
+    }
+    adapted = adapt_schema({"type": "object", "properties": schema}).schema["properties"]
+    assert adapted == {
+        "wrong": {"type": "string"},
+        "right": schema["right"],
+        "items": {"type": "array", "items": {}},
+        "number": {"type": "number", "minimum": -2.5, "maximum": 8},
+    }
+
+
 async def test_the_copy_of_a_schema_spoils_no_request() -> None:
     """M-10: the provider refuses the original for the whole request, and takes the copy."""
     schema: dict[str, Any] = {
