@@ -17,6 +17,7 @@ from studio.domain.messages import File
 from studio.domain.records import dataclass
 
 from .attachments import seems_secret
+from .permission.exfiltration_guard import is_of_others
 from .prompts import GUIDANCE_CUT
 
 NAMES = ("AGENTS.override.md", "AGENTS.md", "CLAUDE.md", "GEMINI.md")
@@ -88,14 +89,16 @@ def deeper_paths(folder: Path, touched: Iterable[Path]) -> list[Path]:
 
 
 def read_instructions(
-    paths: Iterable[Path], root: Path, *, own: bool = False
+    paths: Iterable[Path], root: Path, folder: Path | None = None, *, own: bool = False
 ) -> list[InstructionFile]:
     """The files with what they import; a file outside of ``root`` is left out, and a secret one.
+
+    So are files of other people, as in node_modules, seen from the chat's ``folder``.
 
     An imported file stands before the one that imports it, since the later one counts more.
     """
     found: dict[Path, InstructionFile] = {}
-    inside = root.resolve()
+    inside = root.resolve(), (folder or root).resolve()
     for path in paths:
         _read(path, inside, found, 0, own=own)
     return list(found.values())
@@ -125,9 +128,14 @@ def _paths(folders: Iterable[Path]) -> list[Path]:
 
 
 def _read(
-    path: Path, root: Path, found: dict[Path, InstructionFile], depth: int, *, own: bool
+    path: Path,
+    inside: tuple[Path, Path],
+    found: dict[Path, InstructionFile],
+    depth: int,
+    *,
+    own: bool,
 ) -> None:
-    if path in found or len(found) >= MOST_IMPORTS or (text := _text(path, root)) is None:
+    if path in found or len(found) >= MOST_IMPORTS or (text := _text(path, *inside)) is None:
         return
     found[path] = InstructionFile(path, text, own)  # known by now to those that it imports
     if depth < DEEPEST_IMPORT:
@@ -135,7 +143,7 @@ def _read(
             with suppress(OSError, RuntimeError, ValueError):
                 place = Path(os.path.normpath(path.parent / Path(name).expanduser()))
                 if place != path and place.is_file():
-                    _read(place, root, found, depth + 1, own=own)
+                    _read(place, inside, found, depth + 1, own=own)
     found[path] = found.pop(path)
 
 
@@ -150,10 +158,17 @@ def imported(text: str) -> Iterator[str]:
                 yield one[1].replace("\\ ", " ").rstrip(_AFTER)
 
 
-def _text(path: Path, root: Path) -> str | None:
-    """The text of a file below ``root``; None if it cannot be read, or seems to hold a secret."""
+def _text(path: Path, root: Path, folder: Path) -> str | None:
+    """The text of a file below ``root``; None if it cannot be read, or seems to hold a secret.
+
+    Also None for a file of other people.
+    """
     try:
-        if not path.resolve().is_relative_to(root) or not path.is_file():
+        place = path.resolve()
+        if not place.is_relative_to(root) or not path.is_file():
+            return None
+        seen_from = folder if place.is_relative_to(folder) else root
+        if is_of_others(str(place.relative_to(seen_from))):
             return None
         with path.open("rb") as file:
             data = file.read(4 * MOST_BYTES)

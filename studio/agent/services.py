@@ -313,7 +313,7 @@ class Services(ServiceRegistry):
             offer = trust_offer(files, self.agent_files.read(files, trusted=True))
             texts = [
                 (str(one.path), one.text)
-                for one in read_instructions(project_paths(folder), repository_root(folder))
+                for one in read_instructions(project_paths(folder), repository_root(folder), folder)
             ]
             found = self.find_extensions(folder, True).found
             texts += [(one.path, one.body) for one in found if one.place == "folder"]

@@ -52,6 +52,11 @@ _SENT_AROUND = re.compile(
 """Kinds of files that mostly come from other people."""
 
 
+def is_of_others(path: str) -> bool:
+    """Whether a path leads through a folder of files by other people, such as node_modules."""
+    return _ELSEWHERE.search(path) is not None
+
+
 def _first_of(words: str) -> str:
     """An expression for a line up to the first of these words. What follows is then looked for
     once in a line, and not once more from each of the words."""

@@ -102,7 +102,7 @@ class Guidance(Guard):
         if sources.trusted:
             paths = dict.fromkeys(project_paths(folder) if begins else [])
             paths |= dict.fromkeys(deeper_paths(folder, (folder / one for one in touched)))
-            files += read_instructions(paths, repository_root(folder))
+            files += read_instructions(paths, repository_root(folder), folder)
         return files
 
     async def _told(self, files: Sequence[InstructionFile], *, first: bool) -> str:
