@@ -116,7 +116,11 @@ RECORDINGS = Path(__file__).parent.parent.parent / "shared" / "recordings"
 def pytest_configure(config: pytest.Config) -> None:
     config.option.hypothesis_seed = nightly.seed_of(config.option.hypothesis_seed, PROFILE)
     if sys.platform != "win32":
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # under nohup our commands would ignore it
+        # Under nohup, or in the background of a script, our commands would ignore these.
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+        signal.signal(signal.SIGQUIT, signal.SIG_DFL)
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "recordings: replays exchanges recorded from real servers")
     config.addinivalue_line("markers", "fast: needs no Qt, process or socket; see support/fast.py")
 
