@@ -249,13 +249,17 @@ class ServerTools:
         await asyncio.to_thread(self.file.put, entry)
         await self.refresh()
 
-    async def switch_on(self, entry: ServerEntry) -> ServerEntry:
-        """The person saw what runs and how its tools changed, and wants it (M-12, M-15)."""
+    async def switch_on(
+        self, entry: ServerEntry, shown: Mapping[str, str] | None = None
+    ) -> ServerEntry:
+        """The person saw what runs, and wants it (M-12).
+
+        ``shown`` are the pins of tools that changed and that they saw, too (M-15).
+        """
         entry = replace(entry, on=True, approved=entry.digest)
         await self.say(entry)
-        known = await asyncio.to_thread(self.catalogue.known, entry)
-        if known.changed:
-            await asyncio.to_thread(self.catalogue.accept, entry)
+        if shown:
+            await asyncio.to_thread(self.catalogue.accept, entry, shown)
         return entry
 
     async def switch_off(self, entry: ServerEntry) -> None:

@@ -35,6 +35,12 @@ def pin_of(tool: ServerTool | str) -> str:
     return hashlib.sha256(canonical_json(_described(tool)).encode("utf-8", "replace")).hexdigest()
 
 
+def _offered(lists: ServerLists) -> dict[str, ServerTool | str]:
+    """All that is pinned, by its name."""
+    found: dict[str, ServerTool | str] = {tool.name: tool for tool in lists.tools}
+    return {**found, INSTRUCTIONS: lists.instructions} if lists.instructions else found
+
+
 def _described(tool: ServerTool | str) -> JsonObject:
     return {"instructions": tool} if isinstance(tool, str) else cast("JsonObject", encode(tool))
 
@@ -53,7 +59,7 @@ class Known:
     names: Mapping[str, str] = field(default_factory=dict[str, str])
     changed: Mapping[str, JsonObject] = field(default_factory=dict[str, JsonObject])
     pins: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Of the tools as they are now."""
+    """Of the tools and the instructions as they are now."""
 
     def tool(self, name: str) -> ServerTool | None:
         return next((one for one in self.lists.tools if one.name == name), None)
@@ -95,22 +101,21 @@ class Catalogue:
             given = tool_names(entry.name, new, {*taken, *names.values()})
             names |= {tool: name for name, tool in given.items()}
             seen = {**as_object(stored.get("seen"))}
-            for tool in lists.tools:
-                seen.setdefault(tool.name, _described(tool))
-            if lists.instructions:
-                seen.setdefault(INSTRUCTIONS, _described(lists.instructions))
+            for name, now in _offered(lists).items():
+                seen.setdefault(name, _described(now))
             return self._write(entry, lists, names, seen)
 
-    def accept(self, entry: ServerEntry, name: str | None = None) -> Known:
-        """The person has seen all that is different now, or how one tool is."""
+    def accept(self, entry: ServerEntry, shown: Mapping[str, str]) -> Known:
+        """The person has seen these tools, or the instructions, with these pins.
+
+        What has become another one since it was shown stays changed: they did not see that.
+        """
         with exclusive_access(self._lock()):
             stored, known = self._read(self._path(entry))
             seen = {**as_object(stored.get("seen"))}
-            for tool in known.lists.tools:
-                if name in (None, tool.name):
-                    seen[tool.name] = _described(tool)
-            if name in (None, INSTRUCTIONS):
-                seen[INSTRUCTIONS] = _described(known.lists.instructions)
+            for name, now in _offered(known.lists).items():
+                if name in shown and known.pins[name] == shown[name]:
+                    seen[name] = _described(now)
             return self._write(entry, known.lists, known.names, seen)
 
     def forget(self, entry: ServerEntry) -> None:
@@ -169,13 +174,11 @@ def _known(stored: JsonObject) -> Known:
     lists = cast("ServerLists", decode(ServerLists, stored.get("lists")))
     names = {tool: as_text(name) for tool, name in as_object(stored.get("names")).items()}
     seen = as_object(stored.get("seen"))
-    now = {tool.name: _described(tool) for tool in lists.tools}
-    if lists.instructions:
-        now[INSTRUCTIONS] = _described(lists.instructions)
+    now = {name: _described(one) for name, one in _offered(lists).items()}
     changed = {
         name: as_object(before)
         for name, before in seen.items()
         if name in now and before != now[name]
     }
-    pins = {tool.name: pin_of(tool) for tool in lists.tools}
+    pins = {name: pin_of(one) for name, one in _offered(lists).items()}
     return Known(lists, fetched=True, names=names, changed=changed, pins=pins)

@@ -182,7 +182,10 @@ async def test_m15_a_changed_tool_is_withheld_until_the_person_saw_it(tmp_path: 
             "cannot be used now: shop__order" in e.text for e in events if isinstance(e, Told)
         )
         entry = (await servers.refresh()).by_name["shop"]
-        await servers.switch_on(entry)
+        await servers.switch_on(entry)  # what runs was seen, and not how its tool changed
+        (view,) = await views(home)
+        assert view.changed == ("order",)
+        await servers.switch_on(entry, view.known.pins)
         fresh = await home.session()
         await say(fresh)
         assert "shop__order" in names(home)

@@ -207,7 +207,8 @@ class _Command:
         self._console.say(*_shown(view), *await self._rules(entry))
         if not await self._allowed(f"Let {entry.name} run? [y]es, [n]o: "):
             return DENIED
-        entry = await self._servers.switch_on(entry)
+        shown = {name: view.known.pins[name] for name in view.changed}
+        entry = await self._servers.switch_on(entry, shown)
         return await self._try(entry, "on")
 
     async def do_off(self) -> int:

@@ -25,9 +25,13 @@ MOST_LINES = 60
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a server says otherwise than before, in lines; ``name`` is the tool's."""
+    """What a server says otherwise than before, in lines; ``name`` is the tool's.
+
+    ``pin`` is of what is shown here.
+    """
 
     name: str
+    pin: str
     title: str
     before: tuple[str, ...]
     after: tuple[str, ...]
@@ -36,7 +40,7 @@ class Change:
 class ChangedToolCard(Card):
     """One tool that is withheld until the person saw the difference."""
 
-    accepted = Signal(str)
+    accepted = Signal(object)
     kept_off = Signal(str)
 
     def __init__(self, theme: Theme, change: Change) -> None:
@@ -45,7 +49,7 @@ class ChangedToolCard(Card):
         name = change.name
         line = tr("Agents do not get it until you have seen the difference.")
         self.accept = Button(
-            theme, tr("Accept"), "primary", clicked=lambda: self.accepted.emit(name)
+            theme, tr("Accept"), "primary", clicked=lambda: self.accepted.emit(change)
         )
         self.keep_off = Button(theme, tr("Keep off"), clicked=lambda: self.kept_off.emit(name))
         for button in (self.accept, self.keep_off):

@@ -74,6 +74,7 @@ class ServerFacts:
         found = [
             Change(
                 one.tool.name,
+                self.view.known.pins[one.tool.name],
                 tr("{name} changed since you allowed it").format(name=one.tool.name),
                 tuple(tool_lines(cast("ServerTool", decode(ServerTool, one.before)))),
                 tuple(tool_lines(one.tool)),
@@ -85,7 +86,8 @@ class ServerFacts:
             lines = as_text(before.get("instructions")).splitlines()
             title = tr("What it tells agents changed since you allowed it")
             now = self.lists.instructions.splitlines()
-            found.append(Change(INSTRUCTIONS, title, tuple(lines), tuple(now)))
+            pin = self.view.known.pins[INSTRUCTIONS]
+            found.append(Change(INSTRUCTIONS, pin, title, tuple(lines), tuple(now)))
         return found
 
 
@@ -178,9 +180,10 @@ class ServersDesk:
         """Keep which tools read, and which are off."""
         await self._tools.say(entry)
 
-    async def accept(self, entry: ServerEntry, name: str) -> None:
+    async def accept(self, entry: ServerEntry, change: Change) -> None:
         """The person saw how a tool changed, and wants it so."""
-        await asyncio.to_thread(self._tools.catalogue.accept, entry, name)
+        shown = {change.name: change.pin}
+        await asyncio.to_thread(self._tools.catalogue.accept, entry, shown)
 
     async def remove(self, entry: ServerEntry) -> None:
         """Forget a server, and its keys in the keychain."""

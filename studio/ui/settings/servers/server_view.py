@@ -35,7 +35,7 @@ from studio.ui.widgets import (
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
 from .approval import ApprovalCard, BreakableLabel, facts_of, key_rows
-from .changed_tool import ChangedToolCard
+from .changed_tool import Change, ChangedToolCard
 from .desk import ServerFacts, ServersDesk
 from .rows import ElidedLabel, icon_of, state_words
 from .text_area import TextArea
@@ -270,9 +270,9 @@ class ServerPane(QWidget):
             layout.addWidget(card)
         self._show_pane(self.tabs.current if self.tabs is not None else TOOLS)
 
-    def _accept(self, name: str) -> None:
+    def _accept(self, change: Change) -> None:
         if self.facts is not None:
-            self._do(self._desk.accept(self.facts.entry, name))
+            self._do(self._desk.accept(self.facts.entry, change))
 
     def _show_doctor(self, facts: ServerFacts) -> None:
         sentence = "" if facts.withheld else facts.doctor
