@@ -4,7 +4,7 @@ The floors of the house. A room imports only from floors below its own; rooms
 on one floor are strangers and meet in ``app``. ``tests/test_floors.py`` reads
 this map and holds every import in the package against it.
 
-    7  app                                     puts the pieces together
+    7  app  packs                              puts the pieces together; all that packs import
     6  ui  server  cli  acp                    the doors
     5  extensions                              what others bring: skills, commands
     4  workflows                               many agents, in markdown

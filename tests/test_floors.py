@@ -66,12 +66,36 @@ def test_imports_go_down_only() -> None:
             continue
         for name in imports(path):
             parts = name.split(".")
-            if parts[0] in QT and room != "ui":
+            if parts[0] in QT and room != "ui" and path != PACKAGE / "packs" / "ui.py":
                 wrong.append(f"{path}: {name}: only ui may know Qt")
             if parts[0] != "studio" or len(parts) < 2 or parts[1] == room:
                 continue
             if parts[1] in plan and plan[parts[1]] >= plan[room]:
                 wrong.append(f"{path}: {name}: {room} is on floor {plan[room]}")
+    assert not wrong, "\n".join(wrong)
+
+
+def test_the_code_of_packs_imports_one_facade() -> None:
+    """KZ-2: packs that ship, and those of the tests."""
+    places = [PACKAGE.parent / "resources" / "packs", Path(__file__).parent / "support" / "packs"]
+    files = [path for place in places for path in place.rglob("*.py")]
+    assert files
+    wrong = [
+        f"{path}: {node.module}"
+        for path in files
+        for node in import_statements(path)
+        if isinstance(node, ast.ImportFrom)
+        and (node.module or "").split(".")[0] == "studio"
+        and node.module not in ("studio.packs", "studio.packs.ui")
+    ]
+    wrong += [
+        f"{path}: {name.name}"
+        for path in files
+        for node in import_statements(path)
+        if isinstance(node, ast.Import)
+        for name in node.names
+        if name.name.split(".")[0] == "studio"
+    ]
     assert not wrong, "\n".join(wrong)
 
 

@@ -52,6 +52,7 @@ from .changes.folder_tracker import FolderTracker
 from .delegation.offers import Delegation, may_start, with_children
 from .folder_files import read_folder_files
 from .instruction_files import project_paths, read_instructions, repository_root
+from .packs import Packs, PackSet
 from .permission.client_policy import client_policy
 from .permission.content_filter import AnyKind, parse_kinds
 from .permission.invisible_characters import escape_invisible
@@ -155,6 +156,8 @@ class Services(ServiceRegistry):
         self.problem_listeners: list[Callable[[str], None]] = []
         self.find_extensions: Callable[[Path, bool], Extensions] = _nothing
         """Finds skills and commands for a folder, and whether it is trusted; blocks."""
+        self.packs = Packs()
+        """The packs whose code runs in the program."""
         self._discovery = ToolDiscovery([paths.tools])
 
     def report_problem(self, text: str) -> None:
@@ -164,11 +167,15 @@ class Services(ServiceRegistry):
 
     def discover_tools(self) -> None:
         """Find the tools; runs their files, so call it in a thread."""
-        self.toolbox = self._discovery.refresh()
+        self.toolbox = self._found().toolbox
+
+    def _found(self) -> PackSet:
+        """All tools as their files are now, with those of packs; blocks."""
+        return self.packs.refresh(self._discovery.refresh())
 
     async def refresh_tools(self) -> None:
         """Load the person's tool files that were saved since; reports new errors in them."""
-        self._take(await asyncio.to_thread(self._discovery.refresh))
+        self._take((await asyncio.to_thread(self._found)).toolbox)
 
     def _take(self, toolbox: Toolbox) -> None:
         known = set(self.toolbox.problems)
@@ -196,7 +203,7 @@ class Services(ServiceRegistry):
                 )
             agents = self.agent_files.read(layers.files, trusted=layers.trusted)
             agents = _with_kept(agents, self.kept_of(session.id), trusted=layers.trusted)
-            toolbox = self._discovery.refresh()
+            toolbox = self._found().toolbox
             named = given or _named(session.agent, agents)
             servers = self.servers.read(layers.files, trusted=layers.trusted)
             unseen = self.servers.unseen(named, servers)
@@ -354,6 +361,7 @@ class Services(ServiceRegistry):
         await self.languages.end()
         await self.servers.close()
         await self.sandbox_probe.close()
+        await asyncio.to_thread(self.packs.close)
         await asyncio.to_thread(self.keeper.close)
 
     def environment(self) -> dict[str, str]:

@@ -47,7 +47,8 @@ class SessionInfo:
     person's group of chats, empty for none. ``deleted`` is when it was put in the bin, 0 if it
     is not there. The versions of one chat have the same ``family``, empty where there is only
     one; lists leave out those that are ``behind``. One with a ``caller`` is no chat: no list has
-    it, and it goes with its caller.
+    it, and it goes with its caller. ``subject`` is what the chat is about, as a pack writes it
+    (KZ-3); those that it begins are about the same.
     """
 
     id: str
@@ -75,6 +76,7 @@ class SessionInfo:
     family: str = ""
     behind: bool = False
     caller: Caller | None = None
+    subject: str = ""
 
 
 def one_of_each_chat(infos: Sequence[SessionInfo]) -> list[SessionInfo]:

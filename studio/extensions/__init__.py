@@ -6,4 +6,5 @@ calls by hand is filled in in ``studio.agent.session.invocation``.
 - ``documents``: Reads a markdown file, whose frontmatter may be wrong.
 - ``finder``: Finds skills and commands of a folder and of the person, and says what is wrong.
 - ``new_skill``: Writes the files of a new skill.
+- ``packs``: Folders of skills, servers, agents and more that people pass on.
 """

@@ -461,6 +461,11 @@ def _triggers(db: Connection) -> None:
     )
 
 
+def _subjects(db: Connection) -> None:
+    """What a chat is about, as a pack writes it."""
+    db.execute("ALTER TABLE sessions ADD COLUMN subject TEXT NOT NULL DEFAULT ''")
+
+
 _USED = (
     "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
@@ -485,5 +490,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _exchanges,
     _run_groups,
     _triggers,
+    _subjects,
 )
 LATEST = len(MIGRATIONS)

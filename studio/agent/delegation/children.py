@@ -359,6 +359,7 @@ class CallChildren:
             origin=info.origin,
             held=True,
             caller=Caller("session", info.id, self._call_id),
+            subject=info.subject,
         )
         if (kept := self._services.kept_agents.get(info.id)) is not None:
             self._services.kept_agents[session.info.id] = kept

@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import field, replace
 
 from studio.agent.changes.draft_store import DraftStore
+from studio.agent.packs import person_here
 from studio.agent.permission.approval import Approvals, Permit, Refused, ToolAccess, WorkClock
 from studio.agent.permission.policy import COMMAND, target_of
 from studio.agent.prompts import (
@@ -428,6 +429,8 @@ class ToolRunner:
             agent=access.agent,
             session_id=access.session_id,
             call_id=call.id,
+            person=person_here(),
+            subject=access.subject,
         )
         limit = tool.spec.time_limit
         timer = asyncio.timeout(limit)

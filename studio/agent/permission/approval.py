@@ -88,6 +88,9 @@ class ToolAccess:
     served: Sequence[ToolSpec] = ()
     """The tools of servers, of which a history can call those that it names (M-16)."""
 
+    subject: str = ""
+    """What the chat is about (KZ-3)."""
+
     @property
     def acts(self) -> bool:
         """Whether one of the tools may change files without a draft."""

@@ -67,6 +67,7 @@ class Sessions:
         told_by: tuple[str, str, str] | None = None,
         held: bool = False,
         caller: Caller | None = None,
+        subject: str = "",
     ) -> Session:
         """Create a session; without ``permission_mode`` it has the person's for new chats.
 
@@ -76,6 +77,7 @@ class Sessions:
         ``told_by`` are the agent, the provider and the model that answered in it. ``held``: it
         is stored with the first message, for one that nobody looks for before. With a ``caller``
         it is no chat, see ``SessionInfo``.
+        ``subject`` is what it is about.
         """
         now = time.time()
         default = self._services.settings.values.default_permission_mode
@@ -93,6 +95,7 @@ class Sessions:
             origin=origin,
             instructions=instructions,
             caller=caller,
+            subject=subject,
         )
         await self.store.create(info, held=held)
         self.store.journal(info.id).newest = 0

@@ -484,6 +484,7 @@ class TurnBuilder:
             numbered=setup.numbered,
             jobs=lambda: self._services.jobs.of(info.id),
             waits=options.call is not None,
+            subject=info.subject,
         )
 
     async def _remember(self, rule: Rule, answer: Answer) -> None:

@@ -71,13 +71,14 @@ class SessionChanges(TypedDict, total=False):
     group_name: str
     titled_by: TitledBy
     deleted: float
+    subject: str
 
 
 _COLUMNS = (
     "id, title, folder, agent, provider, model, permission_mode, created, updated, state, unread, "
     "effort, parent, cap_tokens, cap_dollars, model_chosen, origin, instructions, "
     "archived, pinned, group_name, titled_by, deleted, family, behind, "
-    "caller_kind, caller, caller_part"
+    "caller_kind, caller, caller_part, subject"
 )
 
 
@@ -572,6 +573,7 @@ def _create(info: SessionInfo, db: Connection) -> None:
         sanitise_text(info.group_name), info.titled_by, info.deleted,
         info.family, info.behind,
         *((info.caller.kind, info.caller.id, info.caller.part) if info.caller else ("", "", "")),
+        sanitise_text(info.subject),
     )  # fmt: skip
     marks = ", ".join("?" * len(values))
     db.execute(f"INSERT INTO sessions ({_COLUMNS}) VALUES ({marks})", values)
@@ -584,7 +586,7 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
     origin, instructions, archived, pinned, group_name, titled_by, deleted, family, behind = row[
         16:25
     ]
-    caller_kind, caller, caller_part = map(_text, row[25:])
+    caller_kind, caller, caller_part, subject = map(_text, row[25:])
     return SessionInfo(
         session_id,
         title,
@@ -616,6 +618,7 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
         Caller("run" if caller_kind == "run" else "session", caller, caller_part)
         if caller
         else None,
+        subject,
     )
 
 

@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.jsonvalue import JsonObject
+from studio.domain.persons import NOBODY, Person
 from studio.domain.plans import Plan
 from studio.domain.questions import AskedQuestion, Choice
 from studio.domain.records import dataclass
@@ -17,6 +18,7 @@ from studio.processes.keeper import Keeper
 from studio.processes.sandbox import NoSandbox, Sandbox
 from studio.tools.drafts.seen_files import SeenFiles
 from studio.tools.language.language_servers import LanguageServers
+from studio.tools.packs.home import Home, NoHome, Records
 from studio.tools.web import Web
 from studio.tools.web.fetcher import anywhere
 from studio.tools.workspace.check_list import EditCheck
@@ -176,6 +178,8 @@ class Context:
     ``seen`` knows which files the model was shown, and how they were then.
     ``web`` fetches and searches; ``notes`` are those about the folder; ``children`` starts other
     agents. ``services`` has whatever else the program offers to tools, found by its class.
+    ``person`` is who works here, and ``subject`` what the chat is about, as the pack writes it:
+    ``notes:topic/17``. ``home`` is that of the pack that brings the tool.
     """
 
     workspace: Workspace
@@ -204,6 +208,18 @@ class Context:
     agent: str = ""
     session_id: str = ""
     call_id: str = ""
+    person: Person = NOBODY
+    subject: str = ""
+    home: Home = field(default_factory=NoHome)
+
+    @property
+    def records(self) -> Records:
+        """The database of the tool's pack."""
+        return self.home.records
+
+    def service(self, kind: type[T]) -> T:
+        """The pack's service of a class; raises ToolFailed if there is none."""
+        return self.home.service(kind)
 
     async def ask(self, text: str, choices: Sequence[str] = ()) -> str:
         """Put one question to the person; returns one of the choices, or free words."""

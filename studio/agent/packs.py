@@ -1,0 +1,186 @@
+"""Packs: holds what the code of packs gives to agents, and closes it with the program (KZ-2, KZ-3).
+
+A pack is loaded by the room above, which knows where its files are; here is what became of it.
+"""
+
+from __future__ import annotations
+
+import getpass
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from threading import RLock
+from typing import Protocol, TypeVar
+
+from studio.domain.errors import ToolFailed
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.persons import Person
+from studio.domain.records import dataclass
+from studio.processes.daemon_thread import in_daemon_thread
+from studio.tools import Context, Tool
+from studio.tools.discovery import Toolbox
+from studio.tools.packs.definition import Pack
+from studio.tools.packs.home import NoRecords, Records
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LoadedPack:
+    """The code of one pack, as it was loaded. ``records`` opens its database, and blocks."""
+
+    id: str
+    folder: Path
+    pack: Pack
+    tools: tuple[Tool, ...] = ()
+    records: Callable[[], Records] = NoRecords
+
+
+class PackSource(Protocol):
+    """Loads the packs that are on."""
+
+    def refresh(self) -> Sequence[LoadedPack]:
+        """The packs that are on now, each the same object while it is unchanged; blocks."""
+        ...
+
+    @property
+    def problems(self) -> Sequence[str]:
+        """Why packs were not loaded, a line each."""
+        ...
+
+
+class NoPacks:
+    problems: Sequence[str] = ()
+
+    def refresh(self) -> Sequence[LoadedPack]:
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class PackSet:
+    """The packs that are on, and their tools as agents have them."""
+
+    homes: Mapping[str, PackHome]
+    toolbox: Toolbox
+
+
+class Packs:
+    """The packs whose code runs in the program. ``refresh`` blocks: call it in a thread."""
+
+    def __init__(self) -> None:
+        self.source: PackSource = NoPacks()
+        self._homes: dict[str, PackHome] = {}
+        self._made: tuple[Toolbox, Sequence[LoadedPack], PackSet] | None = None
+        self._lock = RLock()
+
+    def refresh(self, own: Toolbox) -> PackSet:
+        """The packs as they are now, and their tools beside the person's ``own``.
+
+        Of two tools with one name the person's counts, and the other is told.
+        """
+        with self._lock:
+            loaded = [*self.source.refresh()]
+            made = self._made
+            if made is None or made[0] is not own or made[1] != loaded:
+                made = self._made = own, loaded, self._set(own, loaded)
+            return made[2]
+
+    def _set(self, own: Toolbox, loaded: Sequence[LoadedPack]) -> PackSet:
+        before, self._homes = self._homes, {}
+        for one in loaded:
+            known = before.get(one.id)
+            same = known is not None and known.loaded is one
+            self._homes[one.id] = known if known is not None and same else PackHome(one)
+        for home in before.values():
+            if home not in self._homes.values():
+                home.close()
+        box = Toolbox(dict(own.tools), dict(own.stores), [*own.problems, *self.source.problems])
+        for home in self._homes.values():
+            for tool in home.loaded.tools:
+                box.add(_with_home(tool, home), f"the pack {home.id}")
+        return PackSet(self._homes, box)
+
+    def close(self) -> None:
+        with self._lock:
+            for home in self._homes.values():
+                home.close()
+            self._homes, self._made = {}, None
+
+
+def person_here() -> Person:
+    """Who works on this computer, where no pack knows better."""
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError):  # nobody has this number
+        name = "person"
+    return Person(name, name)
+
+
+def _with_home(tool: Tool, home: PackHome) -> Tool:
+    """A pack's tool, which finds the pack's records and services in its context."""
+
+    async def run(context: Context, arguments: JsonObject) -> object:
+        person = await in_daemon_thread(home.open)
+        return await tool.run(replace(context, home=home, person=person), arguments)
+
+    return replace(tool, run=run, origin=f"the pack {home.id}")
+
+
+class PackHome:
+    """What the code of one pack works with. Its properties block: use it in a thread."""
+
+    def __init__(self, loaded: LoadedPack) -> None:
+        self.loaded = loaded
+        self.id, self.folder = loaded.id, loaded.folder
+        self._lock = RLock()
+        self._records: Records | None = None
+        self._services: list[object] | None = None
+
+    @property
+    def records(self) -> Records:
+        with self._lock:
+            if self._records is None:
+                self._records = self.loaded.records()
+            return self._records
+
+    @property
+    def person(self) -> Person:
+        make = self.loaded.pack.person
+        return make(self) if make is not None else person_here()
+
+    @property
+    def settings(self) -> object:
+        return None
+
+    def service(self, kind: type[T]) -> T:
+        with self._lock:
+            if self._services is None:  # a service may ask for those before it
+                self._services = []
+                for make in self.loaded.pack.services:
+                    self._services.append(make(self))
+            for one in self._services:
+                if isinstance(one, kind):
+                    return one
+        raise ToolFailed(f"The pack {self.id} has no {kind.__name__}.")
+
+    def open(self) -> Person:
+        """Make the services that tools ask for; returns who works here."""
+        with self._lock:
+            if self._services is None and self.loaded.pack.services:
+                self.service(object)
+            return self.person
+
+    def close(self) -> None:
+        """Close the services, the last one first, and the database."""
+        with self._lock:
+            closed = [*(self._services or ()), self._records]
+            self._services = self._records = None
+        for one in reversed(closed):
+            close = getattr(one, "close", None)
+            if callable(close):
+                try:
+                    close()
+                except Exception:  # a pack's own code: the others are closed all the same
+                    log.exception("a service of the pack %s could not be closed", self.id)

@@ -1,0 +1,189 @@
+"""Pack loading: runs the Python of packs that may run in the program (X-4).
+
+Each file in a pack's folder ``tools`` becomes a module, and the files import each other with a
+dot. Compiled files are neither read nor written: what runs is what the person approved.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from pathlib import Path
+from types import CodeType, ModuleType
+
+from studio.agent.packs import LoadedPack
+from studio.domain.errors import ConfigurationError, StudioError
+from studio.domain.records import dataclass
+from studio.tools import Tool
+from studio.tools.packs.definition import Pack
+from studio.tools.packs.home import NoRecords, Records
+
+PREFIX = "studio_pack_"
+"""Begins the name of a pack's package, before its id."""
+MOST_SHOWN = 300
+
+
+@dataclass(frozen=True, slots=True)
+class CodePlace:
+    """Where the Python of a pack is that is on; ``root`` is the pack's folder of ours.
+
+    ``digest`` is that of all its files, which the person approved.
+    """
+
+    id: str
+    root: Path
+    digest: str
+    records: Callable[[], Records] = NoRecords
+
+
+class ProgramPacks:
+    """Loads the packs whose Python runs in the program, once each while it is the same.
+
+    ``places`` tells which they are, and blocks.
+    """
+
+    def __init__(self, places: Callable[[], Iterable[CodePlace]]) -> None:
+        self._places = places
+        self._known: dict[str, tuple[str, LoadedPack | None, str]] = {}
+        """The digest of each, what was loaded, and why nothing was."""
+        self.problems: Sequence[str] = ()
+
+    def refresh(self) -> Sequence[LoadedPack]:
+        before, self._known = self._known, {}
+        problems: list[str] = []
+        try:
+            for place in self._places():
+                known = before.get(place.id)
+                if known is None or known[0] != place.digest:
+                    known = _loaded(place)
+                self._known[place.id] = known
+        except StudioError as error:
+            problems.append(str(error))
+        for gone in before.keys() - self._known.keys():
+            forget(gone)
+        problems += [problem for _, _, problem in self._known.values() if problem]
+        self.problems = problems
+        return [one for _, one, _ in self._known.values() if one is not None]
+
+
+def _loaded(place: CodePlace) -> tuple[str, LoadedPack | None, str]:
+    try:
+        code = load_code(place.id, place.root)
+    except ConfigurationError as error:
+        return place.digest, None, str(error)
+    loaded = LoadedPack(place.id, place.root, code.pack, code.tools, place.records)
+    return place.digest, loaded, ""
+
+
+@dataclass(frozen=True, slots=True)
+class PackCode:
+    """What was found in the modules of a pack."""
+
+    pack: Pack
+    tools: tuple[Tool, ...]
+
+
+class _SourceLoader(SourceFileLoader):
+    """Compiles the source each time: a compiled file may be another program's."""
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        path = self.get_filename(fullname)
+        return self.source_to_code(self.get_data(path), path)
+
+
+class _Finder:
+    """Finds the modules of packs; ``folders`` are those that are loaded, by their package."""
+
+    def __init__(self) -> None:
+        self.folders: dict[str, Path] = {}
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        package, _, rest = name.partition(".")
+        folder = self.folders.get(package)
+        if folder is None:
+            return None
+        place = folder.joinpath(*rest.split(".")) if rest else folder
+        if place.is_dir():
+            spec = ModuleSpec(name, None, is_package=True)
+            spec.submodule_search_locations = [str(place)]
+            return spec
+        file = place.with_name(f"{place.name}.py")
+        if not file.is_file():
+            return None
+        return importlib.util.spec_from_file_location(
+            name, file, loader=_SourceLoader(name, str(file))
+        )
+
+
+_FINDER = _Finder()
+
+
+def package_of(pack_id: str) -> str:
+    """The name of a pack's package: ids have no ``_``."""
+    return PREFIX + pack_id.replace("-", "_").replace(".", "__")
+
+
+def load_code(pack_id: str, root: Path) -> PackCode:
+    """Run the files in ``tools`` of a pack's folder of ours, anew if they ran before. Blocks.
+
+    Raises ConfigurationError, which names the file and the line.
+    """
+    package = package_of(pack_id)
+    forget(pack_id)
+    if _FINDER not in sys.meta_path:
+        sys.meta_path.append(_FINDER)
+    _FINDER.folders[package] = root
+    importlib.invalidate_caches()
+    tools: dict[str, Tool] = {}
+    packs: list[Pack] = []
+    files = sorted(path for path in (root / "tools").glob("*.py") if path.name[0] not in "_.")
+    for path in files:
+        try:
+            module = importlib.import_module(f"{package}.tools.{path.stem}")
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:  # it may even call exit()
+            forget(pack_id)
+            raise ConfigurationError(_problem(root, path, error)) from error
+        for value in vars(module).values():
+            if isinstance(value, Tool) and value.module in ("", module.__name__):
+                tools[value.spec.name] = value
+            elif isinstance(value, Pack) and value not in packs:
+                packs.append(value)
+    if len(packs) > 1:
+        raise ConfigurationError(f"{root / 'tools'}: there is more than one Pack in these files.")
+    return PackCode(packs[0] if packs else Pack(), tuple(tools.values()))
+
+
+def load_object(pack_id: str, name: str) -> object:
+    """An object of a loaded pack by ``pages.notes:NotesPage``; raises what its module raises."""
+    module, _, attribute = name.partition(":")
+    return getattr(importlib.import_module(f"{package_of(pack_id)}.{module}"), attribute)
+
+
+def forget(pack_id: str) -> None:
+    """Let the next load run all files anew; what is running goes on."""
+    package = package_of(pack_id)
+    _FINDER.folders.pop(package, None)
+    for name in [one for one in sys.modules if one.partition(".")[0] == package]:
+        del sys.modules[name]
+
+
+def _problem(root: Path, path: Path, error: BaseException) -> str:
+    line = 0
+    place = path
+    if isinstance(error, SyntaxError) and error.filename:
+        place, line = Path(error.filename), error.lineno or 0
+    trace = error.__traceback__
+    while trace is not None:
+        name = Path(trace.tb_frame.f_code.co_filename)
+        if name.is_relative_to(root):
+            place, line = name, trace.tb_lineno
+        trace = trace.tb_next
+    words = str(error)[:MOST_SHOWN] or "no reason given"
+    return f"{place}, line {line}: {type(error).__name__}: {words}"

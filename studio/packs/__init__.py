@@ -1,0 +1,27 @@
+"""All that the code of packs imports (KZ-2): ``from studio.packs import Context, Pack, tool``.
+
+The same names are there in both worlds: in the program, and in the process of a pack that other
+people made.
+"""
+
+from __future__ import annotations
+
+from studio.domain.errors import ToolFailed
+from studio.domain.persons import Person
+from studio.tools.packs.definition import Pack
+from studio.tools.packs.home import Home, Records, Value
+from studio.tools.sdk.context import Context
+from studio.tools.sdk.definition import tool
+from studio.tools.sdk.result import Result
+
+__all__ = [
+    "Context",
+    "Home",
+    "Pack",
+    "Person",
+    "Records",
+    "Result",
+    "ToolFailed",
+    "Value",
+    "tool",
+]

@@ -1,0 +1,83 @@
+"""Pack home: holds what the code of one pack works with: records, services, settings, person."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol, TypeAlias, TypeVar
+
+from studio.domain.errors import ToolFailed
+from studio.domain.persons import NOBODY, Person
+
+T = TypeVar("T")
+Value: TypeAlias = str | int | float | bytes | None
+"""What a column of a pack's records holds."""
+
+
+class Records(Protocol):
+    """The database of one pack. All of it blocks: call it in a thread, as plain functions
+    that are tools do."""
+
+    def read(self, sql: str, *values: Value) -> list[dict[str, Value]]:
+        """The rows that a query finds."""
+        ...
+
+    def write(self, sql: str, *values: Value) -> int:
+        """Change rows; returns the id of the row that was added, or how many were changed."""
+        ...
+
+
+class NoRecords:
+    """For code without a database."""
+
+    def read(self, sql: str, *values: Value) -> list[dict[str, Value]]:
+        raise ToolFailed(NO_RECORDS)
+
+    def write(self, sql: str, *values: Value) -> int:
+        raise ToolFailed(NO_RECORDS)
+
+
+NO_RECORDS = "There are no records here: the pack has no folder schema."
+
+
+class Home(Protocol):
+    """Everything that the code of one pack has of the studio outside of a call."""
+
+    @property
+    def id(self) -> str:
+        """The pack's."""
+        ...
+
+    @property
+    def folder(self) -> Path:
+        """The pack's own files, to read."""
+        ...
+
+    @property
+    def records(self) -> Records: ...
+
+    @property
+    def person(self) -> Person:
+        """Who works with the studio now."""
+        ...
+
+    @property
+    def settings(self) -> object:
+        """The person's settings of the pack, an object of its class for them."""
+        ...
+
+    def service(self, kind: type[T]) -> T:
+        """The pack's service of a class; raises ToolFailed if it names none."""
+        ...
+
+
+class NoHome:
+    """For a tool that no pack brings."""
+
+    id = ""
+    folder = Path()
+    records: Records = NoRecords()
+    person = NOBODY
+    settings: object = None
+
+    def service(self, kind: type[T]) -> T:
+        raise ToolFailed(f"There is no {kind.__name__} here.")
