@@ -9,7 +9,7 @@ from pathlib import Path
 
 from studio.domain.agents import OWN_TOOLS
 from studio.domain.errors import ConfigurationError
-from studio.domain.permissions import SERVER_SIGN
+from studio.domain.server_names import SERVER_SIGN
 
 from .agent_keys import VERDICTS
 from .agent_parser import MOST_PROBLEMS, AgentText, read_agent_text

@@ -400,7 +400,9 @@ def with_servers(agent: Agent, tools: Mapping[str, Tool]) -> tuple[Agent, dict[s
     found = {
         name: tool
         for name, tool in tools.items()
-        if every or tool.spec.server in servers or any(covers(one, name) for one in patterns)
+        if every
+        or tool.spec.server in servers
+        or any(covers(one, name, tool.spec.server) for one in patterns)
     }
     if "*" in agent.tools or not found:
         return agent, found

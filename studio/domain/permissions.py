@@ -7,6 +7,7 @@ from functools import lru_cache
 from typing import Literal, TypeAlias
 
 from studio.domain.records import dataclass
+from studio.domain.server_names import is_pattern_of
 
 Verdict: TypeAlias = Literal["allow", "ask", "deny"]
 Answer: TypeAlias = Literal["once", "session", "folder", "always", "deny"]
@@ -17,8 +18,6 @@ a file in the folder, the agent's file, this session, this turn, and the person'
 clients of the server."""
 
 _RULE = re.compile(r"^\s*([A-Za-z_][\w.-]*|[A-Za-z][\w-]*__[\w-]*\*|\*)\s*(?:\((.*)\))?\s*$", re.S)
-SERVER_SIGN = "__"
-"""Between a server and its tool in the name of a tool (M-9)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +59,16 @@ class Rule:
         return _regex(self.pattern, fold).fullmatch(text) is not None
 
 
-def covers(name: str, tool: str) -> bool:
-    """Whether a name in a rule or a list of tools means a tool: ``*``, ``run``, ``git__*``."""
+def covers(name: str, tool: str, server: str = "") -> bool:
+    """Whether a name in a rule or a list of tools means a tool: ``*``, ``run``, ``git__*``.
+
+    The last one means tools of the server ``git`` alone. A name tells nothing of that: a server
+    ``git__evil`` may have one that begins in the same way.
+    """
     if name in ("*", tool):
         return True
-    return name.endswith("*") and SERVER_SIGN in name and tool.startswith(name[:-1])
+    ours = bool(server) and name.endswith("*") and tool.startswith(name[:-1])
+    return ours and is_pattern_of(name, server)
 
 
 @lru_cache(maxsize=8192)

@@ -98,7 +98,7 @@ class Catalogue:
             }
             names = dict(known.names)
             new = [tool.name for tool in lists.tools if tool.name not in names]
-            given = tool_names(entry.name, new, {*taken, *names.values()})
+            given = tool_names(entry.name, new, names.values(), taken)
             names |= {tool: name for name, tool in given.items()}
             seen = {**as_object(stored.get("seen"))}
             for name, now in _offered(lists).items():

@@ -6,6 +6,8 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable
 
+from studio.domain.server_names import SERVER_SIGN, server_prefix
+
 LONGEST = 64
 """Characters of a name."""
 WORDS = 4_096
@@ -14,31 +16,29 @@ _WRONG = re.compile(r"[^A-Za-z0-9_-]")
 _CUT = " […]"
 
 
-def tool_names(server: str, tools: Iterable[str], taken: Collection[str] = ()) -> dict[str, str]:
+def tool_names(
+    server: str, tools: Iterable[str], known: Collection[str] = (), taken: Collection[str] = ()
+) -> dict[str, str]:
     """Names that a model uses, in the order of ``tools``, each with the server's own name.
 
-    ``taken`` are names in use. Where a plain name is too long or in use, six digits of a hash of
-    the server's and the tool's name end it, so that it is the same each time.
+    ``known`` are those that other tools of this server have, ``taken`` all that are in use. Where
+    a plain name is too long or in use, six digits of a hash of the server's and the tool's name
+    end it, so that it is the same each time.
     """
     found: dict[str, str] = {}
-    used = set(taken)
+    used = {*known, *taken}
+    prefix = f"{server_prefix(server, known)}{SERVER_SIGN}"
     for tool in dict.fromkeys(tools):
-        name = plain_name(server, tool)
+        plain = name = prefix + _WRONG.sub("_", tool)
         if name in used or len(name) > LONGEST:
             digest = hashlib.sha256(f"{server}\0{tool}".encode("utf-8", "replace")).hexdigest()
             for more in range(6, len(digest) + 1):
-                name = f"{plain_name(server, tool)[: LONGEST - 1 - more]}_{digest[:more]}"
+                name = f"{plain[: LONGEST - 1 - more]}_{digest[:more]}"
                 if name not in used:
                     break
         used.add(name)
         found[name] = tool
     return found
-
-
-def plain_name(server: str, tool: str) -> str:
-    """``server__tool``; what no provider takes becomes ``_``."""
-    name = f"{_WRONG.sub('_', server)}__{_WRONG.sub('_', tool)}"
-    return name if name[0].isascii() and name[0].isalpha() else f"s{name}"
 
 
 def shortened(text: str) -> str:

@@ -17,11 +17,11 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.records import dataclass
 from studio.domain.secret_names import names_secret
+from studio.domain.server_names import server_prefix
 from studio.mcp.entries import Resolve, ServerEntry, resolve_entry
 from studio.mcp.eras import Eras
 from studio.mcp.faults import ServerFailed
 from studio.mcp.lists import ServerLists
-from studio.mcp.naming import plain_name
 from studio.mcp.programs import Programs
 from studio.mcp.questions import Ask
 from studio.mcp.results import ServerResult
@@ -148,7 +148,7 @@ class Servers:
         return "\n".join(text for server in self._of(name) if (text := server.log.text()))
 
     def log_file(self, name: str) -> Path:
-        return self._folders.logs / f"{plain_name(name, '').rstrip('_')}.log"
+        return self._folders.logs / f"{server_prefix(name)}.log"
 
     async def stop(self, name: str) -> None:
         """End a server; the next call starts it again."""

@@ -79,6 +79,13 @@ async def test_m13_the_person_can_ask_what_a_rule_does(tmp_path: Path) -> None:
         assert await home.command("permissions", "test", "mail__send") == 5
         assert await home.command("permissions", "add", "--deny", "shop__order") == 0
         assert await home.command("permissions", "test", "shop__order") == 4
+        evil = ListedServer(tmp_path, "mail__evil")
+        evil.offer("send")
+        await switch_on(home.engine.services.servers, evil)
+        (name,) = [one for one in home.engine.services.served() if "evil" in one]
+        assert await home.command("permissions", "add", "mail__*") == 0
+        assert await home.command("permissions", "test", "mail__send") == 0
+        assert await home.command("permissions", "test", name) == 5
 
 
 async def test_m13_what_the_server_said_and_private_files_need_the_person(tmp_path: Path) -> None:
@@ -155,6 +162,8 @@ def test_m14_an_agent_says_which_servers_it_has(tmp_path: Path) -> None:
     assert has(tools=("read", "git__l*")) == {"git__log"}
     assert has(tools=("read", "git__push"), servers=("shop",)) == {"git__push", "shop__order"}
     assert has(trusted=False) == set()
+    served["git__evil__log"] = made("git__evil__log", "git__evil")
+    assert has(tools=("read", "git__*")) == {"git__log", "git__push"}
 
 
 async def test_m15_a_changed_tool_is_withheld_until_the_person_saw_it(tmp_path: Path) -> None:

@@ -174,7 +174,7 @@ class Policy:
         if not offers(self._role, self._tools, spec):
             return False
         names = (APPLY_PATCH, EDIT) if spec.name == APPLY_PATCH else (spec.name,)
-        entries = [entry for name in names for entry in self._book.of(name)]
+        entries = [entry for name in names for entry in self._book.of(name, spec.server)]
         refused = any(e.rule.verdict == "deny" and e.whole for e in entries)
         return not refused and (self._parent is None or self._parent.offers(spec))
 
@@ -280,7 +280,9 @@ class Policy:
         names = addresses_of(target) if spec.effect == "fetch" else [target]
         names = [place.name] if place else names
         spellings = (*place.spellings, target) if place else (target,)
-        spoken = self._deciding_rule(spec.name, names, spellings, outside=outside is not None)
+        spoken = self._deciding_rule(
+            spec.name, names, spellings, outside=outside is not None, server=spec.server
+        )
         if spoken is not None and spoken.rule.verdict == "deny":
             return decision_by(spoken)
         if place is not None and spec.effect in ("read", "draft") and spec.name != "read":
@@ -295,11 +297,17 @@ class Policy:
         return self._default(spec, place)
 
     def _deciding_rule(
-        self, tool: str, names: Sequence[str], spellings: Sequence[str], *, outside: bool = False
+        self,
+        tool: str,
+        names: Sequence[str],
+        spellings: Sequence[str],
+        *,
+        outside: bool = False,
+        server: str = "",
     ) -> RuleEntry | None:
         """The deciding rule: the first match that denies, or else the last match."""
         last: RuleEntry | None = None
-        for entry in self._book.of(tool):
+        for entry in self._book.of(tool, server):
             rule = entry.rule
             if rule.verdict == "allow":
                 # A path outside the folder is allowed only by an absolute path.

@@ -6,7 +6,8 @@ import re
 from collections.abc import Sequence
 
 from studio.domain.jsonvalue import JsonObject
-from studio.domain.permissions import SERVER_SIGN, Rule, escaped
+from studio.domain.permissions import Rule, escaped
+from studio.domain.server_names import SERVER_SIGN
 from studio.domain.tools import ToolSpec
 
 from .command_parts import CommandPart

@@ -42,7 +42,7 @@ class Rulebook:
         self._rules: dict[Layer, Sequence[Rule]] = {
             layer: tuple(rules.get(layer, ())) for layer in LAYERS
         }
-        self._entries: dict[str, list[RuleEntry]] = {}
+        self._entries: dict[tuple[str, str], list[RuleEntry]] = {}
         self._words: dict[str, dict[str, list[RuleEntry]]] = {}
 
     def adding(self, layer: Layer, rule: Rule) -> Rulebook:
@@ -56,11 +56,12 @@ class Rulebook:
         """This rulebook with one layer of another one added."""
         return Rulebook({**self._rules, layer: (*self._rules[layer], *other._rules[layer])})
 
-    def of(self, tool: str) -> list[RuleEntry]:
-        """Every rule for a tool, lowest precedence first."""
-        if tool not in self._entries:
-            self._entries[tool] = [entry for entry in self._all if covers(entry.rule.tool, tool)]
-        return self._entries[tool]
+    def of(self, tool: str, server: str = "") -> list[RuleEntry]:
+        """Every rule for a tool, lowest precedence first; ``server`` is the MCP server it is of."""
+        key = tool, server
+        if key not in self._entries:
+            self._entries[key] = [one for one in self._all if covers(one.rule.tool, *key)]
+        return self._entries[key]
 
     @cached_property
     def _all(self) -> list[RuleEntry]:

@@ -27,8 +27,9 @@ from studio.agent.folder_files import (
 from studio.agent.yaml_text import load_yaml
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError
-from studio.domain.permissions import SERVER_SIGN, Layer, Rule, Verdict
+from studio.domain.permissions import Layer, Rule, Verdict
 from studio.domain.records import dataclass
+from studio.domain.server_names import SERVER_SIGN
 from studio.mcp.entries import parse_entries
 from studio.storage.config.permission_rules import (
     RuleStore,

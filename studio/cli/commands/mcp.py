@@ -204,7 +204,7 @@ class _Command:
         if entry.runs and not view.changed:
             self._told(entry, "on")
             return DONE
-        self._console.say(*_shown(view), *await self._rules(entry))
+        self._console.say(*_shown(view), *await self._rules(view))
         if not await self._allowed(f"Let {entry.name} run? [y]es, [n]o: "):
             return DENIED
         shown = {name: view.known.pins[name] for name in view.changed}
@@ -229,13 +229,20 @@ class _Command:
         self._told(entry, f"{', '.join(sorted(named))} {'off' if off else 'on'}")
         return DONE
 
-    async def _rules(self, entry: ServerEntry) -> list[str]:
+    async def _rules(self, view: ServerView) -> list[str]:
         """The person's rules that will hold for it: they are by name."""
-        from studio.mcp.naming import plain_name
+        from studio.domain.permissions import covers
+        from studio.domain.server_names import is_pattern_of
 
-        prefix = plain_name(entry.name, "")
+        server = view.entry.name
         rules = [one.rule for one in await self._engine.rules.list()]
-        found = [f"{rule.verdict} {rule}" for rule in rules if rule.tool.startswith(prefix)]
+        found = [
+            f"{rule.verdict} {rule}"
+            for rule in rules
+            if rule.tool == "*"
+            or is_pattern_of(rule.tool, server)  # its tools may not be known yet
+            or any(covers(rule.tool, one.name, server) for one in view.tools)
+        ]
         return [f"Your rules for it: {', '.join(found)}"] if found else []
 
     async def do_test(self) -> int:

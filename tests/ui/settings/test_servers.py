@@ -11,6 +11,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from studio.domain.jsonvalue import JsonObject
+from studio.domain.permissions import Rule
 from studio.mcp.entries import ServerEntry
 from studio.ui.settings.dialog import SettingsDialog
 from studio.ui.settings.pages.servers import ServersPage
@@ -170,6 +171,13 @@ async def test_rights_of_tools_are_the_persons_rules(tmp_path: Path) -> None:
         await chosen("look", "It only reads")
         await until(lambda: shown("look").reads)
         assert shown("look").line == "Marked as reading by you"
+        await person.engine.rules.add(Rule("deny", "*"))
+        page.refresh()
+        await until(lambda: shown("look").right == shown("sell").right == "deny")
+        (every,) = await person.engine.rules.list()
+        await person.engine.rules.remove(every.id)
+        page.refresh()
+        await until(lambda: shown("sell").right == "ask")
         await chosen("sell", "Switch off")
         await until(lambda: shown("sell").off)
         page.one.tools.choose("sell")

@@ -12,7 +12,7 @@ from studio.agent.server_advice import advice
 from studio.agent.servers import ServerTools, ServerView, ToolView, pool_name
 from studio.domain.codec import decode
 from studio.domain.jsonvalue import JsonObject, as_text
-from studio.domain.permissions import Rule, Verdict
+from studio.domain.permissions import Rule, Verdict, covers
 from studio.mcp.catalogue import INSTRUCTIONS
 from studio.mcp.entries import ServerEntry, key_prefix, keychain_names
 from studio.mcp.faults import ServerFailed
@@ -147,7 +147,7 @@ class ServersDesk:
 
     async def tools(self, facts: ServerFacts) -> list[ToolFacts]:
         """A server's tools with their rights."""
-        rights = await self._rights(facts.view.tools)
+        rights = await self._rights(facts.entry.name, facts.view.tools)
         return [_tool(one, rights[one.name]) for one in facts.view.tools]
 
     def log(self, entry: ServerEntry) -> str:
@@ -215,10 +215,10 @@ class ServersDesk:
 
     # Rights
 
-    async def _rights(self, tools: Sequence[ToolView]) -> Mapping[str, Verdict]:
+    async def _rights(self, server: str, tools: Sequence[ToolView]) -> Mapping[str, Verdict]:
         """What the person's rules for everywhere say of each tool."""
         rules = [one.rule for one in await self._own_rules()]
-        return {one.name: _right(one.name, rules) for one in tools}
+        return {one.name: _right(one.name, server, rules) for one in tools}
 
     async def _own_rules(self):
         stored = await self._services.engine.rules.list()
@@ -230,23 +230,19 @@ class ServersDesk:
         rules = self._services.engine.rules
         stored = await self._own_rules()
         others = [one.rule for one in stored if one.rule.tool != name]
-        if right != _right(name, others):
+        if right != _right(name, facts.entry.name, others):
             await rules.add(Rule(right, name))
         for one in stored:
             if one.rule.tool == name and one.rule.verdict != right:
                 await rules.remove(one.id)
 
 
-def _right(name: str, rules: Sequence[Rule]) -> Verdict:
+def _right(name: str, server: str, rules: Sequence[Rule]) -> Verdict:
     """The strictest rule of those that are about a tool; it asks where there is none."""
-    found = [rule.verdict for rule in rules if _about(rule.tool, name)]
+    found = [rule.verdict for rule in rules if covers(rule.tool, name, server)]
     if "deny" in found:
         return "deny"
     return "ask" if "ask" in found or not found else "allow"
-
-
-def _about(pattern: str, name: str) -> bool:
-    return pattern == name or (pattern.endswith("__*") and name.startswith(pattern[:-1]))
 
 
 def _tool(view: ToolView, right: Verdict) -> ToolFacts:
