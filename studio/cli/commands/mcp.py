@@ -425,7 +425,7 @@ def _state(view: ServerView) -> str:
         return f"{len(view.changed)} changed"
     if state.kind == "failed":
         return "failed"
-    return f"on, {len(view.tools)} tools" if view.known.fetched else "on, never started"
+    return f"on, {len(view.tools)} tools" if view.known.fetched else "on, not known yet"
 
 
 def _server_row(view: ServerView) -> JsonObject:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -85,6 +86,7 @@ async def test_a_server_is_pasted_seen_switched_on_tried_and_removed(tmp_path: P
         await until(lambda: page.one.facts and page.one.facts.state.kind == "running")
         await until(lambda: page.one.tools.current)
         assert page.one.status.accessibleName().startswith("Running, 2 tools, ")
+        assert page.one.restart.text() == "Restart"
         assert person.engine.keychain.session == {"mcp/shop/SHOP_TOKEN": CANARY}
         kept = [path for path in tmp_path.rglob("*") if path.is_file()]
         assert not [path for path in kept if CANARY.encode() in path.read_bytes()]
@@ -240,10 +242,25 @@ async def test_a_server_that_fails_says_why_and_offers_its_log(tmp_path: Path) -
         assert "Exited with code 3" in row_text(page, "calendar")
         assert "CALENDAR_ID is not set" in row.problem.text()
         assert row.restart.isVisible() and row.toggle.isChecked()
+        assert row.restart.text() == "Start"
         person.click(row.log)
         await until(lambda: page.one.log.isVisible() and page.one.tabs)
         assert page.one.tabs is not None and page.one.tabs.current == LOG
         assert "CALENDAR_ID is not set" in page.one.log.text
+        assert page.one.restart.text() == "Start"
+        known = page.rows["calendar"].facts.entry
+        await page.desk.change(replace(known, arguments=("-c", "")))  # it says nothing
+        page.show_all()
+        await until(lambda: page.rows["calendar"].facts.withheld)
+        await page.desk.switch_on(page.rows["calendar"].facts.entry)
+        page.refresh()
+        await until(lambda: page.rows["calendar"].facts.state.kind == "failed")
+        row = page.rows["calendar"]
+        await until(row.restart.isVisible)
+        assert not row.log.isVisible()
+        page.show_one("calendar")
+        await until(lambda: page.one.facts and not page.one.facts.logged)
+        assert page.one.doctor.isVisible() and not page.one.cure.isVisible()
         person.click(page.one.toggle)
         await until(lambda: page.one.facts and page.one.facts.state.kind == "off")
 

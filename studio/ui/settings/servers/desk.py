@@ -34,12 +34,13 @@ if TYPE_CHECKING:
 class ServerFacts:
     """A server, how it is and what is known of it. ``doctor`` says what is wrong and what to do.
 
-    ``missing`` are names in the keychain that have no value.
+    ``missing`` are names in the keychain that have no value. ``logged``: it wrote to stderr.
     """
 
     view: ServerView
     doctor: str = ""
     missing: tuple[str, ...] = ()
+    logged: bool = False
 
     @property
     def entry(self) -> ServerEntry:
@@ -143,7 +144,7 @@ class ServersDesk:
         if missing and (not doctor or view.state.kind == "failed"):
             short = missing[0].rpartition("/")[2]
             doctor = tr("{name} is missing, which the server needs.").format(name=short)
-        return ServerFacts(view, doctor, tuple(missing))
+        return ServerFacts(view, doctor, tuple(missing), bool(self.log(view.entry)))
 
     async def tools(self, facts: ServerFacts) -> list[ToolFacts]:
         """A server's tools with their rights."""

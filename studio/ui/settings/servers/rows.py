@@ -63,7 +63,7 @@ class ServerRow(QWidget):
         self.problem.hide()
         self.status = Status(theme)
         self.log = Button(theme, tr("Show log"), clicked=self.log_wanted.emit)
-        self.restart = Button(theme, tr("Restart"), clicked=self.restart_wanted.emit)
+        self.restart = Button(theme, tr("Start"), clicked=self.restart_wanted.emit)
         self.look = Button(theme, tr("Look…"), clicked=self.look_wanted.emit)
         for button in (self.log, self.restart, self.look):
             button.setAccessibleName(joined((button.text().removesuffix("…"), name)))
@@ -96,7 +96,7 @@ class ServerRow(QWidget):
         self.problem.show_text(tr_engine(facts.doctor) if failed else "")
         self.status.set(words, look)
         self.status.setToolTip(plain_tip(facts.state.line))
-        self.log.setVisible(failed)
+        self.log.setVisible(failed and facts.logged)
         self.restart.setVisible(failed)
         self.look.setVisible(facts.withheld or (bool(facts.changes) and not failed))
         self.toggle.show_value(facts.entry.on)
@@ -131,7 +131,7 @@ def state_words(facts: ServerFacts, *, long: bool = False) -> tuple[str, str]:
     if count := len(facts.changes):
         return tr_plural("{count} tool changed", "{count} tools changed", count), "warn"
     if facts.lists is None:
-        return tr("Not started yet"), "off"
+        return tr("Tools not known yet"), "off"  # it may have failed when it was started
     tools = tr_plural("{count} tool", "{count} tools", len(facts.lists.tools))
     if not long:
         return tools, "ok"

@@ -190,6 +190,8 @@ class ServerPane(QWidget):
         self.status.set(*state_words(facts, long=True))
         self.toggle.setAccessibleName(tr("Server {name}").format(name=entry.name))
         self.toggle.show_value(entry.on)
+        runs = facts.state.kind in ("starting", "running", "waiting")
+        self.restart.set_text(tr("Restart") if runs else tr("Start"))
         self.restart.setEnabled(entry.on and not facts.withheld)
         self._show_tabs(facts, tab)
         self._show_approval(facts)
@@ -279,7 +281,7 @@ class ServerPane(QWidget):
         self.cure.setVisible(bool(sentence))
         if facts.missing:
             self.cure.set_text(tr("Set it…"))
-        elif facts.state.kind == "failed":
+        elif facts.state.kind == "failed" and facts.logged:
             self.cure.set_text(tr("Show log"))
         else:
             self.cure.hide()
