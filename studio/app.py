@@ -66,7 +66,9 @@ async def _command(options: Namespace, paths: Paths) -> int:
     from studio.cli import run_command
     from studio.cli.command_context import CommandContext
 
-    context = CommandContext(paths, build, {"serve": _serve, "acp": _serve_editor})
+    context = CommandContext(
+        paths, build, {"serve": _serve, "acp": _serve_editor, "mcp": _serve_mcp}
+    )
     try:
         return await run_command(options, context)
     finally:
@@ -84,6 +86,12 @@ async def _serve_editor(context: CommandContext, options: Namespace) -> int:
 
     await serve(await context.engine(), options.agent)
     return 0
+
+
+async def _serve_mcp(context: CommandContext, options: Namespace) -> int:
+    from studio.server.mcp.stdio import serve
+
+    return await serve(await context.engine(), options)
 
 
 class _LogFile(logging.Handler):

@@ -9,6 +9,7 @@ asks for it by its class, ``services.get(Weather)``; a tool does so with
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -65,6 +66,8 @@ from .session.model_router import ModelRouter
 from .skills import with_skills
 from .usage_costs import UsageCosts
 
+STUDIOS = "AGENT_STUDIO_ABOVE"
+"""The variable that tells a child process how many studios are above it, see ``studios_above``."""
 PLAN = "plan"
 """The tool that every agent with tools has in an editor: editors have a place for its plan."""
 FIRST_LOOK = 3.0
@@ -365,7 +368,9 @@ class Services(ServiceRegistry):
         await asyncio.to_thread(self.keeper.close)
 
     def environment(self) -> dict[str, str]:
-        return child_environment(secrets=self.keychain.known())
+        """What child processes get: no secrets, and that a studio started them."""
+        found = child_environment(secrets=self.keychain.known())
+        return {**found, STUDIOS: str(studios_above() + 1)}
 
     def workspace(self, session: SessionInfo, readable: Sequence[Path] = ()) -> Workspace:
         """Where a session's agents work; touches the disk.
@@ -395,6 +400,12 @@ class Services(ServiceRegistry):
         trash = private_folder(self.paths.data / "trash")
         delete_older_than(trash, TRASH_SECONDS)
         return DraftTargets(workspace, trash, self.toolbox.stores)
+
+
+def studios_above() -> int:
+    """How many studios stand above this program, each started by an agent of the one above."""
+    told = os.environ.get(STUDIOS, "")
+    return int(told) if told.isdecimal() and len(told) < 4 else 0
 
 
 def _named(name: str, agents: Agents) -> Agent:

@@ -1,4 +1,4 @@
-"""The server for other programs: OpenAI's two APIs and Anthropic's, over HTTP (S-1 to S-4).
+"""The server for other programs: OpenAI's two APIs, Anthropic's, and MCP (S-1 to S-4, M-25).
 
 A request passes ``auth`` and finds its dialect in ``routes``. Its body becomes a request of
 ``contract``, the responder answers it in a session, and the dialect writes the response.
@@ -14,6 +14,7 @@ A request passes ``auth`` and finds its dialect in ``routes``. Its body becomes 
 - ``housekeeping``: Recognises what clients ask for themselves, which is not kept.
 - ``http_server``: Opens the sockets, starts and stops.
 - ``idempotency``: Gives a repeated request the first one's response.
+- ``mcp``: The agents and workflows as tools, for programs that speak MCP (M-25).
 - ``model_names``: Resolves the name that a client sends, and lists the names there are.
 - ``permission_forwarder``: Brings the questions of a client's turn to the window.
 - ``remote_pictures``: Fetches the pictures that a request names by their address.

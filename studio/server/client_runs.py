@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import TypeAlias
 
 from studio.agent.engine import Engine
 from studio.agent.permission.invisible_characters import escape_line
@@ -20,7 +21,14 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Text
 from studio.domain.models import NO_USAGE, Usage
 from studio.domain.redaction import without_secrets
-from studio.domain.run_events import MERGE, RunEvent, StepFinished, StepStarted
+from studio.domain.run_events import (
+    MERGE,
+    RunEvent,
+    RunQuestion,
+    StepAsked,
+    StepFinished,
+    StepStarted,
+)
 from studio.domain.runs import Run
 from studio.domain.workflows import Workflow
 from studio.storage.runs import RunInUse
@@ -51,6 +59,8 @@ STOPPED = "The client that began it has gone."
 SERVER_STOPPED = "The server was stopped."
 LISTED = 100
 """Runs that are listed at most."""
+AskRun: TypeAlias = Callable[[RunQuestion], Awaitable[Json]]
+"""Asks a run's question at the client's end; None if nobody answers."""
 _MARKS = {"done": "✓", "failed": "×", "skipped": "–", "stopped": "–"}
 
 
@@ -77,16 +87,18 @@ class ClientRuns:
     # Answers
 
     async def answer(
-        self, request: ApiRequest, begun: Callable[[TurnRef], None]
+        self, request: ApiRequest, begun: Callable[[TurnRef], None], ask: AskRun | None = None
     ) -> AsyncGenerator[ResponsePart, None]:
         """Run a workflow for a request, and tell its steps as they come.
+
+        Its questions are asked with ``ask``, or wait for the person.
 
         Raises BadRequest before the first part where there is no such workflow, or the inputs do
         not fit. Closing the parts stops the run, unless it was begun in the background.
         """
         if is_housekeeping(request):
             raise BadRequest("A workflow makes no titles, tags or summaries of chats.")
-        runner = await self._begin(request.model.strip()[len(WORKFLOW) :], request)
+        runner = await self._begin(request.model.strip()[len(WORKFLOW) :], request, ask)
         try:
             begun(TurnRef(runner.run.id, NO_TURN))
             started = runner.run.started
@@ -218,7 +230,7 @@ class ClientRuns:
 
     # Below
 
-    async def _begin(self, name: str, request: ApiRequest) -> Runner:
+    async def _begin(self, name: str, request: ApiRequest, ask: AskRun | None) -> Runner:
         last = request.messages[-1] if request.messages else None
         said = "".join(one.text for one in last.blocks if isinstance(one, Text)) if last else ""
         inputs: Json = None
@@ -226,9 +238,17 @@ class ClientRuns:
             inputs = json.loads(said)
         if not isinstance(inputs, dict):
             inputs = {REQUEST: said}
-        return await self._start(name, inputs, "messages", stays=request.background)
+        return await self._start(name, inputs, "messages", ask, stays=request.background)
 
-    async def _start(self, name: str, inputs: JsonObject, param: str, *, stays: bool) -> Runner:
+    async def _start(
+        self,
+        name: str,
+        inputs: JsonObject,
+        param: str,
+        ask: AskRun | None = None,
+        *,
+        stays: bool,
+    ) -> Runner:
         """Begin a run; unless it ``stays``, one whose client leaves just then is stopped."""
         if self._closed:
             raise BadRequest("The server is being stopped.", status=503, code="busy")
@@ -247,7 +267,7 @@ class ClientRuns:
 
         async def begin() -> Runner:
             runner = await self._runs.start(path, self._folder, options)
-            self._carry_out(runner)
+            self._carry_out(runner, ask)
             return runner
 
         beginning = self._leaving.start(begin())
@@ -274,12 +294,15 @@ class ClientRuns:
                 await live[0].stop(reason)
             await settled(live[1])
 
-    def _carry_out(self, runner: Runner) -> None:
+    def _carry_out(self, runner: Runner, ask: AskRun | None = None) -> None:
         run_id = runner.run.id
         if run_id in self._live:
             return
-        runner.attended = False
+        runner.attended = ask is not None
+        asking = RunAsking(runner, ask) if ask is not None else None
         work = asyncio.create_task(self._carried_out(runner))
+        if asking is not None:
+            work.add_done_callback(lambda _: asking.close())
         self._live[run_id] = runner, work
         work.add_done_callback(lambda _: self._live.pop(run_id, None))
 
@@ -352,6 +375,37 @@ class ClientRuns:
                 f"There is no run {escape_line(run_id, 100)}.", status=404, code="not_found"
             )
         return await self._runs.workflow_of(run), run
+
+
+class RunAsking:
+    """Has a client's person answer the questions of a run, one after the other."""
+
+    def __init__(self, runner: Runner, ask: AskRun) -> None:
+        self._runner = runner
+        self._ask = ask
+        self._tasks = BackgroundTasks()
+        self._one = asyncio.Lock()
+        self._unsubscribe = runner.subscribe(self._heard)
+
+    def close(self) -> None:
+        """Withdraw what is still asked."""
+        self._unsubscribe()
+        self._tasks.cancel()
+
+    def _heard(self, at: float, event: RunEvent) -> None:
+        if isinstance(event, StepAsked):
+            self._tasks.start(self._asked(event.question))
+
+    async def _asked(self, question: RunQuestion) -> None:
+        async with self._one:
+            if all(one.id != question.id for _, one in self._runner.run.questions):
+                return
+            answer = await self._ask(question)
+            if answer is None:
+                self._runner.leave_to_person()
+                return
+            with suppress(ConfigurationError):  # it was answered elsewhere meanwhile
+                await self._runner.answer(question.id, answer)
 
 
 def _line(event: RunEvent, labels: dict[str, str]) -> str:

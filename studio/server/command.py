@@ -69,7 +69,7 @@ async def _serve(build: Callable[[], Awaitable[Engine]], options: Namespace) -> 
             engine,
             host=options.host or values.server_host,
             port=values.server_port if options.port is None else options.port,
-            folder=await _folder(engine, options.folder),
+            folder=await served_folder(engine, options.folder),
             token_file=_token_file(options),
         )
         ended = asyncio.Event()
@@ -116,7 +116,7 @@ def _token_file(options: Namespace) -> Path | None:
     return file and file.expanduser().absolute()
 
 
-async def _folder(engine: Engine, given: Path | None) -> Path:
+async def served_folder(engine: Engine, given: Path | None) -> Path:
     """The folder where agents work: the option, the setting, or an empty folder of the program."""
     named = given or engine.settings.values.server_folder
     if not named:

@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from studio.agent.engine import Engine
 from studio.agent.permission.invisible_characters import escape_line
-from studio.agent.prompts import NOBODY_ANSWERS
+from studio.agent.session.session import Session
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     AwaitingPermission,
@@ -93,6 +93,8 @@ CUT_SHORT: tuple[CompletionReason, ...] = ("cancelled", "error", "request_limit"
 """Ends of a turn from which a repeated request continues."""
 
 Begun: TypeAlias = Callable[[TurnRef], None]
+Asks: TypeAlias = Callable[[Engine, Session], PermissionForwarder]
+"""Makes what asks the questions of a turn."""
 
 
 class Responder:
@@ -111,8 +113,13 @@ class Responder:
         self.runs = ClientRuns(engine, folder)
 
     async def answer(
-        self, request: ApiRequest, dialect: str, begun: Begun
+        self,
+        request: ApiRequest,
+        dialect: str,
+        begun: Begun,
+        asks: Asks | None = None,
     ) -> AsyncGenerator[ResponsePart, None]:
+        """``asks``: the client has its own way to the person, and is told each step."""
         if request.model.strip().startswith(WORKFLOW):
             async with aclosing(self.runs.answer(request, begun)) as parts:
                 async for part in parts:
@@ -120,7 +127,7 @@ class Responder:
             return
         target = await resolve_model(self._engine, request.model, self._folder)
         matched = await self.lookup.find(request, dialect, target)
-        answer = self._new_answer(request, dialect, begun, bare=target.agent == PLAIN)
+        answer = self._new_answer(request, dialect, begun, asks, bare=target.agent == PLAIN)
         try:
             async with aclosing(self._answer_in(matched, answer)) as parts:
                 async for part in parts:
@@ -178,7 +185,13 @@ class Responder:
                 yield part
 
     def _new_answer(
-        self, request: ApiRequest, dialect: str, begun: Begun, *, bare: bool
+        self,
+        request: ApiRequest,
+        dialect: str,
+        begun: Begun,
+        asks: Asks | None = None,
+        *,
+        bare: bool,
     ) -> _Answer:
         if bare:  # its client gets what the model says, and pays for one request
             generation = replace(request.generation, corrected=False)
@@ -187,18 +200,18 @@ class Responder:
         mapper = EventMapper(
             structured=generation.schema is not None,
             bare=bare,
-            steps=values.server_steps,
-            all_words=values.server_words,
+            steps=values.server_steps or asks is not None,
+            all_words=values.server_words and asks is None,
             forced=generation.choice == "required" and bool(request.tools),
         )
-        return _Answer(request, dialect, begun, mapper)
+        return _Answer(request, dialect, begun, mapper, asks or PermissionForwarder)
 
     async def _answer_in(
         self, matched: SessionMatch, answer: _Answer
     ) -> AsyncGenerator[ResponsePart, None]:
         """Answer in this session, and release it afterwards."""
         session, mapper = matched.session, answer.mapper
-        permissions = PermissionForwarder(self._engine, session)
+        questions = answer.asks(self._engine, session)
         ends: list[ResponsePart] = []
         try:
             turn = session.turn(
@@ -220,9 +233,9 @@ class Responder:
                             for part in answer.earlier:
                                 yield part
                         case AwaitingPermission():
-                            permissions.ask(event.question)
+                            questions.ask(event.question)
                         case AwaitingReply():
-                            session.answer_question(event.call_id, NOBODY_ANSWERS)
+                            questions.reply(event)
                         case _:
                             pass
                     for part in mapper.feed(event):
@@ -234,7 +247,7 @@ class Responder:
                 raise
             ends = [errors.error_from_exception(error).outcome()]
         finally:
-            permissions.close()
+            questions.close()
             used = matched.found or answer.place is not None
             await self.lookup.release(session.info.id, used=used)
         for part in ends:  # a client may go on from it as soon as it has the last one
@@ -249,6 +262,7 @@ class _Answer:
     dialect: str
     begun: Begun
     mapper: EventMapper
+    asks: Asks
     earlier: Sequence[ResponsePart] = ()
     """What was told before it was cut short."""
     place: TurnRef | None = None

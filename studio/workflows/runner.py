@@ -176,6 +176,13 @@ class Runner:
                 self._engine.telemetry.run_left(self.run)
         return self.run
 
+    def leave_to_person(self) -> None:
+        """Nobody is there to answer any more: ``carry_out`` ends when all waits for the person."""
+        self.attended = False
+        for child in self._busy_children():
+            child.leave_to_person()
+        self._tasks.note_change()
+
     async def hold(self, step: str) -> None:
         """Pause one step: its reply under way ends, and nothing of it begins until ``release``."""
         if self.run.end is None and step not in self.run.held:

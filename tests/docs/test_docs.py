@@ -18,6 +18,7 @@ from studio.domain.workflows import Step, Workflow
 from studio.mcp.entries import ServerEntry
 from studio.providers.base import Provider
 from studio.providers.descriptor import ProviderDescriptor
+from studio.server.mcp.studio_tools import TOOLS as STUDIO_TOOLS
 from studio.storage.config.settings import Settings
 from studio.tools import Context
 from studio.tools.discovery import discover
@@ -56,6 +57,7 @@ def known() -> set[str]:
     others = {"node_modules", "orders_detail", "reasoning_content", FIND_TOOLS, USE_TOOL}
     others |= {"turn_complete", "awaiting_permission", "permission_resolved"}  # events
     others |= {field.name for field in fields(ProviderDescriptor)} | set(dir(Provider))
+    others |= {str(one["name"]) for one in STUDIO_TOOLS}
     others |= {path.stem for path in (ROOT / "studio").rglob("*.py")}
     return settings | facts | set(tools) | arguments | others
 

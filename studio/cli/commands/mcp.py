@@ -1,4 +1,4 @@
-"""``agent-studio mcp``: lists, adds, switches, tries and calls MCP servers (M-1 to M-18)."""
+"""``agent-studio mcp``: lists, adds, switches, tries and calls MCP servers, and is one (M-25)."""
 
 from __future__ import annotations
 
@@ -38,9 +38,12 @@ def arguments(parser: CommandParser) -> None:
             "tools": "the tools of a server, with what is odd about them",
             "call": "call a tool of a server",
             "logs": "what a server wrote on standard error",
+            "serve": "offer your agents and workflows to a program that speaks MCP",
         }
     )
     for name, one in made.items():
+        if name == "serve":
+            continue
         if name not in ("list", "import"):
             one.add_argument("name", metavar="NAME", help="the server's name")
         if name != "add":
@@ -63,6 +66,14 @@ def arguments(parser: CommandParser) -> None:
     marks = made["tools"].add_mutually_exclusive_group()
     marks.add_argument("--reads", metavar="TOOL", help="say that a tool only reads")
     marks.add_argument("--acts", metavar="TOOL", help="take that back")
+    serve = made["serve"]
+    serve.description = (
+        "Be an MCP server on standard input and output: list_agents, ask_agent, run_workflow. "
+        "Other programs start this command."
+    )
+    serve.add_argument(
+        "--folder", type=Path, metavar="DIR", help="where agents work; default: your setting"
+    )
     call = made["call"]
     call.add_argument("tool", metavar="TOOL", help="by the server's own name")
     call.add_argument("--args", default="{}", metavar="JSON", help="its arguments, a JSON object")
@@ -70,7 +81,9 @@ def arguments(parser: CommandParser) -> None:
 
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
-    """List servers, add or remove one, switch it, try it, or call one of its tools."""
+    """List servers, add or remove one, switch it, try it, call one of its tools, or be one."""
+    if options.what == "serve":
+        return await context.run_external(options)
     command = _Command(await context.engine(), options, context.console)
     return await getattr(command, f"do_{options.what}")()
 

@@ -1,0 +1,201 @@
+"""Calls: those of one MCP client, with their progress, questions and ends (M-25).
+
+A call's work is a task of its own. In the era of the handshake its questions are requests to the
+client; in the one without, the call ends with the question, and the client calls again with the
+answer. Imports the official SDK.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import Any, cast
+
+import mcp_types as types
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel.server import Server
+from mcp.shared.exceptions import MCPError
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from studio import __version__
+from studio.domain.aio import BackgroundTasks
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.records import dataclass
+from studio.mcp.questions import ServerAnswer
+
+from .forms import Form
+from .studio_tools import TOOLS, StudioTools, ToolAnswer
+
+BEAT = 10.0
+"""Seconds after which a client is told again that its call is worked on."""
+PATIENCE = 600.0
+"""Seconds that a client's person has to answer a form."""
+_QUESTION = "question"
+_ABOUT = (
+    "The agents and workflows of Agent Studio, a program in which a person works with AI agents. "
+    "list_agents says which there are."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A form that waits for its answer."""
+
+    form: Form
+    answer: asyncio.Future[ServerAnswer]
+
+
+class OpenCall:
+    """One call that is worked on. ``forms``: its client has a person who fills in forms."""
+
+    def __init__(self, tool: str, *, forms: bool) -> None:
+        self.id = uuid.uuid4().hex
+        self.tool = tool
+        self.forms = forms
+        self.news: asyncio.Queue[str | _Asked | None] = asyncio.Queue()
+        """Steps, questions, and None when the work has ended."""
+        self.asked: _Asked | None = None
+        """The question that the client was given, and answers with its next call."""
+        self.line = ""
+        self.told = 0
+        self.work: asyncio.Task[ToolAnswer]
+
+    def tell(self, line: str) -> None:
+        self.news.put_nowait(line)
+
+    async def ask(self, form: Form) -> ServerAnswer:
+        """Have the client's person fill in a form; ``cancel`` where nobody does in time."""
+        asked = _Asked(form, asyncio.get_running_loop().create_future())
+        self.news.put_nowait(asked)
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await asked.answer
+        except TimeoutError:
+            return ServerAnswer("cancel")
+
+
+class Calls:
+    """Answers the requests of one client (the SDK's ``Server``)."""
+
+    def __init__(self, tools: StudioTools) -> None:
+        self._tools = tools
+        self._tasks = BackgroundTasks()
+        self._waiting: dict[str, OpenCall] = {}
+        """Calls that the client was given a question of, by their ids."""
+        self.server: Server[dict[str, Any]] = Server(
+            "agent-studio",
+            title="Agent Studio",
+            version=__version__,
+            instructions=_ABOUT,
+            on_list_tools=self._list,
+            on_call_tool=self._call,
+        )
+
+    async def close(self) -> None:
+        """Stop all calls, and return when they have ended."""
+        await self._tasks.aclose()
+
+    async def _list(
+        self, context: ServerRequestContext[dict[str, Any]], params: Any
+    ) -> types.ListToolsResult:
+        return types.ListToolsResult(tools=[types.Tool.model_validate(one) for one in TOOLS])
+
+    async def _call(
+        self, context: ServerRequestContext[dict[str, Any]], params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        call = self._begun(context, params)
+        try:
+            return await self._until_end(context, call)
+        except BaseException:  # the client cancelled it, or has gone
+            call.work.cancel()
+            raise
+
+    def _begun(
+        self, context: ServerRequestContext[dict[str, Any]], params: types.CallToolRequestParams
+    ) -> OpenCall:
+        """A new call, or the one that is gone on with; raises MCPError."""
+        if params.request_state is not None:
+            call = self._waiting.pop(params.request_state, None)
+            if call is None or call.tool != params.name or call.asked is None:
+                raise MCPError(types.INVALID_PARAMS, "This call is over. Call anew.")
+            _answer(call.asked, (params.input_responses or {}).get(_QUESTION))
+            call.asked = None
+            return call
+        if all(one["name"] != params.name for one in TOOLS):
+            raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name[:100]}.")
+        call = OpenCall(params.name, forms=_has_forms(context))
+        arguments = cast("JsonObject", params.arguments or {})
+        ask = call.ask if call.forms else None
+        call.work = self._tasks.start(self._tools.call(params.name, arguments, call.tell, ask))
+        call.work.add_done_callback(lambda _: self._over(call))
+        return call
+
+    def _over(self, call: OpenCall) -> None:
+        call.news.put_nowait(None)
+        self._waiting.pop(call.id, None)
+
+    async def _until_end(
+        self, context: ServerRequestContext[dict[str, Any]], call: OpenCall
+    ) -> types.CallToolResult | types.InputRequiredResult:
+        """Tell the steps of a call until it ends, or has a question that ends the request."""
+        while True:
+            try:
+                async with asyncio.timeout(BEAT):
+                    news = await call.news.get()
+            except TimeoutError:
+                news = call.line
+            match news:
+                case None:
+                    return _result(call.work.result())
+                case str():
+                    call.line, call.told = news, call.told + 1
+                    await context.session.report_progress(call.told, None, news or None)
+                case _Asked() if news.answer.done():  # nobody answered in time
+                    pass
+                case _Asked() if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+                    call.asked = news
+                    self._waiting[call.id] = call
+                    return types.InputRequiredResult(
+                        input_requests={_QUESTION: types.ElicitRequest(params=_params(news.form))},
+                        request_state=call.id,
+                    )
+                case _Asked():
+                    await self._elicit(context, news)
+
+    async def _elicit(self, context: ServerRequestContext[dict[str, Any]], asked: _Asked) -> None:
+        try:
+            found = await context.session.elicit_form(
+                asked.form.message, cast("dict[str, Any]", asked.form.schema), context.request_id
+            )
+        except (MCPError, ValueError):  # it cannot, or answers what is none
+            found = None
+        _answer(asked, found)
+
+
+def _answer(asked: _Asked, found: object) -> None:
+    if asked.answer.done():
+        return
+    if isinstance(found, types.ElicitResult):
+        content = cast("JsonObject | None", found.content)
+        asked.answer.set_result(ServerAnswer(found.action, content))
+    else:
+        asked.answer.set_result(ServerAnswer("cancel"))
+
+
+def _has_forms(context: ServerRequestContext[dict[str, Any]]) -> bool:
+    can = context.session.client_capabilities
+    asks = can.elicitation if can is not None else None
+    return asks is not None and (asks.form is not None or asks.url is None)
+
+
+def _params(form: Form) -> types.ElicitRequestFormParams:
+    schema = cast("dict[str, Any]", form.schema)
+    return types.ElicitRequestFormParams(message=form.message, requested_schema=schema)
+
+
+def _result(answer: ToolAnswer) -> types.CallToolResult:
+    texts = filter(None, (answer.text, answer.more))
+    content = [types.TextContent(type="text", text=text) for text in texts]
+    return types.CallToolResult(
+        content=[*content], structured_content=answer.structured, is_error=answer.is_error
+    )

@@ -1,0 +1,145 @@
+"""Forms: what a call asks the person at its client's end, where no window is open (M-25).
+
+A form is an elicitation of the protocol: a message, and a flat JSON Schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import TypeAlias
+
+from studio.agent.engine import Engine
+from studio.agent.permission.invisible_characters import escape_invisible
+from studio.agent.prompts import NOBODY_ANSWERS
+from studio.agent.session.session import Session
+from studio.domain.errors import StorageError
+from studio.domain.events import AwaitingReply
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.permissions import Answer, Question
+from studio.domain.records import dataclass
+from studio.domain.redaction import without_secrets
+from studio.domain.run_events import RunQuestion
+from studio.mcp.questions import ServerAnswer
+from studio.server.permission_forwarder import PermissionForwarder
+
+ANSWER, OWN = "answer", "_own"
+"""The field of a form's only question, and what ends the name of that for other words."""
+ALLOW, DENY = "allow", "deny"
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    message: str
+    schema: JsonObject
+
+
+AskClient: TypeAlias = Callable[[Form], Awaitable[ServerAnswer]]
+"""Has the client's person fill in a form; ``cancel`` where there is none."""
+
+
+class FormQuestions(PermissionForwarder):
+    """Brings the questions of one turn to the window, or else to the client for this one call."""
+
+    def __init__(self, engine: Engine, session: Session, ask: AskClient) -> None:
+        super().__init__(engine, session)
+        self._form = ask
+
+    def reply(self, asked: AwaitingReply) -> None:
+        self._tasks.start(self._reply(asked))
+
+    async def _answer(self, question: Question) -> Answer | None:
+        if await has_window(self._engine):
+            return await super()._answer(question)
+        form = permission_form(question)
+        return None if form is None else allowed(await self._form(form))
+
+    async def _reply(self, asked: AwaitingReply) -> None:
+        answer = await self._form(questions_form(asked))
+        answers = [_written(answer, f"{ANSWER}{n}") for n in range(1, len(asked.asked) + 1)]
+        said = answers if any(answers) else [NOBODY_ANSWERS]
+        self._session.answer_question(asked.call_id, *said)
+
+
+async def has_window(engine: Engine) -> bool:
+    """Whether a window is open, where the person is asked rather than at the client's end."""
+    with suppress(StorageError):
+        return await engine.questions.has_window()
+    return False
+
+
+def permission_form(question: Question) -> Form | None:
+    """The question about a call. None if it holds a secret: nobody allows what they do not see."""
+    lines = [f"{question.title}:", question.detail, question.reason, question.why]
+    lines += [text for _, text in question.facts]
+    return _yes_or_no("\n".join(filter(None, lines)))
+
+
+def allowed(answer: ServerAnswer) -> Answer | None:
+    """What a form about one call came to; None if nobody answered."""
+    if answer.action == "accept":
+        return "once" if _text(answer, ANSWER) == ALLOW else "deny"
+    return "deny" if answer.action == "decline" else None
+
+
+def questions_form(asked: AwaitingReply) -> Form:
+    """An agent's questions, each with its suggested answers and a field for other words."""
+    fields: JsonObject = {}
+    for number, question in enumerate(asked.asked, 1):
+        name, text = f"{ANSWER}{number}", escape_invisible(without_secrets(question.text))
+        choices = [without_secrets(one.text) for one in question.choices]
+        if choices and not question.several:
+            fields[name] = {"type": "string", "title": text, "enum": [*choices]}
+            fields[f"{name}{OWN}"] = {"type": "string", "title": "Something else"}
+            continue
+        field: JsonObject = {"type": "string", "title": text}
+        if choices:
+            field["description"] = f"One or more of: {'; '.join(map(escape_invisible, choices))}"
+        fields[name] = field
+    message = escape_invisible(without_secrets(asked.text))
+    return Form(message, {"type": "object", "properties": fields})
+
+
+def run_form(question: RunQuestion) -> Form | None:
+    """The question of a run; None if it is one for the window alone."""
+    lines = [", ".join(question.path), question.text, question.detail]
+    text = "\n".join(filter(None, lines))
+    match question.kind:
+        case "permission" | "approve":
+            return _yes_or_no(text)
+        case "reply":
+            field: JsonObject = {"type": "string", "title": "Answer"}
+            if question.choices:
+                field["description"] = f"For example: {'; '.join(question.choices)}"
+            schema: JsonObject = {"type": "object", "properties": {ANSWER: field}}
+            return Form(escape_invisible(without_secrets(text)), schema)
+        case _:
+            return None
+
+
+def run_answer(question: RunQuestion, answer: ServerAnswer) -> Json:
+    """What the run is answered; None if nobody answered, and the run waits for the person."""
+    if question.kind == "reply":
+        return _written(answer, ANSWER) or (None if answer.action == "cancel" else NOBODY_ANSWERS)
+    given = allowed(answer)
+    if question.kind == "approve":
+        return None if given is None else given == "once"
+    return given
+
+
+def _yes_or_no(text: str) -> Form | None:
+    if without_secrets(text) != text:
+        return None
+    field: JsonObject = {"type": "string", "title": "This one time", "enum": [ALLOW, DENY]}
+    schema: JsonObject = {"type": "object", "properties": {ANSWER: field}, "required": [ANSWER]}
+    return Form(escape_invisible(text), schema)
+
+
+def _text(answer: ServerAnswer, name: str) -> str:
+    value = (answer.content or {}).get(name)
+    return value.strip() if isinstance(value, str) and answer.action == "accept" else ""
+
+
+def _written(answer: ServerAnswer, name: str) -> str:
+    """What was chosen and written for a question; own words replace the choice."""
+    return _text(answer, f"{name}{OWN}") or _text(answer, name)
