@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Literal, TypeAlias
 
 from .records import dataclass
@@ -10,8 +11,17 @@ from .records import dataclass
 BYTES_PER_TOKEN = 4
 """An estimate for prose."""
 Kind: TypeAlias = Literal["skill", "command"]
-Place: TypeAlias = Literal["folder", "own"]
-"""Where a file is from: the folder that the chat is about, or the person's own."""
+Place: TypeAlias = Literal["folder", "own", "pack"]
+"""Where a file is from: the folder that the chat is about, the person's own, or a pack."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackPlace:
+    """Where a pack has its files of one kind; ``name`` is the pack's name for people (X-1)."""
+
+    pack: str
+    name: str
+    path: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +31,7 @@ class Extension:
     ``folder`` is where a skill has its other files. ``for_model``: agents may open it by
     themselves. ``for_person``: the person can call it by hand, with what ``hint`` names. ``wishes``
     are the tools that its file would like to use without a question, which it may not (K-6).
+    ``pack`` is the name of the pack that brings it.
     """
 
     kind: Kind
@@ -34,6 +45,7 @@ class Extension:
     for_person: bool = True
     hint: str = ""
     wishes: tuple[str, ...] = ()
+    pack: str = ""
 
     @property
     def line(self) -> str:

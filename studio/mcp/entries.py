@@ -29,6 +29,8 @@ Resolve: TypeAlias = Callable[[str], Awaitable[str]]
 """Returns the secret that the keychain has under a name; empty for none."""
 
 SERVERS = "mcpServers"
+PACK = "pack:"
+"""How the place of a server begins that a pack brings; the pack's id follows."""
 LONGEST_NAME = 64
 MAX_BYTES = 1_000_000
 _TRANSPORTS: dict[str, Transport] = {
@@ -49,8 +51,8 @@ class ServerEntry:
     ``folder`` is its own working folder. ``seconds`` is the time of a call. ``alone``: one call
     at a time. ``by_folder``: one process for each folder. ``reads`` are the tools that the person
     marks as reading, ``off`` those that are switched off, by the server's own names. ``approved``
-    is the digest that the person saw. ``place`` is the folder that brings the server; empty for
-    the person's own.
+    is the digest that the person saw. ``place`` is the folder or the pack that brings the server;
+    empty for the person's own.
     """
 
     name: str
@@ -390,8 +392,11 @@ async def resolve_entry(
     """The entry with secrets and variables in place of ``${keychain:NAME}``, ``${VAR}`` and
     ``${VAR:-otherwise}``.
 
-    Raises ConfigurationError for what is missing: it never becomes an empty text.
+    Raises ConfigurationError for what is missing: it never becomes an empty text. A pack's server
+    is as it is: packs fill in nothing of the person's.
     """
+    if entry.place.startswith(PACK):
+        return entry
 
     async def filled(text: str) -> str:
         parts: list[str] = []

@@ -127,6 +127,11 @@ class Paths:
         """The person's own tools, one Python file each."""
         return self.config / "tools"
 
+    @property
+    def packs(self) -> Path:
+        """The packs that are installed, and what they keep."""
+        return self.data / "packs"
+
     def create(self) -> None:
         """Make the folders the program writes to, readable by this person alone.
 

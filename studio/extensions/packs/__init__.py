@@ -1,4 +1,11 @@
-"""Packs: folders of skills, servers, agents and more that people pass on.
+"""Packs: folders of skills, servers, agents and more that people pass on (X-1 to X-7).
 
+- ``manifest``: Reads what a pack says of itself, and finds what it brings.
+- ``servers``: Reads the MCP servers of a pack.
+- ``contents``: Lists the files of a pack, digests and copies them, and tells two versions apart.
+- ``origins``: Says where a pack is from.
+- ``fetching``: Gets a pack from a folder, a zip file, git or a marketplace.
+- ``overview``: Says in one text all that a pack brings, before it is installed.
+- ``installed``: Keeps which packs there are, what of them is on, and what was approved.
 - ``loading``: Runs the Python of packs that may run in the program.
 """

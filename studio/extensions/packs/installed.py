@@ -1,0 +1,379 @@
+"""Installed packs: keeps which packs there are, what of them is on, and what was approved (X-2).
+
+What is installed is a copy of its own, named by the digest of its contents, that the person
+approved; a pack whose contents are others does not run. What a pack keeps for itself lies beside
+it, and stays when it is updated or removed.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from studio.domain.errors import StorageError
+from studio.domain.extensions import PackPlace
+from studio.domain.jsonvalue import JsonObject, as_object
+from studio.domain.records import dataclass
+from studio.files.atomic_write import write_atomically
+from studio.files.file_lock import exclusive_access
+from studio.files.folders import private_folder
+
+from .contents import copy_pack, difference, digest_of, state_of
+from .manifest import PARTS, PackError, PackManifest, Part, PartName, read_manifest
+from .origins import Brought, Origin
+
+if TYPE_CHECKING:
+    from .fetching import Fetched
+
+STATE = "packs.json"
+RECORDS = "records.db"
+_STAGED = ".staged"
+_STALE = 24 * 3600.0
+"""Seconds after which what was looked at and not installed is removed."""
+_IN_PLACE = ("shipped", "distribution")
+"""Origins whose files stay where they are."""
+
+
+@dataclass(frozen=True, slots=True)
+class InstalledPack:
+    """One pack. ``approved`` is the digest that the person saw, ``digest`` that of its files now.
+
+    ``home`` is where it keeps its data. ``off`` are the parts that are switched off.
+    """
+
+    manifest: PackManifest
+    origin: Origin
+    home: Path
+    digest: str
+    approved: str = ""
+    on: bool = False
+    off: frozenset[str] = frozenset()
+
+    @property
+    def id(self) -> str:
+        return self.manifest.id
+
+    @property
+    def name(self) -> str:
+        return self.manifest.name
+
+    @property
+    def runs(self) -> bool:
+        """Whether it is on, and is what the person approved."""
+        return self.on and self.approved == self.digest
+
+    @property
+    def data(self) -> Path:
+        """The folder for files that its servers and tools keep (``PLUGIN_DATA``)."""
+        return self.home / "data"
+
+    @property
+    def records(self) -> Path:
+        """Its database (X-6)."""
+        return self.home / RECORDS
+
+    def part(self, name: PartName) -> Part | None:
+        """What it brings of a kind, if it runs and that is not switched off."""
+        return self.manifest.parts().get(name) if self.runs and name not in self.off else None
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """A pack that was fetched and not installed: what the person looks at before they approve.
+
+    ``text`` says all that it brings. For an update, ``change`` is the difference to ``before``.
+    """
+
+    manifest: PackManifest
+    origin: Origin
+    digest: str
+    text: str
+    before: InstalledPack | None = None
+    change: str = ""
+
+    @property
+    def is_news(self) -> bool:
+        """Whether installing it would change anything."""
+        return self.before is None or self.before.approved != self.digest
+
+
+def nothing_brought() -> Iterable[Brought]:
+    return ()
+
+
+class InstalledPacks:
+    """The packs in ``folder``, and those that ``brought`` finds elsewhere.
+
+    All methods block: call them in a thread. They raise PackError, or StorageError where a file
+    cannot be read or written. Listeners are called in the thread of the change.
+    """
+
+    def __init__(
+        self, folder: Path, brought: Callable[[], Iterable[Brought]] = nothing_brought
+    ) -> None:
+        self.folder = folder
+        self.brought = brought
+        self.problems: tuple[str, ...] = ()
+        """Sentences about packs that the last ``list`` could not read."""
+        self._file = folder / STATE
+        self._listeners: list[Callable[[], object]] = []
+        self._read: dict[Path, tuple[object, str, PackManifest]] = {}
+        """Digests and manifests of folders, while nothing in them changes."""
+
+    def listen(self, changed: Callable[[], object]) -> None:
+        self._listeners.append(changed)
+
+    # What there is
+
+    def list(self) -> tuple[InstalledPack, ...]:
+        """All packs, by name."""
+        said = self._said()
+        found: dict[str, InstalledPack] = {}
+        problems: list[str] = []
+        for id, value in said.items():
+            one = as_object(value)
+            if isinstance(folder := one.get("folder"), str) and folder:
+                self._put(found, problems, Origin.read(one.get("origin")), self.folder / folder, id)
+        for one in self.brought():
+            self._put(found, problems, one.origin, one.folder)
+        self.problems = tuple(problems)
+        packs = [_with_words(one, as_object(said.get(one.id))) for one in found.values()]
+        return tuple(sorted(packs, key=lambda one: (one.name.casefold(), one.id)))
+
+    def _put(
+        self,
+        found: dict[str, InstalledPack],
+        problems: list[str],
+        origin: Origin,
+        folder: Path,
+        id: str = "",
+    ) -> None:
+        try:
+            digest, manifest = self._look(folder)
+        except (PackError, OSError) as error:
+            problems.append(f"{id or folder}: {error}")
+            return
+        if id and manifest.id != id:
+            problems.append(f"{id}: its files are those of {manifest.id}.")
+        elif manifest.id in found:
+            problems.append(f"{folder}: a pack {manifest.id} is there already.")
+        else:
+            found[manifest.id] = InstalledPack(manifest, origin, self.folder / manifest.id, digest)
+
+    def _look(self, folder: Path) -> tuple[str, PackManifest]:
+        state = state_of(folder)
+        known = self._read.get(folder)
+        if known is None or known[0] != state:
+            known = self._read[folder] = state, digest_of(folder), read_manifest(folder)
+        return known[1], known[2]
+
+    def get(self, id: str) -> InstalledPack:
+        packs = self.list()
+        for one in packs:
+            if one.id == id:
+                return one
+        known = ", ".join(one.id for one in packs) or "none"
+        raise PackError(f"There is no pack {id}. Known are: {known}.")
+
+    def places(self, name: PartName) -> tuple[PackPlace, ...]:
+        """Where the packs that run have their files of a kind; of a file, the file itself."""
+        found = ((one, one.part(name)) for one in self.list())
+        return tuple(PackPlace(one.id, one.name, part.path) for one, part in found if part)
+
+    # What the person decides
+
+    def look(self, origin: str, name: str = "") -> Offer:
+        """Fetch a pack and say what it brings; nothing of it runs.
+
+        ``origin`` is a folder, a zip file, an address for git, or a marketplace, of which ``name``
+        is the pack. Ends with ``add`` or ``forget``.
+        """
+        from .fetching import fetch
+
+        self._sweep()
+        place = private_folder(self.folder / _STAGED) / uuid4().hex
+        try:
+            fetched = fetch(origin, name, place / "fetched")
+            return self._offer(fetched, place)
+        except OSError as error:
+            shutil.rmtree(place, ignore_errors=True)
+            raise PackError(f"{origin} cannot be read: {error.strerror or error}.") from error
+        except BaseException:
+            shutil.rmtree(place, ignore_errors=True)
+            raise
+
+    def _offer(self, fetched: Fetched, place: Path) -> Offer:
+        from .overview import overview
+
+        kept = place / "pack"
+        left_out = copy_pack(fetched.folder, kept)
+        shutil.rmtree(place / "fetched", ignore_errors=True)
+        manifest = read_manifest(kept)
+        problems = dict.fromkeys((*fetched.problems, *left_out, *manifest.problems))
+        manifest = replace(manifest, problems=tuple(problems))
+        digest = digest_of(kept)
+        before = next((one for one in self.list() if one.id == manifest.id), None)
+        if before is not None and before.origin.kind in _IN_PLACE:
+            raise PackError(f"A pack {manifest.id} is there already; it comes by another way.")
+        change = difference(before.manifest.folder, kept) if before else ""
+        text = overview(manifest, fetched.origin, digest)
+        return Offer(manifest, fetched.origin, digest, text, before, change)
+
+    def update(self, id: str) -> Offer:
+        """Look again where a pack came from; ``add`` installs what was found."""
+        pack = self.get(id)
+        if pack.origin.kind in _IN_PLACE:
+            raise PackError(f"{id} is updated where it was installed, not here.")
+        offer = self.look(pack.origin.wanted, pack.origin.name)
+        if offer.manifest.id != id:
+            self.forget(offer)
+            raise PackError(f"{pack.origin.wanted} has another pack now: {offer.manifest.id}.")
+        return offer
+
+    def add(self, offer: Offer) -> InstalledPack:
+        """Install what the person saw and approves; it is on then. An update keeps its data."""
+        staged = offer.manifest.folder
+        if digest_of(staged) != offer.digest:
+            self.forget(offer)
+            raise PackError("The files changed meanwhile. Look at the pack again.")
+        place = Path("code") / f"{offer.manifest.id}-{offer.digest[:16]}"
+        target = self.folder / place
+        with self._changing() as said:
+            before = as_object(said.get(offer.manifest.id))
+            if target.exists():  # the same contents, or what a crash left
+                shutil.rmtree(target)
+            private_folder(target.parent)
+            staged.rename(target)
+            said[offer.manifest.id] = {
+                "origin": offer.origin.described(),
+                "folder": place.as_posix(),
+                "approved": offer.digest,
+                "on": before.get("on", True) is True,
+                "off": before.get("off", []),
+            }
+        old = before.get("folder")
+        if isinstance(old, str) and old and old != place.as_posix():
+            shutil.rmtree(self.folder / old, ignore_errors=True)
+        self.forget(offer)
+        self._tell()
+        return self.get(offer.manifest.id)
+
+    def forget(self, offer: Offer) -> None:
+        """Remove what was looked at and is not wanted."""
+        place = offer.manifest.folder.parent
+        if place.parent == (self.folder / _STAGED).resolve():
+            shutil.rmtree(place, ignore_errors=True)
+
+    def approve(self, id: str) -> InstalledPack:
+        """The person saw what a pack is now that stays where it is, or whose files changed."""
+        pack = self.get(id)
+        with self._changing() as said:
+            said[id] = {**as_object(said.get(id)), "approved": pack.digest, "on": True}
+        self._tell()
+        return self.get(id)
+
+    def remove(self, id: str, with_data: bool = False) -> Path | None:
+        """Remove a pack; returns where its data stays, None if it has none or it is removed."""
+        pack = self.get(id)
+        if pack.origin.kind in _IN_PLACE:
+            raise PackError(f"{id} is removed where it was installed. It can be switched off here.")
+        with self._changing() as said:
+            said.pop(id, None)
+        with suppress(OSError):
+            shutil.rmtree(pack.manifest.folder)
+        try:
+            if with_data and pack.home.exists():
+                shutil.rmtree(pack.home)
+        except OSError as error:
+            raise StorageError(
+                f"The pack is removed, its data in {pack.home} is not: {error.strerror}."
+            ) from error
+        finally:
+            self._tell()
+        return pack.home if pack.home.exists() else None
+
+    def switch(self, id: str, on: bool) -> InstalledPack:
+        """Switch a pack on or off; one that is not approved as it is now stays off."""
+        pack = self.get(id)
+        if on and pack.approved != pack.digest:
+            raise PackError(
+                f"{id} is not what you approved. Look at it: agent-studio packs show {id}"
+            )
+        with self._changing() as said:
+            said[id] = {**as_object(said.get(id)), "on": on}
+        self._tell()
+        return self.get(id)
+
+    def switch_part(self, id: str, part: str, on: bool) -> InstalledPack:
+        """Switch a kind of things that a pack brings on or off."""
+        pack = self.get(id)
+        if part not in PARTS or part not in pack.manifest.parts():
+            known = ", ".join(pack.manifest.parts()) or "nothing"
+            raise PackError(f"{id} brings no {part}. It brings: {known}.")
+        off = pack.off - {part} if on else pack.off | {part}
+        with self._changing() as said:
+            said[id] = {**as_object(said.get(id)), "off": [*sorted(off)]}
+        self._tell()
+        return self.get(id)
+
+    # The file
+
+    def _said(self) -> JsonObject:
+        try:
+            text = self._file.read_text("utf-8")
+            return as_object(as_object(json.loads(text)).get("packs"))
+        except FileNotFoundError:
+            return {}
+        except OSError as error:
+            raise StorageError(f"{self._file} cannot be read: {error.strerror}.") from error
+        except ValueError as error:
+            raise StorageError(f"{self._file} is no JSON: {error}. No pack is used.") from error
+
+    @contextmanager
+    def _changing(self) -> Generator[JsonObject, None, None]:
+        """What the person said of packs by their ids, written after the block."""
+        try:
+            with exclusive_access(self._file):
+                said = {**self._said()}
+                yield said
+                text = json.dumps({"packs": said}, indent=2, ensure_ascii=False) + "\n"
+                write_atomically(self._file, text.encode("utf-8", "replace"))
+        except OSError as error:
+            raise StorageError(
+                f"{self._file} cannot be written: {error.strerror or error}."
+            ) from error
+
+    def _tell(self) -> None:
+        for changed in tuple(self._listeners):
+            changed()
+
+    def _sweep(self) -> None:
+        """Remove what was looked at long ago, and never installed."""
+        with suppress(OSError):
+            for one in (self.folder / _STAGED).iterdir():
+                if time.time() - one.stat().st_ctime > _STALE:
+                    shutil.rmtree(one, ignore_errors=True)
+
+
+def _with_words(pack: InstalledPack, said: JsonObject) -> InstalledPack:
+    """The pack with what the person said of it; what ships with the program needs no approval."""
+    approved, off = said.get("approved"), said.get("off")
+    return replace(
+        pack,
+        approved=pack.digest
+        if pack.origin.kind == "shipped"
+        else approved
+        if isinstance(approved, str)
+        else "",
+        on=said.get("on") is True,
+        off=frozenset(one for one in off if isinstance(one, str))
+        if isinstance(off, list)
+        else frozenset(),
+    )

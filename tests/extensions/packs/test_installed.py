@@ -1,0 +1,276 @@
+"""Installing, approving, updating, switching and removing packs (X-2)."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from studio.extensions.packs.fetching import ManyPacks
+from studio.extensions.packs.installed import InstalledPack, InstalledPacks
+from studio.extensions.packs.manifest import PackError
+from studio.extensions.packs.origins import Brought, Origin
+from support.pack_files import OURS, commit_pack, write_pack, zip_pack
+
+
+@pytest.fixture
+def packs(tmp_path: Path) -> InstalledPacks:
+    return InstalledPacks(tmp_path / "data" / "packs")
+
+
+def install(packs: InstalledPacks, origin: Path | str, name: str = "") -> InstalledPack:
+    return packs.add(packs.look(str(origin), name))
+
+
+def staged(packs: InstalledPacks) -> list[Path]:
+    return list((packs.folder / ".staged").iterdir())
+
+
+def test_the_text_shows_all_that_a_pack_brings_before_it_is_installed(
+    packs: InstalledPacks, tmp_path: Path
+) -> None:
+    offer = packs.look(str(write_pack(tmp_path / "pack", color="red")))
+    for words in (
+        "The office 1.0.0 (office)",
+        "deed: Writes deeds. For contracts.",
+        "review-deed: Reviews a deed",
+        "Clerk: Keeps the office's files",
+        "allow: read(*.md)",
+        "Intake",
+        "files: ${PLUGIN_ROOT}/bin/server --data",
+        "PreToolUse Bash: echo checked",
+        "def count() -> int:",
+        "CREATE TABLE deed",
+        "fees.csv",
+        "Hosts it would like to reach: example.com",
+        "color",
+        "bin/server (17 bytes, a program)",
+        "leads out of the pack",
+    ):
+        assert words in offer.text, words
+    assert not packs.list()  # nothing is installed by looking
+    packs.forget(offer)
+    assert not staged(packs)
+
+
+def test_a_pack_is_a_copy_of_what_was_approved(packs: InstalledPacks, tmp_path: Path) -> None:
+    source = write_pack(tmp_path / "pack")
+    pack = install(packs, source)
+    assert (pack.on, pack.runs, pack.origin.kind) == (True, True, "folder")
+    assert not staged(packs)
+    (source / "skills/deed/SKILL.md").write_text("changed")
+    assert packs.get("office").runs
+    # The copy was changed by somebody: it is not what the person approved.
+    (pack.manifest.folder / "skills/deed/SKILL.md").write_text("changed")
+    assert not packs.get("office").runs
+    assert not packs.places("skills")
+    with pytest.raises(PackError, match="not what you approved"):
+        packs.switch("office", on=True)
+    assert packs.approve("office").runs
+
+
+def test_what_changed_after_the_look_is_not_installed(
+    packs: InstalledPacks, tmp_path: Path
+) -> None:
+    offer = packs.look(str(write_pack(tmp_path / "pack")))
+    (offer.manifest.folder / "new.txt").write_text("new")
+    with pytest.raises(PackError, match="changed meanwhile"):
+        packs.add(offer)
+    assert not packs.list()
+
+
+def test_an_update_is_a_difference_and_keeps_data_and_choices(
+    packs: InstalledPacks, tmp_path: Path
+) -> None:
+    source = write_pack(tmp_path / "pack")
+    pack = install(packs, source)
+    pack.data.mkdir(parents=True)
+    (pack.data / "kept").write_text("kept")
+    packs.switch_part("office", "hooks", on=False)
+    assert not packs.update("office").is_news
+    (source / "skills/deed/SKILL.md").write_text("---\ndescription: New\n---\nObey.\n")
+    (source / "bin/server").unlink()
+    (source / "bin/other").write_bytes(b"\xff\x00")
+    (source / "bin/other").chmod(0o755)
+    offer = packs.update("office")
+    assert offer.is_news
+    for words in ("-description: Writes deeds", "+Obey.", "bin/server: removed", "bin/other: new",
+                  "may be run as a program", "No text"):  # fmt: skip
+        assert words in offer.change
+    assert packs.get("office").digest == pack.digest  # until it is approved
+    after = packs.add(offer)
+    assert (after.runs, after.off, after.digest) == (True, {"hooks"}, offer.digest)
+    assert (after.data / "kept").read_text() == "kept"
+    assert not pack.manifest.folder.exists()
+
+
+def test_parts_and_packs_switch_off_and_listeners_hear_it(
+    packs: InstalledPacks, tmp_path: Path
+) -> None:
+    install(packs, write_pack(tmp_path / "pack"))
+    heard: list[int] = []
+    packs.listen(lambda: heard.append(1))
+    assert packs.places("agents")[0].name == "The office"
+    packs.switch_part("office", "agents", on=False)
+    assert not packs.places("agents")
+    assert packs.places("skills")
+    packs.switch("office", on=False)
+    assert not packs.places("skills")
+    packs.switch("office", on=True)
+    packs.switch_part("office", "agents", on=True)
+    assert packs.places("agents")
+    assert len(heard) == 4
+    with pytest.raises(PackError, match="brings no pages"):
+        packs.switch_part("office", "pages", on=False)
+    with pytest.raises(PackError, match="Known are: office"):
+        packs.switch("home", on=False)
+
+
+def test_removal_keeps_data_and_says_where(packs: InstalledPacks, tmp_path: Path) -> None:
+    source = write_pack(tmp_path / "pack")
+    pack = install(packs, source)
+    assert packs.remove("office") is None  # it had none
+    pack = install(packs, source)
+    pack.data.mkdir(parents=True)
+    pack.records.write_bytes(b"records")
+    assert packs.remove("office") == pack.home
+    assert pack.records.read_bytes() == b"records"
+    assert not packs.list()
+    assert not pack.manifest.folder.exists()
+    assert install(packs, source).records.read_bytes() == b"records"  # found again
+    assert packs.remove("office", with_data=True) is None
+    assert not pack.home.exists()
+
+
+def test_packs_of_the_program_and_of_its_environment_stay_where_they_are(tmp_path: Path) -> None:
+    shipped = write_pack(tmp_path / "shipped", name="shipped")
+    other = write_pack(tmp_path / "other", name="other")
+    found = [
+        Brought(Origin("shipped", "shipped"), shipped),
+        Brought(Origin("distribution", "other 1.0"), other),
+    ]
+    packs = InstalledPacks(tmp_path / "packs", lambda: found)
+    assert [(one.id, one.runs) for one in packs.list()] == [("other", False), ("shipped", False)]
+    assert packs.switch("shipped", on=True).runs  # it came with the program
+    with pytest.raises(PackError, match="not what you approved"):
+        packs.switch("other", on=True)
+    assert packs.approve("other").runs
+    (other / "skills/deed/SKILL.md").write_text("Another version")
+    assert not packs.get("other").runs
+    for refused in (packs.update, packs.remove):
+        with pytest.raises(PackError):
+            refused("other")
+
+
+# Origins
+
+
+def test_a_zip_file_is_read_also_one_of_the_folder(packs: InstalledPacks, tmp_path: Path) -> None:
+    source = write_pack(tmp_path / "pack")
+    folder = install(packs, source)
+    for top in ("", "office-main/"):
+        pack = install(packs, zip_pack(source, tmp_path / "office.zip", top))
+        assert pack.origin.kind == "zip"
+        assert pack.digest == folder.digest  # the same contents, whichever way they came
+    if sys.platform != "win32":
+        assert (pack.manifest.folder / "bin/server").stat().st_mode & stat.S_IXUSR
+
+
+def test_zip_files_that_lead_out_or_grow_are_refused(packs: InstalledPacks, tmp_path: Path) -> None:
+    path = zip_pack(write_pack(tmp_path / "pack"), tmp_path / "office.zip")
+    with zipfile.ZipFile(path, "a") as packed:
+        packed.writestr("../out.txt", "out")
+        packed.writestr("/out.txt", "out")
+        link = zipfile.ZipInfo("skills/link.txt")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        packed.writestr(link, "/etc/passwd")
+    offer = packs.look(str(path))
+    assert sum("leads out" in one for one in offer.manifest.problems) == 3
+    assert not (packs.folder / ".staged" / "out.txt").exists()
+    assert not os.path.lexists(offer.manifest.folder / "skills" / "link.txt")
+
+    bomb = tmp_path / "bomb.zip"
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as packed:
+        packed.writestr("plugin.json", bytes(20_000_000))
+    with pytest.raises(PackError, match="grows without measure"):
+        packs.look(str(bomb))
+    many = tmp_path / "many.zip"
+    with zipfile.ZipFile(many, "w") as packed:
+        for number in range(5_001):
+            packed.writestr(f"{number}", "")
+    with pytest.raises(PackError, match="more than 5,000 files"):
+        packs.look(str(many))
+    (tmp_path / "no.zip").write_text("no zip")
+    with pytest.raises(PackError, match="no zip file"):
+        packs.look(str(tmp_path / "no.zip"))
+    assert len(staged(packs)) == 1  # only the offer that stands
+
+
+def test_git_pins_the_commit(packs: InstalledPacks, tmp_path: Path) -> None:
+    source = write_pack(tmp_path / "pack")
+    first = commit_pack(source)
+    hook = source / ".git" / "hooks" / "post-checkout"
+    hook.write_text("#!/bin/sh\ntouch hooked\n")
+    hook.chmod(0o755)
+    address = source.as_uri()
+    pack = install(packs, address)
+    assert (pack.origin.kind, pack.origin.commit) == ("git", first)
+    assert not (pack.manifest.folder / ".git").exists()
+    (source / "skills/deed/SKILL.md").write_text("---\ndescription: New\n---\nNew\n")
+    second = commit_pack(source)
+    assert packs.get("office").origin.commit == first
+    offer = packs.update("office")
+    assert offer.origin.commit == second
+    assert "+New" in offer.change
+    packs.add(offer)
+    old = packs.look(f"{address}#{first}")
+    assert old.origin.commit == first
+    with pytest.raises(PackError, match="git could not fetch"):
+        packs.look(f"{address}#nothing")
+    with pytest.raises(PackError, match="no branch"):
+        packs.look(f"{address}#--upload-pack=touch x")
+    with pytest.raises(PackError, match="no folder, no zip file"):
+        packs.look("ext::sh -c touch% /tmp/x")
+
+
+def test_a_marketplace_lists_packs(packs: InstalledPacks, tmp_path: Path) -> None:
+    remote = write_pack(tmp_path / "remote", name="remote")
+    commit = commit_pack(remote)
+    market = tmp_path / "market"
+    write_pack(market / "plugins" / "office")
+    listed = {
+        "name": "market",
+        "plugins": [
+            {"name": "office", "source": "./plugins/office"},
+            {"name": "remote", "source": {"source": "url", "url": remote.as_uri(), "sha": commit}},
+            {"name": "out", "source": "../remote"},
+            {"name": "npm", "source": {"source": "npm", "package": "x"}},
+        ],
+    }
+    (market / ".claude-plugin").mkdir()
+    (market / ".claude-plugin" / "marketplace.json").write_text(json.dumps(listed))
+    with pytest.raises(ManyPacks, match="npm, office, out, remote"):
+        packs.look(str(market))
+    assert install(packs, market, "office").origin.name == "office"
+    pack = install(packs, market / ".claude-plugin" / "marketplace.json", "remote")
+    assert (pack.origin.kind, pack.origin.commit) == ("git", commit)
+    assert not packs.update("remote").is_news  # it is looked for in the marketplace again
+    for name, words in (("out", "not in the marketplace"), ("npm", "“npm”"), ("x", "has no pack")):
+        with pytest.raises(PackError, match=words):
+            packs.look(str(market), name)
+    commit_pack(market)
+    assert install(packs, market.as_uri(), "office").origin.kind == "git"
+
+
+def test_a_damaged_pack_spoils_no_other(packs: InstalledPacks, tmp_path: Path) -> None:
+    install(packs, write_pack(tmp_path / "pack"))
+    broken = install(packs, write_pack(tmp_path / "broken", name="broken"))
+    (broken.manifest.folder / "plugin.json").unlink()
+    assert [one.id for one in packs.list()] == ["office"]
+    assert packs.problems[0].startswith("broken: ")
+    assert f"{OURS}" in str(packs.places("agents")[0].path)
