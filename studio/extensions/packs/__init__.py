@@ -1,4 +1,4 @@
-"""Packs: folders of skills, servers, agents and more that people pass on (X-1 to X-7).
+"""Packs: folders of skills, servers, agents and more that people pass on (X-1, X-2).
 
 - ``manifest``: Reads what a pack says of itself, and finds what it brings.
 - ``servers``: Reads the MCP servers of a pack.
