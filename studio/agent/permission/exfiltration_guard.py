@@ -154,6 +154,10 @@ class ExfiltrationGuard:
         found = Exposed("untrusted", source, own=True)
         return [found] if self._is_new(found) else []
 
+    def exposed_by_file(self, source: str) -> list[Exposed]:
+        """The new exposures to a file whose text the model is told without a call."""
+        return [one for one in self._file(source, "") if self._is_new(one)]
+
     def objection(self, spec: ToolSpec, call: ToolCall) -> str:
         """Why this call needs an approval whatever the rules allow; empty if it does not.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from studio.agent.instruction_files import (
@@ -23,6 +23,7 @@ from studio.agent.instruction_files import (
 )
 from studio.agent.loop.turn_context import Guard
 from studio.agent.permission.content_filter import ContentFilter
+from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.agent.permission.invisible_characters import escape_line
 from studio.agent.prompts import GUIDANCE, GUIDANCE_FILE, GUIDANCE_GONE, GUIDANCE_MORE
 from studio.domain.events import Event, Told, ToolFinished, ToolQueued
@@ -54,8 +55,15 @@ class Guidance(Guard):
     """Watches one turn, and tells its model of instructions."""
 
     def __init__(
-        self, sources: Sources, transcript: Transcript, content_filter: ContentFilter
+        self,
+        sources: Sources,
+        transcript: Transcript,
+        content_filter: ContentFilter,
+        guard: ExfiltrationGuard,
+        record: Callable[[Event], None],
     ) -> None:
+        self._guard = guard
+        self._record = record
         self._sources = sources
         self._transcript = transcript
         self._filter = content_filter
@@ -90,6 +98,8 @@ class Guidance(Guard):
             text = GUIDANCE_GONE.format(names=", ".join(gone))
             notes.append(Told("guidance", text, tuple((name, GONE) for name in gone)))
         if news and (text := await self._told(list(news.values()), first=not told)):
+            for name, one in news.items():
+                self._expose(name, one)
             digests = tuple((name, one.digest) for name, one in news.items())
             notes.append(Told("guidance", text, digests))
         return notes
@@ -114,6 +124,15 @@ class Guidance(Guard):
         ]
         text = (GUIDANCE if first else GUIDANCE_MORE).format(files="\n".join(shown))
         return await filtered(lambda: self._filter.mask(text)) if self._filter.own else text
+
+    def _expose(self, name: str, file: InstructionFile) -> None:
+        """What a file says can leave with a later call, as if a tool had read it (T-7)."""
+        if file.own:
+            found = self._guard.inherited_exposures({"private": name})
+        else:
+            found = self._guard.exposed_by_file(name)
+        for one in found:
+            self._record(one)
 
     def _name(self, file: InstructionFile) -> str:
         """What the model is told a file is called: a path that it can read."""

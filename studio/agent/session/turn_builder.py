@@ -652,7 +652,10 @@ class TurnBuilder:
             self._services.paths.instruction_places,
             setup.window,
         )
-        return Guidance(sources, self._session.transcript, self._content_filter)
+        session = self._session
+        return Guidance(
+            sources, session.transcript, self._content_filter, access.guard, session.record
+        )
 
     async def _updates(
         self,

@@ -184,6 +184,30 @@ async def test_k2_a_deeper_file_is_told_when_a_tool_comes_there(tmp_path: Path) 
         assert not home.simulator.violations
 
 
+async def test_t7_what_they_say_is_private_as_if_it_had_been_read(tmp_path: Path) -> None:
+    """T-7: with a stranger's words, a call that could send it is asked about. A page is one's."""
+    async with engine_home(tmp_path, "anthropic", [YES] * 3) as home:
+        await trust(home)
+        session = await home.session()
+        await say(session)
+        assert session.transcript.exposed == {}
+        (home.folder / "AGENTS.md").write_text("The password of the door is swordfish.")
+        await say(session)
+        assert session.transcript.exposed == {"private": "AGENTS.md"}
+        (home.folder / "AGENTS.md").write_text("Follow @style.html")
+        (home.folder / "style.html").write_text("<p>Be short.</p>")
+        await say(session)
+        assert session.transcript.exposed["untrusted"] == "style.html"
+        assert not session.transcript.exposed_by_own
+    async with engine_home(tmp_path, "anthropic", [YES]) as home:
+        own = home.engine.paths.config / "AGENTS.md"
+        own.write_text("My name is Ann.")
+        await home.engine.rules.untrust(home.folder)
+        session = await home.session()
+        await say(session)
+        assert session.transcript.exposed["private"] == str(own)
+
+
 async def test_k2_what_it_was_told_is_known_after_a_restart(tmp_path: Path) -> None:
     """K-2, H-9: the same files are not told again."""
     async with engine_home(tmp_path, "anthropic", [YES]) as home:
