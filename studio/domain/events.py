@@ -459,12 +459,14 @@ class Exposed:
     """The session was exposed to something that makes it risky to send data out (T-7).
 
     ``source`` names it: a path, an address, a server. ``own``: the text comes from the folder
-    and is untrusted only while the person does not trust the folder.
+    and is untrusted only while the person does not trust the folder. ``server`` is the MCP server
+    whose answer it was.
     """
 
     exposure: Exposure
     source: str
     own: bool = False
+    server: str = ""
 
 
 @dataclass(frozen=True, slots=True)

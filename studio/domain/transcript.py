@@ -108,6 +108,8 @@ class Transcript:
         """Messages that wait for the end of the turn, by id, oldest first."""
         self.exposed: dict[Exposure, str] = {}
         """What the session was exposed to, with the first source of each."""
+        self.exposed_by_server: dict[Exposure, str] = {}
+        """The MCP server that all of an exposure came from; empty for any other source."""
         self.exposed_by_own = False
         """Whether all untrusted text came from files that the person may decide to trust."""
         self.seen: dict[str, str] = {}
@@ -263,9 +265,11 @@ class Transcript:
                 return event.block
             case Exposed():
                 if self.is_new(event):
+                    first = event.exposure not in self.exposed
                     self.exposed[event.exposure] = event.source
+                    self.exposed_by_server[event.exposure] = event.server if first else ""
                     if event.exposure == "untrusted":
-                        self.exposed_by_own = event.own
+                        self.exposed_by_own = event.own and (first or self.exposed_by_own)
                 return None
             case Routed():
                 self.total_usage += event.usage
@@ -295,8 +299,11 @@ class Transcript:
 
     def is_new(self, exposed: Exposed) -> bool:
         """Whether it tells more than is known: the person's own files are less than a stranger's,
-        and names less than what is in the files."""
+        names less than what is in the files, and what one server said less than anything else."""
         known = self.exposed.get(exposed.exposure)
+        server = self.exposed_by_server.get(exposed.exposure)
+        if server and server != exposed.server:
+            return True
         if known is None or exposed.exposure == "private":
             return known is None
         told_names = known == FOLDER_NAMES != exposed.source

@@ -101,6 +101,35 @@ async def test_m13_what_the_server_said_and_private_files_need_the_person(tmp_pa
         assert shop.calls == []
 
 
+async def test_m13_a_rule_for_a_server_holds_while_the_chat_read_only_its_answers(
+    tmp_path: Path,
+) -> None:
+    """M-13, T-7: what it said itself may go back to it; anything of elsewhere may not."""
+    shop, mail = ListedServer(tmp_path), ListedServer(tmp_path, "mail")
+    shop.offer("order")
+    mail.offer("send")
+    order, read = Turn(Call("shop__order")), Turn(Call("read", {"path": "secret.txt"}))
+    script = [order, order, order, DONE]
+    script += [read, order, DONE]
+    script += [order, Turn(Call("mail__send")), order, DONE]
+    script += [order, order, DONE]
+    both = (*ALLOWED, Rule("allow", "mail__*"))
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        await home.engine.rules.trust(home.folder)
+        (home.folder / "secret.txt").write_text("private")
+        await switch_on(home.engine.services.servers, shop, mail)
+        session = await home.session()
+        assert asked(await say(session, rules=ALLOWED)) == []
+        assert len(shop.calls) == 3
+        assert asked(await say(session, rules=ALLOWED, answer="deny")) == ["shop__order"]
+        assert session.transcript.exposed["private"] == "secret.txt"
+        events = await say(await home.session(), rules=both, answer="once")
+        assert asked(events) == ["mail__send", "shop__order"]
+        # A rule for everything was not made for this server.
+        events = await say(await home.session(), rules=(Rule("allow", "*"),), answer="deny")
+        assert asked(events) == ["shop__order"]
+
+
 async def test_m13_only_the_persons_mark_makes_a_tool_a_reading_one(tmp_path: Path) -> None:
     shop = ListedServer(tmp_path)
     claims = tool("list")

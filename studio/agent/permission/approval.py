@@ -46,7 +46,7 @@ from .exfiltration_guard import ExfiltrationGuard
 from .invisible_characters import escape_invisible, escape_line
 from .policy import COMMAND, FOLDER_OF, NETWORK, PATH, Policy, target_of
 from .rule_suggestions import suggest_rules, warning_about
-from .rulebook import FOLDER, PLAN, Decision
+from .rulebook import FOLDER, LAYERS_OF_PERSON, PLAN, Decision
 
 AHEAD = "ahead-"
 """Begins the id of a question that no call asks."""
@@ -323,7 +323,11 @@ class Approvals:
         policy = self.policy
         # In a thread: links are followed on the disk.
         decision = await asyncio.to_thread(policy.decide, spec, arguments, network=network)
-        if decision.verdict != "deny" and (why := self._access.guard.objection(spec, call)):
+        if decision.verdict == "deny":
+            return decision
+        rule = decision.rule  # that of a file, or for all tools, was not made for this one
+        ruled = rule is None or (rule.tool != "*" and decision.layer in LAYERS_OF_PERSON)
+        if why := self._access.guard.objection(spec, call, ruled=ruled):
             return Decision("ask", why, insists=True, opens=decision.opens)
         return decision
 

@@ -111,6 +111,8 @@ class ExfiltrationGuard:
         self._trusted = trusted
         self._above = above
         self._known: dict[Exposure, str] = {}
+        self._server = ""
+        """The MCP server that all of it came from, if it was one."""
         self.update()
 
     @property
@@ -130,6 +132,9 @@ class ExfiltrationGuard:
         They cannot send out each other's results, because the model has not seen these.
         """
         self._known = self.exposed
+        by_server = {} if self._transcript.attached else self._transcript.exposed_by_server
+        servers = {by_server.get(exposure, "") for exposure in self._known}
+        self._server = servers.pop() if len(servers) == 1 else ""
 
     def new_exposures(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> list[Exposed]:
         """What a call exposes the session to for the first time.
@@ -158,16 +163,23 @@ class ExfiltrationGuard:
         """The new exposures to a file whose text the model is told without a call."""
         return [one for one in self._file(source, "") if self._is_new(one)]
 
-    def objection(self, spec: ToolSpec, call: ToolCall) -> str:
+    def objection(self, spec: ToolSpec, call: ToolCall, *, ruled: bool = False) -> str:
         """Why this call needs an approval whatever the rules allow; empty if it does not.
 
-        One sentence names what was read, another one what could happen.
+        One sentence names what was read, another one what could happen. ``ruled``: the person
+        decides about this tool themselves, by a rule or now.
         """
         if spec.server and self._holds_key(call):
             return f"The arguments for {spec.name} hold what looks like a key."
         danger = self._way_out(spec, call)
         stranger, private = self._known.get("untrusted"), self._known.get("private")
         if not danger or stranger is None:
+            return ""
+        if ruled and spec.server and spec.server == self._server:
+            # The chat read this server's answers and nothing else, so all that a call could send
+            # is what the server said itself (M-13). Otherwise each call after its first answer
+            # would ask, and no rule could ever hold. Once the chat reads anything of elsewhere, as
+            # a file or another server's answer, it could leave by this one, and is asked about.
             return ""
         if private is None:
             if spec.effect != "act":
@@ -202,10 +214,10 @@ class ExfiltrationGuard:
             return
         source = _source(spec, call, result)
         if spec.untrusted or result.untrusted:
-            yield Exposed("untrusted", source)
+            yield Exposed("untrusted", source, server=spec.server)
             if spec.effect != "fetch" or spec.server or _is_near(source):
                 # A mailbox, a server's answer, a note, a page of the person's own network.
-                yield Exposed("private", source)
+                yield Exposed("private", source, server=spec.server)
         elif spec.name in NOTES:
             yield Exposed("private", source)  # a note with untrusted text is marked as untrusted
         elif spec.effect == "draft":

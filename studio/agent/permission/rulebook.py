@@ -18,6 +18,8 @@ from .shell_lexer import DYNAMIC
 
 LAYERS: tuple[Layer, ...] = get_args(Layer)
 """Lowest precedence first."""
+LAYERS_OF_PERSON = frozenset[Layer](("person", "session", "turn", "server"))
+"""The person's own, and those of a run that they began; not those of a folder or an agent."""
 
 _FIRST = re.compile(r"[^*?\[\s]+(?=\s)")
 

@@ -423,6 +423,33 @@ def test_trust_takes_back_what_only_the_folders_own_files_were() -> None:
     assert Exposed("untrusted", "a") in named
 
 
+def test_m13_one_servers_answers_are_less_than_anything_else() -> None:
+    """M-13, T-7: a rule of the person holds for a server until something of elsewhere is known."""
+    spec = replace(SERVER, server="crm")
+    found = ExfiltrationGuard(chat()).new_exposures(spec, call("crm__find"), Result("z"))
+    assert {(one.exposure, one.server) for one in found} == {
+        ("private", "crm"),
+        ("untrusted", "crm"),
+    }
+
+    def asks(transcript: Transcript, of: ToolSpec = spec, *, ruled: bool = True) -> bool:
+        return ExfiltrationGuard(transcript).objection(of, call(of.name), ruled=ruled) != ""
+
+    assert not asks(chat(*found))
+    assert asks(chat(*found), ruled=False)
+    assert asks(chat(*found), replace(spec, name="shop__find", server="shop"))
+    assert asks(chat(*found), MAIL) and asks(chat(*found), run.spec)
+    for exposure in ("private", "untrusted"):
+        for own, server in ((False, ""), (True, ""), (False, "shop")):
+            one = Exposed(exposure, "elsewhere", own, server)
+            assert asks(chat(*found, one)) and asks(chat(one, *found))
+            assert asks(chat(*found, one, *found))  # it is not forgotten
+            assert chat(*found).is_new(one)
+    assert asks(chat(said(Text("x"), Image("image/png", b"x")), *found))
+    mine = chat(*found, Exposed("untrusted", "a", own=True))
+    assert "untrusted" in ExfiltrationGuard(mine, trusted=True).exposed
+
+
 def test_notes_stay_in_the_house() -> None:
     """T-7: to remember is no way out, and a note is a stranger's only if it says so."""
     kept = ToolCall("c1", "remember", {"name": "a", "text": "b"})
