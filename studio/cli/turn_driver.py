@@ -32,11 +32,11 @@ from studio.domain.messages import Said
 from studio.domain.models import DEFAULT_GENERATION, Generation
 from studio.domain.permissions import Answer as Permission
 from studio.domain.permissions import Question, Rule
-from studio.storage.remote_approvals import RemoteApprovals
+from studio.storage.remote_approvals import TIMEOUT, RemoteApprovals
 
 from .console import Console
 from .drafts import decide_drafts, draft_lines
-from .event_printer import JsonPrinter, TextPrinter
+from .event_printer import JsonPrinter, TextPrinter, format_seconds
 from .exit_codes import LIMITS, exit_code_of_turn
 from .final_answer import FinalAnswer
 from .json_stream import JsonStreamPrinter
@@ -52,7 +52,8 @@ class TurnDriver:
 
     ``window`` is None where a person is at the terminal. Otherwise permission is asked for
     in the window, if one is open. Without a window or an answer the permission is denied.
-    ``answer`` collects the text of the turns.
+    ``answer`` collects the text of the turns. A question waits in the window for
+    ``seconds`` at most.
     """
 
     def __init__(
@@ -62,6 +63,7 @@ class TurnDriver:
         printer: Printer,
         window: RemoteApprovals | None,
         answer: FinalAnswer | None = None,
+        seconds: float | None = None,
     ) -> None:
         self.stopped = False
         self.capped = False
@@ -76,6 +78,7 @@ class TurnDriver:
         self._printer = printer
         self._window = window
         self._answer = answer
+        self._seconds = min(TIMEOUT, seconds or TIMEOUT)
         self._unanswered = False
         """Whether a question of this turn was not answered in the window; no other is put there."""
         self._questions = BackgroundTasks()
@@ -241,7 +244,11 @@ class TurnDriver:
         there = not self._unanswered and await window.has_window()
         if there:
             self._printer.event(Notice(f"Asked in the window: {asked}"))
-            answer = await window.ask(session.info.id, question, through="terminal")
+            most = format_seconds(self._seconds)  # also where nothing else is printed yet
+            self._console.say(f"Waiting for your answer in the window, {most} at most.")
+            answer = await window.ask(
+                session.info.id, question, through="terminal", seconds=self._seconds
+            )
             if answer is not None:
                 if answer == "deny":
                     self._console.say(f"Not allowed: {asked}", "  Denied in the window.")

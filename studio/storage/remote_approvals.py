@@ -151,12 +151,18 @@ class RemoteApprovals:
         return bool(await self._db.alive({str(row[0]) for row in rows}))
 
     async def ask(
-        self, session_id: str, question: Question, *, through: Origin = "server"
+        self,
+        session_id: str,
+        question: Question,
+        *,
+        through: Origin = "server",
+        seconds: float | None = None,
     ) -> Answer | None:
         """Ask in the window and wait for the answer.
 
         None, which is no yes, when there is no window or none any more, after
-        ``TIMEOUT``, and where the database fails. Cancelled, the question is withdrawn.
+        ``TIMEOUT`` or fewer ``seconds``, and where the database fails. Cancelled, the question is
+        withdrawn.
         """
         id_ = uuid.uuid4().hex
         shown = _without_secrets(question)
@@ -170,15 +176,15 @@ class RemoteApprovals:
                 return None
             try:
                 await self._write_and_notify(lambda db: db.execute(insert, row) and None)
-                return await self._wait_for_answer(id_)
+                return await self._wait_for_answer(id_, min(TIMEOUT, seconds or TIMEOUT))
             finally:
                 await self._write_and_notify(lambda db: db.execute(delete, (id_,)) and None)
         except StorageError:
             return None
 
-    async def _wait_for_answer(self, id_: str) -> Answer | None:
+    async def _wait_for_answer(self, id_: str, seconds: float) -> Answer | None:
         query = "SELECT answer FROM questions WHERE id = ?"
-        end = time.monotonic() + TIMEOUT
+        end = time.monotonic() + seconds
         while time.monotonic() < end:
             rows = await self._db.rows(query, id_)
             if not rows:

@@ -72,10 +72,11 @@ async def test_the_window_decides_where_no_terminal_is(tmp_path: Path) -> None:
             assert not ran.exists()
             assert "The person did not allow" in str(reply_requests(simulator)[-1].json)
 
-            command = asyncio.ensure_future(terminal(*BASE, "--quiet", "Go"))
+            command = asyncio.ensure_future(terminal(*BASE, "--quiet", "--seconds", "90", "Go"))
             await questions.answer((await one(questions)).id, "always")
             ended = await command
-            assert (ended.code, ended.out, ended.err) == (0, "Done.\n", "") and ran.exists()
+            assert (ended.code, ended.out) == (0, "Done.\n") and ran.exists()
+            assert ended.err == "Waiting for your answer in the window, 1 m 30 s at most.\n"
         audit = json.loads((await terminal("audit", "--json")).out)
         assert [(row["state"], row["decided_by"]) for row in audit] == [
             ("denied", "you"),
@@ -119,11 +120,16 @@ async def test_a_window_that_closes_has_said_no(tmp_path: Path) -> None:
         assert "nobody was there to ask" in str(reply_requests(simulator)[-1].json)
 
 
+@pytest.mark.parametrize("limited", [None, 0.2])
 async def test_nobody_is_asked_twice_who_did_not_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limited: float | None
 ) -> None:
-    """A command at night ends in the time of one question, however many there are."""
-    monkeypatch.setattr(module, "TIMEOUT", 0.2)
+    """A command at night ends in the time of one question, however many there are.
+
+    L-1: and in that of its own limit.
+    """
+    if limited is None:
+        monkeypatch.setattr(module, "TIMEOUT", 0.2)
     heard: list[Event] = []
 
     class Kept(JsonPrinter):
@@ -134,7 +140,8 @@ async def test_nobody_is_asked_twice_who_did_not_answer(
     async with engine_home(tmp_path, "ollama", [Turn(*calls, stop="tool_use"), DONE]) as home:
         await home.engine.questions.register()
         console = Console()
-        driver = TurnDriver(await home.session(), console, Kept(console), home.engine.questions)
+        window = home.engine.questions
+        driver = TurnDriver(await home.session(), console, Kept(console), window, seconds=limited)
         assert await driver.run_turn([Words("Go")], [], None) == 4
         told = [event.text for event in heard if isinstance(event, Notice)]
         assert len([text for text in told if "Asked in the window" in text]) == 1

