@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.cli.command_context import CommandContext
     from studio.extensions.finder import ExtensionFinder
+    from studio.extensions.hooks.finder import HookFinder
     from studio.extensions.packs.installed import InstalledPacks
 
 
@@ -47,22 +48,27 @@ def main(options: Namespace | None, wanted: str = "") -> int:
 
 async def build(paths: Paths, settings: SettingsFile) -> Engine:
     """Open what is stored and make every piece; raises StorageError."""
-    build_engine, finder, installed_packs = await asyncio.to_thread(_import_parts)
+    build_engine, finder, hook_finder, installed_packs = await asyncio.to_thread(_import_parts)
     engine = await build_engine(paths, settings)
     engine.services.add(installed_packs(paths.packs))
     engine.services.find_extensions = finder(paths).read
+    engine.services.find_hooks = hook_finder(paths).read
     return engine
 
 
 def _import_parts() -> tuple[
-    Callable[[Paths, SettingsFile], Awaitable[Engine]], type[ExtensionFinder], type[InstalledPacks]
+    Callable[[Paths, SettingsFile], Awaitable[Engine]],
+    type[ExtensionFinder],
+    type[HookFinder],
+    type[InstalledPacks],
 ]:
     """Import the engine, which takes longer than showing an empty window."""
     from studio.agent.bootstrap import build
     from studio.extensions.finder import ExtensionFinder
+    from studio.extensions.hooks.finder import HookFinder
     from studio.extensions.packs.installed import InstalledPacks
 
-    return build, ExtensionFinder, InstalledPacks
+    return build, ExtensionFinder, HookFinder, InstalledPacks
 
 
 async def _command(options: Namespace, paths: Paths) -> int:

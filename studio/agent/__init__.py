@@ -7,6 +7,7 @@ Folders:
 - ``context``: Keeps a conversation within the model's context.
 - ``permission``: Decides which calls run, and asks the person about the others.
 - ``delegation``: Lets an agent have others do tasks.
+- ``hooks``: Tells commands of the person's and of a folder's what a chat does, and hears them.
 - ``changes``: Keeps drafts of files and the changes of turns, so that they can be undone.
 
 Modules:

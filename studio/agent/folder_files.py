@@ -29,6 +29,7 @@ COMMAND_PLACES = (Path(".agents") / "commands", Path(".claude") / "commands")
 PROJECT_PERMISSIONS = Path(".agents") / "permissions.yaml"
 SERVER_FILES = (Path(".mcp.json"), Path(".agents") / "mcp.json")
 """Where a folder has its MCP servers; a later place wins by name."""
+PROJECT_HOOKS = Path(".agents") / "hooks.json"
 PROJECT_CHECKS = Path(".agents") / "checks.yaml"
 MAX_FILE_BYTES = 200_000
 """Bytes of one file."""
@@ -53,9 +54,9 @@ class AgentFile:
 class FolderFiles:
     """The files of a folder that could widen rights; ``digest`` is of all of them.
 
-    ``permissions`` and ``checks`` are None if there is no such file. ``servers`` are the files
-    of MCP servers. ``crowded``: there are too many agent files, and none was read. ``gone``: there
-    is no such folder.
+    ``permissions``, ``checks`` and ``hooks`` are None if there is no such file. ``servers`` are the
+    files of MCP servers. ``crowded``: there are too many agent files, and none was read. ``gone``:
+    there is no such folder.
     ``prose`` names what agents are told to do: instruction files, skills and commands. It is not in
     the digest, so that trust goes on when they change (K-3).
     """
@@ -69,11 +70,12 @@ class FolderFiles:
     checks: bytes | None = None
     prose: tuple[str, ...] = ()
     servers: tuple[tuple[Path, bytes], ...] = ()
+    hooks: bytes | None = None
 
     @property
     def empty(self) -> bool:
         """Whether there is nothing that could widen rights, or that agents would follow."""
-        rules = self.permissions is not None or self.checks is not None
+        rules = any(one is not None for one in (self.permissions, self.checks, self.hooks))
         return not (rules or self.agents or self.servers or self.prose)
 
 
@@ -81,6 +83,7 @@ def read_folder_files(folder: Path) -> FolderFiles:
     """Read the files; a file that cannot be read is part of the result. Blocks."""
     rules = _whole_file(folder / PROJECT_PERMISSIONS)
     checks = _whole_file(folder / PROJECT_CHECKS)
+    hooks = _whole_file(folder / PROJECT_HOOKS)
     served = [(folder / place, _whole_file(folder / place)) for place in SERVER_FILES]
     servers = tuple((path, data) for path, data in served if data is not None)
     paths = list(islice(project_agent_paths(folder), MAX_AGENTS + 1))
@@ -91,17 +94,18 @@ def read_folder_files(folder: Path) -> FolderFiles:
         ("permissions.yaml", rules),
         # Left out where there are none: folders that are trusted already stay so.
         *([("checks.yaml", checks)] if checks is not None else []),
+        *([("hooks.json", hooks)] if hooks is not None else []),
         *((path.relative_to(folder).as_posix(), data) for path, data in servers),
         *((_told(one.path), None if one.problem else one.data) for one in agents),
     ):
         content = data or b""
         head = f"{name}\n{data is not None}\n{len(content)}\n"
         total.update(head.encode(errors="surrogatepass") + content)  # any name that a disk has
-    found = rules is not None or checks is not None or paths or servers
+    found = any(one is not None for one in (rules, checks, hooks)) or paths or servers
     gone = not found and not folder.is_dir()
     prose = () if gone else _prose(folder)
     digest = total.hexdigest()
-    return FolderFiles(folder, rules, agents, digest, crowded, gone, checks, prose, servers)
+    return FolderFiles(folder, rules, agents, digest, crowded, gone, checks, prose, servers, hooks)
 
 
 def _prose(folder: Path) -> tuple[str, ...]:

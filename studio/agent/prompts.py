@@ -259,6 +259,12 @@ SKILLS_AGAIN = "Skills that you opened before what was summed up:\n{skills}"
 INVOKED = "The person called /{name}. What it says is their own message: do what it asks.\n{text}"
 COMMAND_OUTPUT = "`{command}` (what it prints is the result of a call that follows)"
 
+# What hooks say
+
+HOOK_SAID = "[{hook} says: {words}]"
+HOOK_SENT_BACK = "[{hook} says that you are not done: {words}]"
+HOOK_CHANGED = "[{hook} changed this call. It ran with {arguments}.]"
+
 # The result of a call that has none of its own
 
 CALL_NOT_RUN = "This call was not run, because the reply did not end with it. Send it again."

@@ -18,6 +18,7 @@ from pathlib import Path
 from studio.domain.agents import NO_AGENTS, OWN_TOOLS, Agent, Limits, Mode
 from studio.domain.errors import ConfigurationError, FolderGone
 from studio.domain.extensions import NO_EXTENSIONS, Extension, Extensions
+from studio.domain.hooks import NO_HOOKS, Hooks
 from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import CHILD_TOOLS, JOB, RUN
@@ -51,7 +52,7 @@ from .agent_files import AgentFiles, Agents
 from .budget import Budgets
 from .changes.folder_tracker import FolderTracker
 from .delegation.offers import Delegation, may_start, with_children
-from .folder_files import read_folder_files
+from .folder_files import FolderFiles, read_folder_files
 from .instruction_files import project_paths, read_instructions, repository_root
 from .packs import Packs, PackSet
 from .permission.client_policy import client_policy
@@ -93,6 +94,7 @@ class LoadedAgent:
     """What the person has to know of the agent: whose it is."""
     skills: tuple[Extension, ...] = ()
     """Those that the agent may open by itself."""
+    hooks: Hooks = NO_HOOKS
 
 
 class Services(ServiceRegistry):
@@ -161,6 +163,8 @@ class Services(ServiceRegistry):
         """Finds skills and commands for a folder, and whether it is trusted; blocks."""
         self.packs = Packs()
         """The packs whose code runs in the program."""
+        self.find_hooks: Callable[[FolderFiles, bool], Hooks] = _no_hooks
+        """Finds the hooks for a folder's files, and whether it is trusted; blocks."""
         self._discovery = ToolDiscovery([paths.tools])
 
     def report_problem(self, text: str) -> None:
@@ -229,7 +233,8 @@ class Services(ServiceRegistry):
             masks = parse_kinds([*self.settings.values.mask, *agent.mask])
             folders = [Path(one.folder) for one in extensions.skills]
             workspace, notice = self.workspace(session, folders), agents.notice(agent)
-            loaded = LoadedAgent(agent, tools, masks, workspace, layers, notice, skills)
+            hooks = self.find_hooks(layers.files, layers.trusted)
+            loaded = LoadedAgent(agent, tools, masks, workspace, layers, notice, skills, hooks)
             return toolbox, loaded, servers, unseen
 
         toolbox, found, servers, unseen = await asyncio.to_thread(look)
@@ -251,6 +256,15 @@ class Services(ServiceRegistry):
 
         def look() -> Extensions:
             return self.find_extensions(folder, self.rules.read_layers(folder).trusted)
+
+        return await asyncio.to_thread(look)
+
+    async def hooks(self, folder: Path) -> tuple[Hooks, RuleLayers]:
+        """The hooks that count in a folder now, and its rules."""
+
+        def look() -> tuple[Hooks, RuleLayers]:
+            layers = self.rules.read_layers(folder)
+            return self.find_hooks(layers.files, layers.trusted), layers
 
         return await asyncio.to_thread(look)
 
@@ -456,6 +470,10 @@ def with_own_tools(agent: Agent, toolbox: Toolbox) -> Agent:
 
 def _nothing(folder: Path, trusted: bool) -> Extensions:
     return NO_EXTENSIONS
+
+
+def _no_hooks(files: FolderFiles, trusted: bool) -> Hooks:
+    return NO_HOOKS
 
 
 class SandboxProbe:

@@ -69,6 +69,7 @@ Topic: TypeAlias = Literal[
     "plan",
     "plan_open",
     "child",
+    "hook",
 ]
 """The topic of a note to the model; the newest note of a topic replaces older ones."""
 FIRST_TOPICS: frozenset[Topic] = frozenset(("orientation", "guidance", "skills"))
@@ -237,6 +238,16 @@ class ToolQueued:
     done: str = ""
     icon: str = "wrench"
     external: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CallChanged:
+    """A hook changed a call before it was decided about; it is run like this (K-9)."""
+
+    call_id: str
+    arguments: JsonObject
+    target: str = ""
+    by: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -558,6 +569,7 @@ Delta: TypeAlias = TextDelta | ReasoningDelta | CallStarted
 CallEvent: TypeAlias = (
     CallStarted
     | ToolQueued
+    | CallChanged
     | ToolStarted
     | ToolOutput
     | ToolFinished

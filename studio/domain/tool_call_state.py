@@ -8,6 +8,7 @@ from .blocks import ToolBlock, TranscriptBlock
 from .events import (
     AwaitingPermission,
     AwaitingReply,
+    CallChanged,
     CallEvent,
     CallStarted,
     ChildWorks,
@@ -81,6 +82,8 @@ class ToolCallState:
                     state="queued",
                     whole=True,
                 )
+            case CallChanged():
+                return self._change(event.call_id, arguments=event.arguments, target=event.target)
             case ToolStarted():
                 return self._change(
                     event.call_id, state="running", started=True, allowed_by=event.allowed_by

@@ -10,6 +10,7 @@
 - ``jobs``: keeps commands that go on in the background of a chat.
 - ``keeper``: starts processes that end with everything they started, also when this is killed.
 - ``keeper_process``: the small process that does so on Linux and macOS.
+- ``piped_command``: runs a command that is given something and answers on two streams.
 - ``sandbox``: finds the system's sandbox for commands, and explains what it blocked.
 - ``sandbox_mounts``: lists what a sandboxed command sees of the computer, and what is hidden.
 - ``seatbelt``: runs commands under ``sandbox-exec``, on macOS.

@@ -159,6 +159,9 @@ class Bubblewrap:
                 whole or not path.is_relative_to(folder)
             ):
                 mounts[path] = "nothing"
+        for path in launch.shown:
+            if not _inside(path, mounts, "read", "write"):
+                mounts[path] = "read"
         for path in sorted(launch.hidden, key=lambda path: len(path.parts)):
             if path in (folder, *folder.parents) or _inside(path, mounts, "empty", "tmp"):
                 continue

@@ -19,15 +19,16 @@ from .sandbox_mounts import Launch
 
 Stdin: TypeAlias = Literal["nothing", "pipe", "terminal"]
 """What a command reads: nothing, a pipe or a terminal of ``COLUMNS`` and ``ROWS``."""
+Errors: TypeAlias = Literal["joined", "lost", "apart"]
+"""Where goes what a command says apart from its output: to the same stream, nowhere, to its own."""
 COLUMNS, ROWS = 120, 40
 
 
 async def start_command(
-    launch: Launch, *, sandbox: Sandbox, keeper: Keeper, stdin: Stdin, quiet: bool = False
+    launch: Launch, *, sandbox: Sandbox, keeper: Keeper, stdin: Stdin, errors: Errors = "joined"
 ) -> BegunCommand:
     """Begin a command in a thread; if the caller is cancelled, it is ended.
 
-    ``quiet``: what it says apart from its output is lost; else both are one stream.
     Raises OSError if the shell cannot be started.
     """
     begun: list[BegunCommand] = []
@@ -40,7 +41,7 @@ async def start_command(
                 from .windows_terminal import begin_in_terminal
 
                 return begin_in_terminal(launch, sandbox, COLUMNS, ROWS)
-            return _begin(launch, sandbox, keeper, stdin, quiet=quiet)
+            return _begin(launch, sandbox, keeper, stdin, errors)
         except BaseException:
             sandbox.left()
             raise
@@ -56,6 +57,8 @@ async def start_command(
 
     def abandon(command: BegunCommand) -> None:
         command.streams.abandon()
+        if command.errors is not None:
+            command.errors.abandon()
         command.end()
 
     try:
@@ -69,11 +72,12 @@ async def start_command(
 
 
 def _begin(
-    launch: Launch, sandbox: Sandbox, keeper: Keeper, stdin: Stdin, *, quiet: bool
+    launch: Launch, sandbox: Sandbox, keeper: Keeper, stdin: Stdin, errors: Errors
 ) -> BegunCommand:
     ours: list[int] = []
     theirs: list[int] = []
     terminal = stdin == "terminal"
+    said: int | None = None
     try:
         if terminal:
             name = _open_terminal(ours, theirs)
@@ -89,9 +93,12 @@ def _begin(
                 ours.append(writing)
             else:
                 theirs.append(os.open(os.devnull, os.O_RDONLY))
-            if quiet:
+            if errors == "lost":
                 theirs.append(os.open(os.devnull, os.O_WRONLY))
-            streams = theirs[1], theirs[0], theirs[2] if quiet else theirs[0]
+            elif errors == "apart":
+                said, saying = os.pipe()
+                theirs.append(saying)
+            streams = theirs[1], theirs[0], theirs[0] if errors == "joined" else theirs[2]
         argv = sandbox.argv(launch)
         if (rules := sandbox.rules()) is not None:
             theirs.append(rules)
@@ -105,14 +112,15 @@ def _begin(
             leads=terminal,
         )
     except BaseException:
-        for descriptor in ours:
+        for descriptor in (*ours, *(() if said is None else (said,))):
             os.close(descriptor)
         raise
     finally:
         for descriptor in theirs:
             os.close(descriptor)
     streams_of_ours = DescriptorStreams(ours[0], ours[1] if len(ours) > 1 else None)
-    return BegunCommand(process, sandbox.left, streams_of_ours, terminal)
+    apart = None if said is None else DescriptorStreams(said, None)
+    return BegunCommand(process, sandbox.left, streams_of_ours, terminal, apart)
 
 
 def _open_terminal(ours: list[int], theirs: list[int]) -> str:

@@ -81,12 +81,16 @@ class DescriptorStreams:
 
 @dataclass(slots=True)
 class BegunCommand:
-    """A command that runs, with its streams, of which somebody takes care."""
+    """A command that runs, with its streams, of which somebody takes care.
+
+    ``errors`` is what it says apart from its output, where that is a stream of its own.
+    """
 
     process: KeptProcess
     left: Callable[[], None]
     streams: Streams
     terminal: bool = False
+    errors: Streams | None = None
 
     def end(self) -> None:  # once for each
         try:

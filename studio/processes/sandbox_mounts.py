@@ -77,7 +77,8 @@ _CREDENTIAL = re.compile(rb"extraheader|://[^/\s]*@|token|passw", re.I)
 class Launch:
     """A command line to run in ``folder``, where alone it can write; it begins in ``inside``.
 
-    ``hidden`` are real paths of files and folders that it may not even read. With a ``desk``
+    ``hidden`` are real paths of files and folders that it may not even read, ``shown`` those that
+    it may although the sandbox hides what is around them. With a ``desk``
     that is what it finds in the folder's place. ``inside`` is below the folder, and relative.
     ``terminal``: its streams are one.
     """
@@ -90,6 +91,7 @@ class Launch:
     desk: Desk | None = None
     inside: str = "."
     terminal: bool = False
+    shown: Sequence[Path] = ()
 
     @property
     def begins(self) -> Path:

@@ -96,6 +96,7 @@ def profile(places: VisiblePaths, launch: Launch, writable: Sequence[Path]) -> s
     rules += _rule("allow", "file-read-metadata", [home, *folder.parents], "literal")
     rules += _rule("allow", "file-read* file-write*", [*writable, folder])
     rules += _rule("deny", "file-read* file-write*", secrets)
+    rules += _rule("allow", "file-read*", launch.shown, "literal")
     rules += _rule("deny", "file-write*", kept)
     rules += _rule("deny", "file-write-unlink", kept_in, "literal")
     rules += _rule("deny", "file-read* file-write*", launch.hidden)

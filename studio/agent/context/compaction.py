@@ -117,6 +117,8 @@ class Compactor:
         self._transcript = transcript
         self._history = history
         self._may_summarize = wanted
+        self.before_summary: Callable[[str], Awaitable[None]] = _nothing
+        """Awaited before a summary is written that was, or was not, asked for (K-8)."""
         self._flush = flush
         self._estimator = TokenEstimator()
         self._weighing = asyncio.Lock()
@@ -160,7 +162,7 @@ class Compactor:
         window = await self._window(access) or round(tokens / TRIGGER_SHARE)
         budget = WindowBudget(window, self._estimator.head)
         kept = min(round(RECENT_SHARE * budget.room), (tokens - budget.head) // 2)
-        if not await self._summarize(access, emit, budget, tokens, kept):
+        if not await self._summarize(access, emit, budget, tokens, kept, "manual"):
             raise ConfigurationError("There is too little before your last message to sum up.")
         self._retry_above = 0
 
@@ -247,13 +249,20 @@ class Compactor:
         return next((b.state == "undone" for b in blocks if isinstance(b, SummaryBlock)), False)
 
     async def _summarize(
-        self, access: ModelAccess, emit: Emit, budget: WindowBudget, tokens: int, kept: int
+        self,
+        access: ModelAccess,
+        emit: Emit,
+        budget: WindowBudget,
+        tokens: int,
+        kept: int,
+        trigger: str = "auto",
     ) -> bool:
         """Replace all but about ``kept`` tokens of the last exchanges by a summary."""
         transcript = self._transcript
         end = await self._find_end(access, kept + budget.head)
         if end is None:
             return False
+        await self.before_summary(trigger)
         held = transcript.summary
         part = blocks_to_messages(transcript.blocks, end)
         # A character counts as a byte: of other scripts less is asked for, never too much.
@@ -357,3 +366,7 @@ def _possible_ends(blocks: Sequence[TranscriptBlock]) -> list[int]:
             ends.append(index)
             step = None
     return ends
+
+
+async def _nothing(trigger: str) -> None:
+    return

@@ -13,12 +13,22 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import field, replace
 
 from studio.agent.changes.draft_store import DraftStore
+from studio.agent.hooks.turn_hooks import TurnHooks, arguments_text
 from studio.agent.packs import person_here
-from studio.agent.permission.approval import Approvals, Permit, Refused, ToolAccess, WorkClock
+from studio.agent.permission.approval import (
+    Approvals,
+    Permit,
+    Refused,
+    ToolAccess,
+    WorkClock,
+    refused_by_hook,
+)
 from studio.agent.permission.policy import COMMAND, target_of
+from studio.agent.permission.ruling import Ruling
 from studio.agent.prompts import (
     CALL_STOPPED,
     CALL_STOPPED_AFTER,
+    HOOK_CHANGED,
     NO_MORE_CALLS,
     ONE_CALL_AT_A_TIME,
 )
@@ -28,13 +38,16 @@ from studio.domain.agents import Limits
 from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import NothingRead, ToolFailed
 from studio.domain.events import (
+    CallChanged,
     Event,
+    Notice,
     PlanChanged,
     ToolFinished,
     ToolOutput,
     ToolQueued,
     ToolStarted,
 )
+from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Text, ToolCall, ToolResult
 from studio.domain.questions import AskedQuestion
 from studio.domain.records import dataclass
@@ -119,7 +132,7 @@ class Bench:
 
 
 class ToolRunner:
-    """Runs the tools of one turn.
+    """Runs the tools of one turn. ``hooks`` are asked before each call, and told of its result.
 
     ``call_id`` is the call that began the turn, if its drafts are made for that: else they are
     of the calls here. ``most`` is the highest number of calls; later calls fail.
@@ -132,11 +145,13 @@ class ToolRunner:
         approvals: Approvals,
         bench: Bench,
         limits: Limits,
-        emit: Callable[[Event], None],
+        hooks: TurnHooks,
         most: int | None = None,
         call_id: str = "",
     ) -> None:
         self.approvals = approvals
+        self.hooks = hooks
+        approvals.before_question = hooks.before_question
         self._services = services
         self._access = access
         self._tools = access.tools
@@ -152,7 +167,7 @@ class ToolRunner:
         )
         self._guard = access.guard
         self._bench = bench
-        self._emit = emit
+        self._emit = hooks.emit
         self._call_id = call_id
         self._calls_left = most
         self._slots = asyncio.Semaphore(limits.parallel_tools)
@@ -271,8 +286,9 @@ class ToolRunner:
         refused_by = ""
         clock = WorkClock(paused=True)  # before it starts it may wait for the person
         seen = self._access.seen()
+        begun: list[tuple[ToolSpec, ToolCall]] = []
         try:
-            result = await self._check_and_run(call, before, clock, seen)
+            result = await self._check_and_run(call, before, clock, seen, begun)
             if isinstance(result.value, str) and len(result.value) <= RESULT_LIMIT:
                 text = result.text
             else:  # a big or unusual value can take long
@@ -291,6 +307,10 @@ class ToolRunner:
             text = await asyncio.to_thread(
                 shorten, text, limit, self._access.spill, keeps_end=result.keeps_end
             )
+        for spec, made in begun if self.hooks.hears_results else ():
+            changes = spec.effect in ("act", "draft")  # a hook may, say, format what was written
+            async with self._bench.acting() if changes else nullcontext():
+                await self.hooks.after_call(spec, made, text, failed=result.is_error)
         self._emit(
             ToolFinished(
                 call.id,
@@ -316,8 +336,14 @@ class ToolRunner:
         return (target_of(spec, call.arguments or {}) or spec.name,)
 
     async def _check_and_run(
-        self, call: ToolCall, before: Sequence[asyncio.Event], clock: WorkClock, seen: SeenFiles
+        self,
+        call: ToolCall,
+        before: Sequence[asyncio.Event],
+        clock: WorkClock,
+        seen: SeenFiles,
+        begun: list[tuple[ToolSpec, ToolCall]],
     ) -> Result:
+        """Make a call; ``begun`` gets it as it is made, once its tool begins."""
         if call.name not in self._known:
             raise ToolFailed(self._interpreter.no_such_tool(call.name))
         if call.arguments is None:
@@ -332,16 +358,21 @@ class ToolRunner:
                 raise ToolFailed(NO_MORE_CALLS)
             self._calls_left -= 1
         tool = self._tools[call.name]
-        if tool.patterns:  # written by others; a pattern may take without end
-            arguments = await asyncio.to_thread(tool.check, call.arguments)
-        else:
-            arguments = tool.check(call.arguments)
+        arguments = await _checked(tool, call.arguments)
         checked = replace(call, arguments=arguments)
+        told = _as_given(checked, call.arguments)
+        ruling = await self.hooks.before_call(tool.spec.of_call(arguments), told)
+        if ruling.verdict == "deny":
+            raise refused_by_hook(ruling)
+        if ruling.arguments is not None:
+            arguments = await self._changed(tool, checked, ruling.arguments, ruling)
+            checked = replace(call, arguments=arguments)
+            told = _as_given(checked, ruling.arguments)
         if (spec := tool.spec.of_call(arguments)) is not tool.spec:
             tool = replace(tool, spec=spec)
         if tool.spec.effect == "draft":
             self._access.content_filter.refuse_placeholders(arguments)
-        permit = await self.approvals.permit(tool.spec, checked)
+        permit = await self.approvals.permit(tool.spec, checked, ruling)
         for event in before:
             await event.wait()
         # A child's calls take slots of their own.
@@ -351,6 +382,7 @@ class ToolRunner:
             if self._age != self._bench.age:
                 self._age = self._bench.age
                 self.reads.forget()
+            begun.append((tool.spec, told))
             if known := self.reads.get(tool.spec, checked):
                 return known
             age = self.reads.age
@@ -368,8 +400,27 @@ class ToolRunner:
                 return await self._filtered(tool.spec, checked, failed)
             self._record_exposures(tool.spec, checked, result)
             result = await self._filtered(tool.spec, checked, result)
+            if ruling.arguments is not None:
+                words = arguments_text(told.arguments or {})
+                words = HOOK_CHANGED.format(hook=ruling.by, arguments=words)
+                result = replace(result, value=f"{result.text}\n{words}")
             self.reads.keep(tool.spec, checked, result, age)
             return result
+
+    async def _changed(
+        self, tool: Tool, call: ToolCall, wanted: JsonObject, ruling: Ruling
+    ) -> JsonObject:
+        """The arguments that a hook wants in the place of a call's, if the tool takes them."""
+        try:
+            arguments = await _checked(tool, wanted)
+        except ToolFailed as failure:
+            why = f"It wants to change the call to what is not valid: {failure}"
+            raise refused_by_hook(replace(ruling, why=why)) from failure
+        target = target_of(tool.spec, arguments)
+        self._emit(CallChanged(call.id, wanted, target, ruling.by))
+        who = f"{ruling.by[:1].upper()}{ruling.by[1:]}"
+        self._emit(Notice(f"{who} changed a call of {call.name}."))
+        return arguments
 
     async def _filtered(self, spec: ToolSpec, call: ToolCall, result: Result) -> Result:
         """Filter a result that contains text from outside, or of the person's own (T-9)."""
@@ -546,6 +597,18 @@ class _CallDrafts(Drafts):
 
     async def withdraw(self, draft: Draft) -> None:
         await self.bench.drafts.settle(draft.id, "superseded", self.bench.emit)
+
+
+async def _checked(tool: Tool, given: JsonObject) -> JsonObject:
+    """The arguments as the tool takes them; raises ToolFailed."""
+    if tool.patterns:  # written by others; a pattern may take without end
+        return await asyncio.to_thread(tool.check, given)
+    return tool.check(given)
+
+
+def _as_given(call: ToolCall, given: JsonObject) -> ToolCall:
+    """A checked call without what nobody said."""
+    return replace(call, arguments={k: v for k, v in (call.arguments or {}).items() if k in given})
 
 
 def _naming_changed(

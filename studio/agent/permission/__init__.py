@@ -5,6 +5,7 @@ Tools do not check permission: the tool runner does, before it runs a call.
 - ``policy``: Decides about a call by the rules of all layers and the permission mode.
 - ``client_policy``: Limits what an agent may do for a client of the server.
 - ``rulebook``: Finds the rules for a call; describes decisions; defines what roles may use.
+- ``ruling``: What hooks say of a call, under the rules of the person.
 - ``rules``: Stores the rules of the person and of a session, and reads those of a folder.
 - ``rule_suggestions``: Suggests the rules that “always” adds, and says what they let run.
 - ``approval``: Asks the person and waits for the answer.

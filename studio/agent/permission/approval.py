@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 from studio.agent.prompts import ANSWERED, NOT_ANSWERED
 from studio.domain.aio import BackgroundTasks
@@ -47,6 +48,7 @@ from .invisible_characters import escape_invisible, escape_line
 from .policy import COMMAND, FOLDER_OF, NETWORK, PATH, Policy, target_of
 from .rule_suggestions import suggest_rules, warning_about
 from .rulebook import FOLDER, LAYERS_OF_PERSON, PLAN, Decision
+from .ruling import NO_RULING, Ruling
 
 AHEAD = "ahead-"
 """Begins the id of a question that no call asks."""
@@ -125,6 +127,13 @@ class Refused(ToolFailed):
         self.by = by
 
 
+BeforeQuestion: TypeAlias = Callable[[ToolSpec, ToolCall], Awaitable[Ruling]]
+
+
+async def _nobody(spec: ToolSpec, call: ToolCall) -> Ruling:
+    return NO_RULING
+
+
 class WorkClock:
     """Counts the seconds of work; it is paused during questions to the person (L-11)."""
 
@@ -183,6 +192,8 @@ class Approvals:
         self._remember = remember
         self._above = above
         self._tasks = BackgroundTasks()
+        self.before_question: BeforeQuestion = _nobody
+        """What hooks say of a call before the person is asked (K-8)."""
         self.over = False
         """Whether the turn has ended, so that nobody is asked here any more."""
         self._one_question = asyncio.Lock()
@@ -224,12 +235,20 @@ class Approvals:
         for future in (*self._answers.values(), *self._replies.values()):
             future.cancel()
 
-    async def permit(self, spec: ToolSpec, call: ToolCall) -> Permit:
-        """Wait for permission; raises ToolFailed, with a text for the model, if there is none."""
-        decision = await self._decide(spec, call)
+    async def permit(self, spec: ToolSpec, call: ToolCall, ruling: Ruling = NO_RULING) -> Permit:
+        """Wait for permission; raises ToolFailed, with a text for the model, if there is none.
+
+        ``ruling`` is what hooks said of the call, without a refusal.
+        """
+        decision = await self._decide(spec, call, ruling)
         if decision.verdict == "ask" and (spec.effect != "draft" or decision.insists):
+            said = await self.before_question(spec, call)
+            if said.verdict == "deny":
+                raise refused_by_hook(said)
+            if said.verdict == "allow" and ruling.verdict != "ask":
+                ruling = said
             async with self._asking():
-                decision = await self._decide(spec, call)  # the last answer may cover it
+                decision = await self._decide(spec, call, ruling)  # the last answer may cover it
                 if decision.verdict == "ask":
                     return await self._question(spec, call, decision)
         if decision.verdict == "deny":
@@ -317,7 +336,7 @@ class Approvals:
         finally:
             self.clock.resume()
 
-    async def _decide(self, spec: ToolSpec, call: ToolCall) -> Decision:
+    async def _decide(self, spec: ToolSpec, call: ToolCall, ruling: Ruling) -> Decision:
         arguments = call.arguments or {}
         network = self._wants_network(spec, arguments)
         policy = self.policy
@@ -328,8 +347,8 @@ class Approvals:
         rule = decision.rule  # that of a file, or for all tools, was not made for this one
         ruled = rule is None or (rule.tool != "*" and decision.layer in LAYERS_OF_PERSON)
         if why := self._access.guard.objection(spec, call, ruled=ruled):
-            return Decision("ask", why, insists=True, opens=decision.opens)
-        return decision
+            decision = Decision("ask", why, insists=True, opens=decision.opens)
+        return ruling.on(decision, network=network)
 
     def _wants_network(self, spec: ToolSpec, arguments: JsonObject) -> bool:
         """Whether a command asks for the network; without a sandbox every command has it anyway."""
@@ -485,6 +504,12 @@ _SCOPES: dict[Answer, str] = {
     "folder": "for this folder",
     "always": "always",
 }
+
+
+def refused_by_hook(ruling: Ruling) -> Refused:
+    """What the model and the person are told of a call that a hook refuses."""
+    who = f"{ruling.by[:1].upper()}{ruling.by[1:]}"
+    return Refused(f"{who} refused this: {ruling.why}", ruling.by)
 
 
 def _refused(spec: ToolSpec, decision: Decision) -> ToolFailed:

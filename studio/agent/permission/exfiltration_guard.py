@@ -163,6 +163,11 @@ class ExfiltrationGuard:
         """The new exposures to a file whose text the model is told without a call."""
         return [one for one in self._file(source, "") if self._is_new(one)]
 
+    def exposed_by_words(self, source: str) -> list[Exposed]:
+        """The new exposure to words of others that the model reads without a call."""
+        found = Exposed("untrusted", source)
+        return [found] if self._is_new(found) else []
+
     def objection(self, spec: ToolSpec, call: ToolCall, *, ruled: bool = False) -> str:
         """Why this call needs an approval whatever the rules allow; empty if it does not.
 

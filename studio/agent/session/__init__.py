@@ -12,6 +12,7 @@
 - ``invocation``: Fills in the skill or command that the person calls by its name.
 - ``message_queue``: Keeps what the person says while a turn runs.
 - ``native_history``: Keeps the history in the provider's form, in memory and on disk.
+- ``chat_hooks``: Runs the hooks of a chat around its turns, and makes those of each turn.
 - ``context_control``: Compacts, summarises and pins when the person asks for it.
 - ``model_router``: Chooses a model for a message by how hard it looks.
 - ``title_writer``: Has a cheap model write the title of a chat.

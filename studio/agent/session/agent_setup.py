@@ -16,6 +16,7 @@ from studio.agent.tool_search import search_tools, too_many
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.extensions import Extension
+from studio.domain.hooks import NO_HOOKS, Hooks
 from studio.domain.permissions import Layer, Rule
 from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
@@ -51,6 +52,7 @@ class ToolSetup:
     """Whether lines of files are numbered for the model."""
     served: Sequence[ToolSpec] = ()
     """The tools of servers, of which a history can call those that it names (M-16)."""
+    hooks: Hooks = NO_HOOKS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,6 +82,7 @@ async def load_call_setup(info: SessionInfo, services: Services, tool: str) -> T
         layers=found.layers,
         masks=found.masks,
         workspace=found.workspace,
+        hooks=found.hooks,
     )
 
 
@@ -155,6 +158,7 @@ async def load_agent_setup(
         notices=(*layers.notices, *filter(None, [found.notice, notice])),
         window=window,
         skills=found.skills,
+        hooks=found.hooks,
         # The models that run in the program repeat what they read.
         numbered=numbers == "always"
         or (numbers == "model" and family.numbers and info.provider not in EMBEDDED),

@@ -10,7 +10,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -25,7 +25,7 @@ from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
 from studio.domain.aio import settled
 from studio.domain.drafts import Draft
-from studio.domain.errors import ConfigurationError
+from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
@@ -80,6 +80,8 @@ class Session:
         state.recorded = self._recorded
         self._journal = state.journal
         self._preparing: asyncio.Future[Turn] | None = None
+        self._hearing: asyncio.Future[None] | None = None
+        """Hooks look at what the person said, before its turn is built."""
         self._turn: Turn | None = None
         self._work: asyncio.Task[None] | None = None
         """Runs all turns of one message."""
@@ -225,6 +227,7 @@ class Session:
         """Run the turn for a message, and those of the tiers that take it over."""
         agent = await self._builder.agent_named_by(said) if mentions else ""
         said = await self._builder.mask_words(said, agent)
+        await self._tell_hooks(said, message)
         options = replace(message, agent=agent)
         if invokes:
             called = await self._builder.invocation(said)
@@ -237,6 +240,22 @@ class Session:
                 (),
                 replace(options, limits=None, results=(), opening=(), escalated=True),
             )
+
+    async def _tell_hooks(self, said: tuple[Said, ...], message: TurnOptions) -> None:
+        """Let hooks look at what the person says; raises ConfigurationError if it stays unsaid."""
+        if message.parent is not None or message.call is not None:
+            return  # no person said it
+        self._hearing = asyncio.ensure_future(self._builder.hooks.hear(said))
+        try:
+            await asyncio.wait([self._hearing])
+            if self._hearing.cancelled():
+                raise ConfigurationError(
+                    "This was stopped before your hooks had looked at it, so it was not sent."
+                )
+            self._hearing.result()
+        finally:
+            self._hearing.cancel()
+            self._hearing = None
 
     async def _one_turn(self, said: tuple[Said, ...], options: TurnOptions) -> None:
         started = TurnStarted(
@@ -321,6 +340,8 @@ class Session:
     def stop(self) -> None:
         """End the running turn, also while it is still being built."""
         self._stop_asked = True  # it may be built already, and not run yet
+        if self._hearing is not None:
+            self._hearing.cancel()
         if self._turn is not None:
             self._turn.stop()
         elif self._preparing is not None and self._journal.claimed:
@@ -424,6 +445,8 @@ class Session:
         self.stop()
         if self._work is not None:
             await asyncio.wait([self._work])
+        with suppress(StudioError, OSError):
+            await self._builder.hooks.end()
         await self.jobs.end(self.info.id)
         await self._languages.end(self.info.id)
         await self.context.settled()

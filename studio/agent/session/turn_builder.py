@@ -34,7 +34,6 @@ from studio.agent.loop.wrap_up import WrapUpGuard
 from studio.agent.permission.approval import Above, Approvals, ToolAccess
 from studio.agent.permission.content_filter import AnyKind, ContentFilter
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
-from studio.agent.permission.path_scope import unreadable
 from studio.agent.permission.policy import COMMAND, Policy
 from studio.agent.permission.rules import SessionRules
 from studio.agent.prompts import ANSWER_IN_WORDS, PLAN_NOW, RESULT_MISSING, TAKE_OVER
@@ -65,13 +64,13 @@ from studio.domain.permissions import Answer, Layer, Rule
 from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import RUN, SKILL, ToolSpec
-from studio.processes.sandbox import HidingSandbox
 from studio.tools import Workspace
 from studio.tools.drafts.seen_files import SeenFiles
 from studio.tools.sdk.context import ROOM
 from studio.tools.workspace.notes import Notes
 
 from .agent_setup import AgentSetup, ToolSetup, load_agent_setup, load_call_setup
+from .chat_hooks import ChatHooks, hiding_sandbox
 from .guidance import Guidance, Sources
 from .invocation import CALLS, Invocation, invoke
 from .model_router import STUCK
@@ -207,6 +206,7 @@ class TurnBuilder:
         self._rules = session.rules
         """Those of the chat: its own, or of the one whose child it is."""
         self._tasks = BackgroundTasks()
+        self.hooks = ChatHooks(session, services)
         self.recorder = services.exchanges.recorder(session.info.id, new=new)
 
     async def mask_words(self, said: tuple[Said, ...], agent: str = "") -> tuple[Said, ...]:
@@ -271,6 +271,7 @@ class TurnBuilder:
         mode = routed[0].mode if routed else options.mode or setup.agent.mode
         mode = longer(mode, options.least)
         limits = options.limits or self._services.limits(setup.agent, mode)
+        state = TurnState(limits)
         model = self.model_access(setup, budget, last)
         access = await self._tool_access(setup, options)
         if options.opening and RUN not in {one.name for one in access.offered}:
@@ -296,7 +297,6 @@ class TurnBuilder:
             recorder=self.recorder if self._services.settings.values.records_exchanges else None,
             opening=options.opening,
         )
-        state = TurnState(limits)
         wrap_up = WrapUpGuard(budget)
         guards: list[Guard] = [
             RepetitionGuard(self._undo.found),
@@ -308,7 +308,7 @@ class TurnBuilder:
         ]
         if schema is not None and options.generation.corrected:
             guards.append(AnswerGuard(schema))
-        events, tools = self._tools(access, state, budget, guards, options, setup.agent)
+        events, tools = self._tools(access, state, budget, guards, options, setup)
         if limits.extensible:
             wrap_up.ask = tools.approvals.ask_ahead
         requests = ModelRequests(context, state)
@@ -332,13 +332,14 @@ class TurnBuilder:
         )
         limits = options.limits or self._services.limits(setup.agent, "background")
         state = TurnState(limits)
-        events, tools = self._tools(access, state, budget, (), options, setup.agent)
+        events, tools = self._tools(access, state, budget, [], options, setup)
         return Turn(CallLoop(context, state, events, tools, call))
 
     async def _begin(
         self, started: TurnStarted, setup: ToolSetup, access: ToolAccess, options: TurnOptions
     ) -> None:
         """Collect what the turn is exposed to in ``opened``, and look at the folder's files."""
+        self.opened += self.hooks.taken_notices()
         if options.parent is not None:
             self.opened += access.guard.inherited_exposures(options.parent.guard.exposed)
         if not setup.agent.trusted:
@@ -351,13 +352,18 @@ class TurnBuilder:
         access: ToolAccess,
         state: TurnState,
         budget: Budget,
-        guards: Sequence[Guard],
+        guards: list[Guard],
         options: TurnOptions,
-        agent: Agent,
+        setup: ToolSetup,
     ) -> tuple[TurnEvents, ToolRunner]:
-        session = self._session
+        session, agent = self._session, setup.agent
         events = TurnEvents(session.record, state, guards)
         parent, asked = options.parent, None
+        hooks = self.hooks.of_turn(
+            setup.hooks, access, events.emit, child=bool(parent and parent.call_id)
+        )
+        self.compactor.before_summary = hooks.compacting
+        guards.append(hooks)  # the last one: it hears of an answer that all others take
         if parent is not None and parent.approvals is not None:
             asked = Above(parent.approvals, parent.call_id)
         approvals = Approvals(
@@ -391,7 +397,7 @@ class TurnBuilder:
             approvals,
             bench,
             state.limits,
-            events.emit,
+            hooks,
             options.generation.calls,
             bench_call,
         )
@@ -449,9 +455,7 @@ class TurnBuilder:
             policy = policy.within(ceiling.at(workspace))
         rules.attach(policy)
         workspace = workspace.hiding(policy.hides)
-        sandbox = await self._services.sandbox()
-        if sandbox.kind != "none":
-            sandbox = HidingSandbox(sandbox, lambda: unreadable(policy.unreadable(), workspace))
+        sandbox = await hiding_sandbox(self._services, policy, workspace)
         guard = ExfiltrationGuard(
             session.transcript,
             contained=sandbox.kind != "none",
@@ -580,6 +584,7 @@ class TurnBuilder:
         """Record what a turn changed, and pass on to its parent what it was exposed to."""
         if self._approvals is not None:
             self._approvals.end()
+        await self.hooks.end_turn()
         if parent is not None and self.parent is not None:
             for exposed in parent.guard.inherited_exposures(self.parent.guard.exposed):
                 parent.record(exposed)

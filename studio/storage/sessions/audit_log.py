@@ -15,6 +15,7 @@ from typing import Any, Literal, TypeAlias, cast
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
+    CallChanged,
     DraftCreated,
     DraftResolved,
     Event,
@@ -115,6 +116,10 @@ def record(db: Connection, session_id: str, turn_id: str, at: float, event: Even
             if event.external:
                 client = "state = 'running', decided_by = 'the client', decided_at = ?"
                 _change(db, session_id, event.call_id, client, at)
+        case CallChanged():
+            arguments = canonical_json(arguments_without_secrets(event.arguments))
+            texts = map(sanitise_text, (without_secrets(event.target), arguments))
+            _change(db, session_id, event.call_id, "target = ?, arguments = ?", *texts)
         case ToolStarted():
             started = "state = 'running', decided_by = ?, decided_at = coalesce(decided_at, ?)"
             _change(db, session_id, event.call_id, started, _shown(event.allowed_by), at)

@@ -151,7 +151,7 @@ class LanguageServers:
         launch = replace(launch, command=kept.key[1].line)
         with suppress(OSError):
             command = await start_command(
-                launch, sandbox=sandbox, keeper=keeper, stdin="pipe", quiet=True
+                launch, sandbox=sandbox, keeper=keeper, stdin="pipe", errors="lost"
             )
             server = LanguageServer(command, launch.folder, self._lost)
             try:

@@ -21,6 +21,7 @@ from studio.domain.drafts import DraftStatus
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
+    CallChanged,
     CallStarted,
     ChildWorks,
     DraftCreated,
@@ -111,6 +112,7 @@ TOPIC_TEXTS: dict[Topic, str] = {
     "plan": tr_later("Told its plan"),
     "plan_open": tr_later("Reminded of its plan"),
     "child": tr_later("Told that an agent has ended"),
+    "hook": tr_later("Told what hooks say"),
 }
 """What the model was told, by topic; the event's text follows."""
 TOLD_TEXTS = {
@@ -433,7 +435,7 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
             return event.icon, f"{event.agent}  {words}", short_count(event.tokens)
         case TextDelta() | ReasoningDelta() | CallStarted() | ToolOutput():
             return None
-        case StepStarted() | ToolQueued() | ToolStarted():
+        case StepStarted() | ToolQueued() | CallChanged() | ToolStarted():
             return None  # listed when they end
         case _:
             assert_never(event)

@@ -1,0 +1,102 @@
+"""Hook finder: finds the hooks that count in a folder: its own, and the person's (K-8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from studio.agent.folder_files import PROJECT_HOOKS, FolderFiles, read_folder_files
+from studio.agent.hooks.content import files_of, sum_of
+from studio.domain.errors import ConfigurationError
+from studio.domain.extensions import Finding
+from studio.domain.hooks import Hook, HookPlace, Hooks
+from studio.domain.records import dataclass
+from studio.storage.paths import Paths
+
+from .consents import HookConsents, id_of
+from .hook_file import MAX_BYTES, parse_hooks
+
+HOOKS_FILE = "hooks.json"
+
+
+@dataclass(frozen=True, slots=True)
+class HookSource:
+    """A file of hooks from elsewhere, such as a pack; ``root`` is that pack's folder."""
+
+    path: Path
+    root: str = ""
+
+
+class HookFinder:
+    """Reads the files at each call, so that saved changes apply at once. Methods block.
+
+    ``more`` are files of hooks that others bring.
+    """
+
+    def __init__(self, paths: Paths) -> None:
+        self.own = paths.config / HOOKS_FILE
+        """The person's own file."""
+        self.more: Callable[[], Sequence[HookSource]] = tuple
+        self._home = paths.home
+        self._consents = HookConsents(paths.data / "approved_hooks.json")
+
+    def read(self, files: FolderFiles, trusted: bool) -> Hooks:
+        """The hooks that count; those of a folder only where it is trusted."""
+        folder = files.folder.resolve()
+        found: list[Hook] = []
+        findings: list[Finding] = []
+        if trusted and files.hooks is not None:
+            path = str(files.folder / PROJECT_HOOKS)
+            self._take(files.hooks, path, "folder", folder, found, findings)
+        for source in self.more():
+            data = _content(source.path, findings)
+            self._take(data, str(source.path), "pack", folder, found, findings, source.root)
+        self._take(_content(self.own, findings), str(self.own), "own", folder, found, findings)
+        known = self._consents.known() if found else {}
+        return Hooks(tuple(self._consents.agreed(one, known) for one in found), tuple(findings))
+
+    def switch(self, hook: Hook, on: bool) -> None:
+        """Approve a hook as it is and switch it on, or switch it off.
+
+        Raises ConfigurationError for one that is never run, and StorageError.
+        """
+        if hook.state == "never":
+            raise ConfigurationError(f"This hook is not run here. {hook.reason}")
+        self._consents.say(hook, on=on)
+
+    def in_folder(self, folder: Path) -> Hooks:
+        """All hooks of a folder and of the person's, as if the folder was trusted."""
+        return self.read(read_folder_files(folder), True)
+
+    def _take(
+        self,
+        data: bytes,
+        path: str,
+        place: HookPlace,
+        folder: Path,
+        found: list[Hook],
+        findings: list[Finding],
+        root: str = "",
+    ) -> None:
+        hooks, wrong = parse_hooks(data, path, place, root)
+        findings += wrong
+        for one in hooks:
+            files = files_of(one.command, folder, self._home, root)
+            whole = replace(one, files=files)
+            here = place == "folder" or any(Path(name).is_relative_to(folder) for name in files)
+            whose = str(folder) if here else ""
+            whole = replace(whole, id=id_of(whole, whose), digest=sum_of(whole, folder))
+            if all(whole.id != other.id for other in found):  # the same twice is once
+                found.append(whole)
+
+
+def _content(path: Path, findings: list[Finding]) -> bytes:
+    try:
+        with path.open("rb") as file:
+            return file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        return b""
+    except OSError as error:
+        findings.append(Finding(str(path), error.strerror or str(error), left_out=True))
+        return b""
