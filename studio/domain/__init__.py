@@ -9,6 +9,7 @@
 - ``events``: Defines the events of a turn, as a tagged union of small frozen values (L-2).
 - ``exchanges``: Describes what went to a provider and what came back (W-27).
 - ``extensions``: Describes skills and commands, and what is wrong with their files.
+- ``hooks``: Commands that are told of what a chat does, and which of them count.
 - ``jsonvalue``: Defines JSON values, reads JSON of unknown shape, and repairs text.
 - ``ledger``: Identifies requests by hash chains, and describes their usage and cost (H-9).
 - ``line_changes``: Finds which lines differ between two texts, in bounded time.

@@ -346,6 +346,8 @@ class Approvals:
             return decision
         rule = decision.rule  # that of a file, or for all tools, was not made for this one
         ruled = rule is None or (rule.tool != "*" and decision.layer in LAYERS_OF_PERSON)
+        if ruling.verdict == "allow" and decision.verdict == "ask":
+            ruled = False  # by a hook, in the person's place
         if why := self._access.guard.objection(spec, call, ruled=ruled):
             decision = Decision("ask", why, insists=True, opens=decision.opens)
         return ruling.on(decision, network=network)
