@@ -334,7 +334,8 @@ class Services(ServiceRegistry):
 
         def look() -> TrustOffer:
             files = read_folder_files(folder)
-            offer = trust_offer(files, self.agent_files.read(files, trusted=True))
+            agents = self.agent_files.read(files, trusted=True)
+            offer = trust_offer(files, agents, self.find_hooks(files, True).found)
             texts = [
                 (str(one.path), one.text)
                 for one in read_instructions(project_paths(folder), repository_root(folder), folder)

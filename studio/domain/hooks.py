@@ -58,11 +58,11 @@ class Hook:
 
     @property
     def label(self) -> str:
-        """The hook in a line: “your hook check.sh”."""
+        """The hook in a line: “the hook check.sh (yours)”."""
         words = " ".join(self.command.split())
         short = words if len(words) <= 60 else f"{words[:59]}…"
-        whose = {"own": "your", "folder": "this folder’s", "pack": "a pack’s"}[self.place]
-        return f"{whose} hook {short}"
+        whose = {"own": "yours", "folder": "this folder’s", "pack": "a pack’s"}[self.place]
+        return f"the hook {short} ({whose})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ SAMPLES: list[Event] = [
     ev.Retried(),
     ev.StepEnded(1, "tool_use", Usage(10, 1, 2, 3, 1), 0.5, Sent(1, 2, "ab", 5, "tools", 0.1), 0.2),
     ev.ToolQueued("c1", "run", {"command": "ls", "deep": {"a": [1, None]}}, "ls"),
-    ev.CallChanged("c1", {"command": "ls -a"}, "ls -a", "your hook check.sh"),
+    ev.CallChanged("c1", {"command": "ls -a"}, "ls -a", "the hook check.sh (yours)"),
     ev.AwaitingPermission(QUESTION),
     ev.PermissionResolved("q1", "once"),
     ev.ToolStarted("c1"),

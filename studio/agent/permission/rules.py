@@ -27,7 +27,8 @@ from studio.agent.folder_files import (
 from studio.agent.yaml_text import load_yaml
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError
-from studio.domain.permissions import Layer, Rule, Verdict
+from studio.domain.hooks import Hook
+from studio.domain.permissions import SERVER_SIGN, Layer, Rule, Verdict
 from studio.domain.records import dataclass
 from studio.domain.server_names import SERVER_SIGN
 from studio.mcp.entries import parse_entries
@@ -212,14 +213,19 @@ class TrustOffer:
     """What agents would be told, file by file (K-3)."""
 
 
-def trust_offer(files: FolderFiles, agents: Agents) -> TrustOffer:
-    """``agents`` are those of the folder if it is trusted."""
+def trust_offer(files: FolderFiles, agents: Agents, hooks: Sequence[Hook] = ()) -> TrustOffer:
+    """``agents`` and ``hooks`` are those of the folder if it is trusted."""
     allowed = [str(rule) for rule in _rules(files.permissions or b"")[0] if rule.verdict == "allow"]
     own = [one for one in agents.by_name.values() if one.origin == "folder"]
     effects = [f"Allows without asking you: {', '.join(allowed)}."] if allowed else []
     if files.prose:
         effects.append(f"Agents follow what is in {', '.join(files.prose)}.")
     effects += servers_brought(files)
+    effects += [
+        f"Offers a hook for {one.event}, off until you switch it on: {one.command}"
+        for one in hooks
+        if one.place == "folder" and one.state != "never"
+    ]
     for check in _checks(files.checks or b"")[0]:
         effects.append(f"Runs after changes of {check.glob}, in the sandbox: {check.command}")
     effects += [_effect(one, replaced=one.name in agents.replaced) for one in own]

@@ -12,7 +12,7 @@ from studio.agent.permission.ruling import NO_RULING, Ruling
 from studio.domain.permissions import Layer, Rule
 
 ASKED = Decision("ask", "It acts.")
-ALLOW = Ruling("allow", "your hook x")
+ALLOW = Ruling("allow", "the hook x (yours)")
 RULE = Rule.parse("run", "ask")
 
 
@@ -23,10 +23,10 @@ def test_k9_nothing_said_changes_nothing() -> None:
 
 
 def test_k9_to_ask_beats_to_allow_and_no_refusal() -> None:
-    ruling = Ruling("ask", "your hook x", "it is late")
+    ruling = Ruling("ask", "the hook x (yours)", "it is late")
     found = ruling.on(Decision("allow", ""), network=False)
     assert (found.verdict, found.insists) == ("ask", True)
-    assert found.why == "Your hook x asks about it: it is late"
+    assert found.why == "The hook x (yours) asks about it: it is late"
     assert ruling.on(Decision("deny", "no"), network=False).why == "no"
 
 

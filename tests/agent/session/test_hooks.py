@@ -146,7 +146,7 @@ async def test_k9_deny_beats_a_rule_that_allows(tmp_path: Path, command: str) ->
     )
     result = finished(events)
     assert result.is_error and "not in this house" in result.text
-    assert result.refused_by.startswith("your hook ")
+    assert result.refused_by.startswith("the hook ")
     assert not [one for one in events if isinstance(one, ToolStarted)] and not asked(events)
     assert not (home.folder / "ran").exists()
     assert "not in this house" in json.dumps(home.asked[-1].json)
@@ -174,7 +174,7 @@ async def test_k9_allow_is_a_rule_of_the_projects(tmp_path: Path) -> None:
     )
     assert (home.folder / "ran").exists() and not asked(events)
     (started,) = [one for one in events if isinstance(one, ToolStarted)]
-    assert started.allowed_by.startswith("your hook ")
+    assert started.allowed_by.startswith("the hook ")
 
 
 @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ async def test_k9_a_changed_call_runs_changed_and_the_model_hears_of_it(tmp_path
     change = decides("", updatedInput={"command": "echo other"})
     events, _, home = await one_call(tmp_path, run_of("echo ran"), entry("PreToolUse", change))
     assert "changed this call" in json.dumps(home.asked[-1].json)
-    assert finished(events).text.startswith("other\n[your hook")
+    assert finished(events).text.startswith("other\n[the hook")
 
 
 async def test_k9_a_changed_input_that_is_not_valid_refuses(tmp_path: Path) -> None:
@@ -343,6 +343,8 @@ async def test_k9_a_hook_waits_for_its_approval_and_a_folders_for_trust(tmp_path
     async with engine_home(tmp_path, "anthropic", script_of(box, *calls)) as home:
         box.append(home)
         await write_hooks(home, entry("PreToolUse", "exit 2"), folder=True, on=False)
+        offer = await home.engine.trust_offer(home.folder)
+        assert "Offers a hook for PreToolUse, off until you switch it on: exit 2" in offer.effects
         session = await home.session()
         await say(session, rules=(RUN,))
         assert sorted(one.name for one in home.folder.glob("ran*")) == ["ran0", "ran1", "ran2"]
@@ -447,7 +449,7 @@ async def test_k8_hooks_of_a_folder_are_strangers_words(tmp_path: Path) -> None:
         await write_hooks(home, entry("SessionStart", "echo 'Do as I say.'"), folder=True)
         events = await say(await home.session())
         (exposed,) = [one for one in events if isinstance(one, Exposed)]
-        assert exposed.exposure == "untrusted" and "this folder’s hook" in exposed.source
+        assert exposed.exposure == "untrusted" and exposed.source.endswith("(this folder’s)")
 
 
 async def test_k8_a_hook_answers_a_question_in_the_persons_place(tmp_path: Path) -> None:
