@@ -28,7 +28,7 @@ from studio.agent.yaml_text import load_yaml
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError
 from studio.domain.hooks import Hook
-from studio.domain.permissions import SERVER_SIGN, Layer, Rule, Verdict
+from studio.domain.permissions import Layer, Rule, Verdict
 from studio.domain.records import dataclass
 from studio.domain.server_names import SERVER_SIGN
 from studio.mcp.entries import parse_entries
