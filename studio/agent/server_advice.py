@@ -14,7 +14,10 @@ _ADVICE: dict[FaultKind, str] = {
     "protocol": "It writes something else than MCP: see that the command starts the server itself.",
     "network": "Look at the connection and at the address.",
     "certificate": "Its certificate is not trusted here: ask whoever runs it.",
-    "sign_in": "It wants a login: put its token into a header.",
+    "sign_in": "It wants you to sign in, in your browser.",
+    "rights": "It wants you to sign in again, for more than you allowed it.",
+    "client": "Whoever runs it gives you the client ID.",
+    "key": "Put a key of it into a header, or another one.",
     "forbidden": "The token may do less than this needs: make another one.",
     "address": "Look at the path of the address; many end with /mcp.",
 }

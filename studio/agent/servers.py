@@ -268,6 +268,8 @@ class ServerTools:
     async def remove(self, entry: ServerEntry) -> None:
         """Forget one of the person's servers; raises ConfigurationError if there is none."""
         await asyncio.to_thread(self.file.remove, entry.name)
+        with suppress(ConfigurationError):  # the keychain cannot be used
+            await self.servers.sign_out(pool_name(entry))
         await asyncio.to_thread(self.catalogue.forget, entry)
         await self.refresh()
 

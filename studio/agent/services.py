@@ -26,6 +26,7 @@ from studio.files.folders import delete_older_than, private_folder
 from studio.mcp.catalogue import Catalogue as ServerCatalogue
 from studio.mcp.entries import Entries, EntriesFile, ServerEntry
 from studio.mcp.servers import ServerFolders, Servers
+from studio.mcp.sign_ins import SignIns
 from studio.processes.desk import Desk
 from studio.processes.jobs import Jobs
 from studio.processes.keeper import Keeper
@@ -134,8 +135,9 @@ class Services(ServiceRegistry):
         self.jobs = Jobs()
         """The commands that run, also in the background."""
         places = ServerFolders(paths.logs / "servers", paths.cache / "servers", paths.home)
+        sign_ins = SignIns(keychain, paths.data / "sign-ins")
         self.servers = ServerTools(
-            Servers(self.keeper, places, self.environment, self._secret),
+            Servers(self.keeper, places, self.environment, self._secret, sign_ins),
             EntriesFile(paths.servers, paths.data / "servers.json"),
             ServerCatalogue(paths.data / "servers"),
             self.spill,

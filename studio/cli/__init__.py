@@ -18,6 +18,7 @@ What commands share:
 - ``json_stream``: prints a turn as documented JSON lines.
 - ``final_answer``: collects the answer of a run, and writes it to a file.
 - ``server_import``: lists and takes the MCP servers that other programs know (M-23).
+- ``server_login``: signs the person in to an MCP server (M-22).
 - ``saved_sessions``: finds and opens sessions, prints them, undoes their turns.
 - ``drafts``: prints what drafts change, and carries out decisions about them.
 - ``drafts_edit``: gives drafts another text: an edited or a merged one.

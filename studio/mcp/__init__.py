@@ -1,7 +1,7 @@
 """MCP: servers of other people whose tools agents use.
 
-``connection``, ``session``, ``stdio`` and ``http`` import the official SDK, which takes most of a
-second: ``servers`` imports them in a thread, with the first server that starts.
+``connection``, ``session``, ``stdio``, ``http`` and ``oauth`` import the official SDK, which takes
+most of a second: ``servers`` imports them in a thread, with the first server that starts.
 
 - ``catalogue``: remembers what servers offer, and what the person saw of it.
 - ``connection``: one server that is connected, in either era of the protocol.
@@ -12,7 +12,9 @@ second: ``servers`` imports them in a thread, with the first server that starts.
 - ``importing``: reads the servers that other programs know.
 - ``jsonc``: JSON with comments.
 - ``lists``: what a server offers, as plain values.
+- ``loopback``: takes what a browser brings back from a sign-in.
 - ``naming``: gives tools names that every provider takes.
+- ``oauth``: signs the person in to a server, and keeps its token good.
 - ``programs``: finds the command of a server as the person's own terminal would.
 - ``questions``: what a server asks the person during a call.
 - ``results``: reads what a tool returns into plain values.
@@ -20,6 +22,7 @@ second: ``servers`` imports them in a thread, with the first server that starts.
 - ``server_log``: keeps what a server writes to stderr, without secrets.
 - ``servers``: starts servers when they are needed, and shares them.
 - ``session``: the SDK's session, made patient with servers that break the protocol.
+- ``sign_ins``: keeps what signing in to servers gave, in the keychain.
 - ``stdio``: runs a server as a child process, and exchanges messages with it.
 - ``supervised``: one server that is started when needed, and again when it ends.
 """

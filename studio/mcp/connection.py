@@ -48,6 +48,8 @@ _SETTLE = 0.2
 """Seconds in which several changes of lists count as one."""
 _SESSION_LOST = "Session terminated"
 """How the SDK says that a server at an address was started anew."""
+_REFUSED = "Server returned an error response"
+"""How the SDK says that a server at an address refused a message, whatever the reason."""
 _LEFT_OUT = 50
 """Problems of lists that are kept."""
 for _name in ("mcp", "client"):  # the SDK would write into the log what servers send
@@ -329,6 +331,10 @@ class Connection:
             self._lost.set()
             await asyncio.wait([self._live], timeout=_FREED)
             return NotSent("exited", f"The server {self.name} knows the connection no more.")
+        if error.error.message == _REFUSED and self._transport is not None:
+            fault = await self._transport.fault(error)
+            if fault is not None:
+                return fault
         if error.code == types.CONNECTION_CLOSED and self._live is not None:
             await asyncio.wait([self._live], timeout=_FREED)
             if self._session is None:
@@ -344,6 +350,8 @@ class Connection:
         if isinstance(error, ServerFailed):
             return error
         fault = await self._transport.fault(error) if self._transport else None
+        if fault is not None and fault.kind in ("sign_in", "rights"):
+            return fault
         if fault is not None:
             words = f"The server {self.name} does not work. {self._log.clean(str(fault))}"
             return ServerFailed(

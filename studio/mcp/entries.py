@@ -41,6 +41,7 @@ _TRANSPORTS: dict[str, Transport] = {
     "streamable_http": "http",
     "sse": "sse",
 }
+_OAUTH = "clientId", "clientSecret", "scopes", "callbackPort"
 _PLACE = re.compile(r"\$\{(?:(keychain):([^}\s]+)|([A-Za-z_]\w*)(?::-([^}]*))?)\}")
 
 
@@ -49,10 +50,11 @@ class ServerEntry:
     """One server: what starts it or where it is, and what the person said of it.
 
     ``folder`` is its own working folder. ``seconds`` is the time of a call. ``alone``: one call
-    at a time. ``by_folder``: one process for each folder. ``reads`` are the tools that the person
-    marks as reading, ``off`` those that are switched off, by the server's own names. ``approved``
-    is the digest that the person saw. ``place`` is the folder or the pack that brings the server;
-    empty for the person's own.
+    at a time. ``by_folder``: one process for each folder. ``oauth`` is how this program is known
+    where the person signs in: ``clientId``, ``clientSecret``, ``scopes``, ``callbackPort``.
+    ``reads`` are the tools that the person marks as reading, ``off`` those that are switched off,
+    by the server's own names. ``approved`` is the digest that the person saw. ``place`` is the
+    folder or the pack that brings the server; empty for the person's own.
     """
 
     name: str
@@ -68,6 +70,7 @@ class ServerEntry:
     seconds: float = 60.0
     alone: bool = False
     by_folder: bool = False
+    oauth: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
     reads: frozenset[str] = frozenset()
     off: frozenset[str] = frozenset()
     approved: str = ""
@@ -84,6 +87,8 @@ class ServerEntry:
             parts.append(sorted(self.environment.items()))
         else:
             parts = [self.transport, self.url, sorted(self.headers.items())]
+            if self.oauth:
+                parts.append(sorted(self.oauth.items()))
         return hashlib.sha256(json.dumps(parts).encode("utf-8", "replace")).hexdigest()
 
     @property
@@ -95,6 +100,11 @@ class ServerEntry:
     def shown(self) -> str:
         """What runs, in one line: the command as it would be typed, or the address."""
         return " ".join((self.command, *self.arguments)) if self.command else self.url
+
+    @property
+    def may_sign_in(self) -> bool:
+        """Whether a person can sign in to it: it is at an address, and no key is in its headers."""
+        return bool(self.url) and "authorization" not in map(str.lower, self.headers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +178,16 @@ def parse_entry(name: str, value: Json) -> ServerEntry:
         seconds=float(seconds),
         alone=value.get("alone") is True,
         by_folder=value.get("by_folder") is True,
+        oauth=_oauth(value) if url else {},
     )
+
+
+def _oauth(value: JsonObject) -> dict[str, str]:
+    found = _pairs(value, "oauth")
+    port = found.get("callbackPort", "1")
+    if not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
+        raise ValueError("has in “oauth” a callbackPort that is no port")
+    return {name: one for name, one in found.items() if name in _OAUTH}
 
 
 def _text(value: JsonObject, key: str) -> str:
@@ -223,6 +242,8 @@ def described(entry: ServerEntry) -> JsonObject:
         found["type"], found["url"] = entry.transport, entry.url
         if entry.headers:
             found["headers"] = {**entry.headers}
+        if entry.oauth:
+            found["oauth"] = {**entry.oauth}
     for name in ("starts", "seconds", "alone", "by_folder"):
         if getattr(entry, name) != getattr(plain, name):
             found[name] = getattr(entry, name)
@@ -231,7 +252,7 @@ def described(entry: ServerEntry) -> JsonObject:
 
 _WRITTEN = frozenset(
     ("command", "args", "env", "cwd", "type", "url", "headers", "starts", "seconds", "alone")
-) | {"by_folder"}
+) | {"by_folder", "oauth"}
 
 
 class EntriesFile:
@@ -437,6 +458,7 @@ async def resolve_entry(
         folder=await filled(entry.folder),
         url=await filled(entry.url),
         headers=await pairs(entry.headers),
+        oauth=await pairs(entry.oauth),
     )
 
 
@@ -450,6 +472,6 @@ def _may_have(entry: ServerEntry, secret: str) -> bool:
 def keychain_names(entry: ServerEntry) -> list[str]:
     """The names of secrets in the keychain that an entry refers to."""
     texts: list[Any] = [entry.command, *entry.arguments, entry.folder, entry.url]
-    texts += [*entry.environment.values(), *entry.headers.values()]
+    texts += [*entry.environment.values(), *entry.headers.values(), *entry.oauth.values()]
     found = [match[2] for text in texts for match in _PLACE.finditer(text) if match[1]]
     return list(dict.fromkeys(found))

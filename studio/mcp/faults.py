@@ -17,13 +17,18 @@ FaultKind: TypeAlias = Literal[
     "network",
     "certificate",
     "sign_in",
+    "rights",
+    "client",
+    "key",
     "forbidden",
     "address",
 ]
 """Why a server cannot be used. ``off``: it is switched off, or changed since it was approved.
 ``not_found``: there is no such program. ``refused``: the system does not start it. ``variable``: a
 value it needs is missing. ``exited``: it ended, or its connection. ``silent``: it does not answer.
-``protocol``: what it says is not MCP. ``sign_in``: it wants a login (401). ``forbidden``: it
+``protocol``: what it says is not MCP. ``sign_in``: the person has to sign in (401). ``rights``:
+they have to sign in again, for more than they have. ``client``: they have to register this program
+first. ``key``: it does not take the key in its headers, or needs one (401). ``forbidden``: it
 refuses (403). ``address``: it has no such address (404)."""
 
 
@@ -48,6 +53,10 @@ class ServerFailed(ToolFailed):
         self.code = code
         self.line = line
         self.said = said
+
+
+class GivenUp(ServerFailed):
+    """The person gave up signing in."""
 
 
 class NotSent(ServerFailed):

@@ -19,6 +19,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from studio.mcp.faults import FaultKind, ServerFailed
+from studio.mcp.oauth import Authorization
 from studio.mcp.stdio import MOST, TOO_LONG_TEXT
 
 CONNECT = 30.0
@@ -26,7 +27,7 @@ CONNECT = 30.0
 READ = 3_700.0
 """Seconds of silence; each call has its own limit, which is shorter."""
 _REFUSALS: dict[int, tuple[FaultKind, str]] = {
-    401: ("sign_in", "wants a sign-in, or a valid key in its headers"),
+    401: ("key", "does not take the key in its headers"),
     403: ("forbidden", "does not allow this"),
     404: ("address", "has nothing at this address"),
     405: ("address", "takes no messages at this address"),
@@ -39,12 +40,21 @@ _REFUSALS: dict[int, tuple[FaultKind, str]] = {
 class HttpTransport:
     """The streams of a server at an address; an asynchronous context manager.
 
-    ``events``: the older transport, of server-sent events.
+    ``events``: the older transport, of server-sent events. ``authorization`` has the token of a
+    server that wants one.
     """
 
-    def __init__(self, url: str, headers: Mapping[str, str], *, events: bool = False) -> None:
+    def __init__(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        authorization: Authorization | None = None,
+        *,
+        events: bool = False,
+    ) -> None:
         self._url = url
         self._headers = dict(headers)
+        self._authorization = authorization
         self._events = events
         self._stack = AsyncExitStack()
         self._status = 0
@@ -78,7 +88,11 @@ class HttpTransport:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool | None:
-        return await self._stack.__aexit__(kind, error, trace)
+        try:
+            return await self._stack.__aexit__(kind, error, trace)
+        finally:
+            if self._authorization is not None:
+                await self._authorization.close()
 
     async def fault(self, error: BaseException | None) -> ServerFailed | None:
         """What the last answer or the error of the network says."""
@@ -90,6 +104,9 @@ class HttpTransport:
                 return ServerFailed("certificate", f"The certificate of {place} is not valid.")
             reason = str(error) or type(error).__name__
             return ServerFailed("network", f"{place} cannot be reached: {reason}.")
+        refused = self._authorization.fault if self._authorization else None
+        if refused is not None and self._status in (401, 403):
+            return refused
         if self._status >= 400:
             kind, words = _REFUSALS.get(self._status, ("network", "cannot answer"))
             return ServerFailed(kind, f"{place} {words} (status {self._status}).")
@@ -99,6 +116,7 @@ class HttpTransport:
 
     def _client(self, context: ssl.SSLContext) -> httpx2.AsyncClient:
         return httpx2.AsyncClient(
+            auth=self._authorization,
             headers={**self._headers, "accept-encoding": "identity"},
             timeout=httpx2.Timeout(CONNECT, read=READ),
             verify=context,

@@ -7,6 +7,7 @@ asks for the folder (M-6). The SDK is imported in a thread with the first start.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -20,20 +21,24 @@ from studio.domain.secret_names import names_secret
 from studio.domain.server_names import server_prefix
 from studio.mcp.entries import Resolve, ServerEntry, resolve_entry
 from studio.mcp.eras import Eras
-from studio.mcp.faults import ServerFailed
+from studio.mcp.faults import GivenUp, ServerFailed
 from studio.mcp.lists import ServerLists
 from studio.mcp.programs import Programs
 from studio.mcp.questions import Ask
 from studio.mcp.results import ServerResult
 from studio.mcp.server_log import ServerLog
+from studio.mcp.sign_ins import SignIn, SignIns, place_of, port_of
 from studio.mcp.supervised import ServerState, ServerTimes, SupervisedServer
 from studio.processes.keeper import Keeper
 
 if TYPE_CHECKING:
     from studio.mcp.connection import Connection, Progress, Transport
     from studio.mcp.http import HttpTransport
+    from studio.mcp.oauth import Authorization, Browse
     from studio.mcp.stdio import StdioTransport
 
+PERSON = 600.0
+"""Seconds that another program's sign-in to the same server is waited for."""
 _WORST_FIRST = ("failed", "sign_in", "waiting", "starting", "running", "idle")
 
 
@@ -50,7 +55,8 @@ class Servers:
     """The MCP servers. Belongs to the event loop.
 
     ``environment`` returns what child processes get, without secrets; ``resolve`` the secret that
-    the keychain has under a name. Set ``ask`` where a person can be asked.
+    the keychain has under a name; ``sign_ins`` has what signing in to servers gave. Set ``ask``
+    where a person can be asked.
     """
 
     def __init__(
@@ -59,6 +65,7 @@ class Servers:
         folders: ServerFolders,
         environment: Callable[[], Mapping[str, str]],
         resolve: Resolve,
+        sign_ins: SignIns,
         times: ServerTimes | None = None,
     ) -> None:
         self.ask: Ask | None = None
@@ -66,6 +73,7 @@ class Servers:
         self._folders = folders
         self._environment = environment
         self._resolve = resolve
+        self._sign_ins = sign_ins
         self._times = times or ServerTimes()
         self._programs = Programs(keeper, folders.home)
         self._eras = Eras(folders.cache / "eras.json")
@@ -73,6 +81,9 @@ class Servers:
         self._running: dict[tuple[str, str], SupervisedServer] = {}
         self._by_folder: set[str] = set()
         """Servers that asked for the folder."""
+        self._authorizations: dict[str, Authorization] = {}
+        self._signing: dict[str, tuple[asyncio.Task[None], float]] = {}
+        """Who is signing in to a server, and since when."""
         self._listeners: list[Callable[[str], object]] = []
         self._tasks = BackgroundTasks()
 
@@ -138,6 +149,8 @@ class Servers:
             return ServerState("off")
         if not entry.runs:
             return ServerState("withheld", reason="It changed since you approved it.")
+        if name in self._signing:
+            return ServerState("signing_in", self._signing[name][1])
         states = [server.state for server in self._of(name)]
         return min(
             states, key=lambda one: _WORST_FIRST.index(one.kind), default=ServerState("idle")
@@ -150,6 +163,113 @@ class Servers:
     def log_file(self, name: str) -> Path:
         return self._folders.logs / f"{server_prefix(name)}.log"
 
+    # Signing in
+
+    async def sign_in(
+        self, name: str, browse: Browse, client: SignIn | None = None, scope: str = ""
+    ) -> None:
+        """Let the person sign in to a server; only a person's click or command may call this.
+
+        ``browse`` opens their browser. ``client`` is how they registered this program there,
+        ``scope`` what they want beside what the server asks for. Raises ServerFailed, see
+        ``oauth.sign_in``, and ConfigurationError.
+        """
+        if name in self._signing:
+            raise ServerFailed("sign_in", f"You are signing in to the server {name} already.")
+        entry = self._at_address(name)
+        work = asyncio.ensure_future(self._sign_in(entry, browse, client or SignIn(), scope))
+        self._signing[name] = work, time.time()
+        self._tell(name)
+        try:
+            await work
+        except asyncio.CancelledError:
+            if not work.cancelled():
+                work.cancel()
+                raise
+            raise GivenUp("sign_in", "The sign-in was given up.") from None
+        finally:
+            del self._signing[name]
+            self._tell(name)
+        await self.stop(name)
+
+    def give_up_sign_in(self, name: str) -> None:
+        """The person does not want to sign in after all."""
+        if name in self._signing:
+            self._signing[name][0].cancel()
+
+    async def sign_out(self, name: str) -> bool:
+        """Forget the sign-in to a server; whether there was one. Raises ConfigurationError."""
+        entry = self._entries.get(name)
+        if entry is None or not entry.url:
+            return False
+        place = place_of(name, entry.url)
+        async with self._sign_ins.alone(place, PERSON):
+            known = await self._sign_ins.read(place)
+            if known is None:
+                return False
+            await self._sign_ins.forget(place)
+        await self.stop(name)
+        await (await asyncio.to_thread(_oauth)).revoke(known)
+        return known.is_signed_in
+
+    async def signed_in(self, entry: ServerEntry) -> SignIn | None:
+        """The sign-in to a server, if there is one."""
+        known = await self._sign_ins.read(place_of(entry.name, entry.url)) if entry.url else None
+        return known if known is not None and known.is_signed_in else None
+
+    def _at_address(self, name: str) -> ServerEntry:
+        """The entry of a server that a person can sign in to."""
+        entry = self._entries.get(name)
+        if entry is None:
+            raise ServerFailed("off", f"There is no MCP server {name}.")
+        if not entry.runs:
+            raise ServerFailed("off", f"Switch the MCP server {name} on first.")
+        if not entry.url:
+            raise ConfigurationError(f"{name} runs on this computer: there is no sign-in to it.")
+        if not entry.may_sign_in:
+            raise ConfigurationError(
+                f"{name} has a key in its headers. Remove that header to sign in instead."
+            )
+        return entry
+
+    async def _sign_in(
+        self, entry: ServerEntry, browse: Browse, client: SignIn, scope: str
+    ) -> None:
+        oauth = await asyncio.to_thread(_oauth)
+        try:
+            whole = await resolve_entry(entry, self._resolve, self._environment())
+        except ConfigurationError as error:
+            raise ServerFailed("variable", str(error)) from error
+        place = place_of(entry.name, entry.url)
+        before = await self._sign_ins.read(place)
+        async with self._sign_ins.alone(f"{place} person", PERSON):
+            known = await self._sign_ins.read(place)
+            if known is not None and known.is_signed_in and known != before:
+                return  # it was done in another window meanwhile
+            given = whole.oauth
+            if not client.client_id and given.get("clientId"):
+                client = SignIn(
+                    client_id=given["clientId"],
+                    client_secret=given.get("clientSecret", ""),
+                    client_source="entry",
+                )
+            open_request = self._authorizations.get(entry.name)
+            wanted = (given.get("scopes", ""), scope, open_request.wanted if open_request else "")
+            wish = oauth.Wish(
+                entry.name,
+                whole.url,
+                client,
+                " ".join(filter(None, wanted)),
+                int(given.get("callbackPort", 0)) or port_of(place),
+                fixed="callbackPort" in given,
+                events=entry.transport == "sse",
+            )
+            found = await oauth.sign_in(wish, known, browse)
+            async with self._sign_ins.alone(place, PERSON):
+                await self._sign_ins.keep(place, found)
+
+    # Ending
+
     async def stop(self, name: str) -> None:
         """End a server; the next call starts it again."""
         ending = self._of(name)
@@ -160,6 +280,8 @@ class Servers:
     async def close(self) -> None:
         """End all servers; returns when that is done. None starts any more."""
         self._entries = {}
+        for name in list(self._signing):
+            self.give_up_sign_in(name)
         ending, self._running = list(self._running.values()), {}
         await asyncio.gather(*(server.close() for server in ending))
         await self._tasks.settled()
@@ -240,7 +362,8 @@ class Servers:
         if entry.transport != "stdio":
             http = await asyncio.to_thread(_http_transport)
             events = entry.transport == "sse"
-            return lambda: http(entry.url, entry.headers, events=events)
+            access = await self._access(entry, log)
+            return lambda: http(entry.url, entry.headers, access, events=events)
         folder = Path(entry.folder).expanduser() if entry.folder else self._folders.home
         if not await asyncio.to_thread(folder.is_dir):
             raise ServerFailed("not_found", f"There is no folder {folder}.")
@@ -249,6 +372,16 @@ class Servers:
         )
         stdio = await asyncio.to_thread(_stdio_transport)
         return lambda: stdio(self._keeper, program, folder, log)
+
+    async def _access(self, entry: ServerEntry, log: ServerLog) -> Authorization | None:
+        """What has the token of a server, unless its headers have a key."""
+        if not entry.may_sign_in:
+            return None
+        place = place_of(entry.name, self._entries.get(entry.name, entry).url)
+        oauth = await asyncio.to_thread(_oauth)
+        found = oauth.Authorization(entry.name, place, self._sign_ins, log.hide)
+        self._authorizations[entry.name] = found
+        return found
 
     def _tell(self, name: str) -> None:
         for listener in list(self._listeners):
@@ -266,6 +399,12 @@ def _stdio_transport() -> type[StdioTransport]:
     from studio.mcp.stdio import StdioTransport
 
     return StdioTransport
+
+
+def _oauth():
+    from studio.mcp import oauth
+
+    return oauth
 
 
 def _http_transport() -> type[HttpTransport]:

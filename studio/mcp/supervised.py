@@ -28,11 +28,22 @@ RESTARTS = 5
 """How often in a row a server is started again, before it counts as failed."""
 _PASSING: tuple[FaultKind, ...] = ("exited", "silent", "network")
 """Faults that may be gone at the next try."""
+SIGN_IN: tuple[FaultKind, ...] = ("sign_in", "rights")
+"""Faults after which the person has to sign in."""
 
 StateKind: TypeAlias = Literal[
-    "off", "idle", "starting", "running", "waiting", "sign_in", "failed", "withheld"
+    "off",
+    "idle",
+    "starting",
+    "running",
+    "waiting",
+    "sign_in",
+    "signing_in",
+    "failed",
+    "withheld",
 ]
 """``idle``: it starts with the next call. ``waiting``: it ended, and is started again soon.
+``sign_in``: the person has to sign in. ``signing_in``: they are at it, in their browser.
 ``withheld``: it changed since the person approved it."""
 
 
@@ -151,10 +162,19 @@ class SupervisedServer:
                 limit = seconds or self.entry.seconds
                 try:
                     connection = await self.connection()
-                    return await connection.call(tool, arguments, seconds=limit, progress=progress)
+                    found = await connection.call(tool, arguments, seconds=limit, progress=progress)
                 except NotSent:
                     connection = await self.connection()
-                    return await connection.call(tool, arguments, seconds=limit, progress=progress)
+                    found = await connection.call(tool, arguments, seconds=limit, progress=progress)
+            if self._fault is not None and self._fault.kind == "sign_in":
+                self._fault = None  # another program's sign-in holds for this one, too
+                self._listed()
+            return found
+        except ServerFailed as error:
+            if error.kind in SIGN_IN and self._connection is not None:
+                self._fault = error
+                self._set("sign_in", str(error))
+            raise
         finally:
             self._open_calls -= 1
             self._stay()
@@ -233,7 +253,7 @@ class SupervisedServer:
                 self._set("waiting", str(fault))
                 self._start(again=True)
                 return
-        self._set("sign_in" if fault.kind == "sign_in" else "failed", str(fault))
+        self._set("sign_in" if fault.kind in SIGN_IN else "failed", str(fault))
 
     def _listed(self) -> None:
         self._set("running")

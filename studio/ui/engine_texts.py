@@ -103,7 +103,31 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("It writes something else than MCP: see that the command starts the server itself."),
     tr_later("Look at the connection and at the address."),
     tr_later("Its certificate is not trusted here: ask whoever runs it."),
-    tr_later("It wants a login: put its token into a header."),
+    tr_later("It wants you to sign in, in your browser."),
+    tr_later("It wants you to sign in again, for more than you allowed it."),
+    tr_later("Put a key of it into a header, or another one."),
+    tr_later(
+        "The server {name} wants you to sign in: Settings, MCP servers, or “agent-studio mcp login "
+        "{command}”."
+    ),
+    tr_later("The sign-in to the server {name} failed: {words}."),
+    tr_later("The sign-in to the server {name} cannot be renewed now: {words}. It is kept."),
+    tr_later(
+        "The server {name} has no sign-in that programs can use: put a key of it into a header."
+    ),
+    tr_later(
+        "{place} lets no program register itself. Register Agent Studio there with the redirect "
+        "address {redirect}, and enter the client ID that you get."
+    ),
+    tr_later("The sign-in was given up."),
+    tr_later("the browser brought no answer in 10 minutes"),
+    tr_later("the answer is not of {place} (wrong iss)"),
+    tr_later("{place} cannot be reached: {reason}"),
+    tr_later("{place} does not register this program ({code})"),
+    tr_later("{place} gives no token ({code})"),
+    tr_later("{place} knows no PKCE with S256"),
+    tr_later("{place} is not at https://, so others could read it"),
+    tr_later("{place} answers with status {status}"),
     tr_later("The token may do less than this needs: make another one."),
     tr_later("Look at the path of the address; many end with /mcp."),
     tr_later("The runtime may be too old for it: look at which version it wants."),

@@ -31,7 +31,7 @@ def lines(holding: str) -> list[list[str]]:
 
 
 def test_the_file_of_the_page_is_read() -> None:
-    found = parse_entries(block("json", "mcpServers"), "mcp.json")
+    found = parse_entries(block("json", "SHOP_TOKEN"), "mcp.json")
     assert not found.problems
     assert found.by_name["shop"].seconds == 120
 
@@ -101,3 +101,10 @@ async def test_the_commands_of_the_page(
         capsys.readouterr()
         assert await home.command("mcp", "list", "--json") == 0
         assert json.loads(capsys.readouterr().out) == []
+
+
+def test_the_sign_in_of_the_page_is_read() -> None:
+    """M-22"""
+    found = parse_entries(block("json", '"oauth"'), "mcp.json")
+    assert not found.problems
+    assert found.by_name["far"].oauth["callbackPort"] == "50123"

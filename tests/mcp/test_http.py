@@ -76,7 +76,7 @@ async def test_a_server_at_an_address_is_called(tmp_path: Path, kind: str) -> No
 @pytest.mark.parametrize(
     ("status", "kind", "words"),
     [
-        (401, "sign_in", "wants a sign-in"),
+        (401, "sign_in", "wants you to sign in"),
         (403, "forbidden", "does not allow this"),
         (404, "address", "has nothing at this address"),
         (503, "network", r"cannot answer \(status 503\)"),

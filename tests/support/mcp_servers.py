@@ -11,8 +11,11 @@ from pathlib import Path
 
 from studio.mcp.entries import ServerEntry
 from studio.mcp.servers import ServerFolders, Servers
+from studio.mcp.sign_ins import SignIns
 from studio.mcp.supervised import ServerTimes
 from studio.processes.keeper import Keeper
+from studio.storage.config.keychain import Keychain
+from support.vault import Vault
 
 SUPPORT = Path(__file__).parent
 
@@ -39,18 +42,26 @@ async def running_servers(
     *entries: ServerEntry,
     times: ServerTimes | None = None,
     secrets: dict[str, str] | None = None,
+    vault: Vault | None = None,
 ) -> AsyncIterator[Servers]:
-    """A pool that knows these servers; all are ended in the end."""
+    """A pool that knows these servers; all are ended in the end.
+
+    ``vault`` is the person's keychain: pools that have one in common are studios of one person.
+    """
 
     async def resolve(name: str) -> str:
         return (secrets or {}).get(name, "")
 
     keeper = Keeper()
     folders = ServerFolders(folder / "logs", folder / "cache", folder)
-    servers = Servers(keeper, folders, lambda: {"PATH": os.environ["PATH"]}, resolve, times)
+    keychain = Keychain(backend=vault or Vault())
+    sign_ins = SignIns(keychain, folder / "sign-ins")
+    variables = {"PATH": os.environ["PATH"]}
+    servers = Servers(keeper, folders, lambda: variables, resolve, sign_ins, times)
     servers.use(entries)
     try:
         yield servers
     finally:
         await servers.close()
         keeper.close()
+        keychain.close()

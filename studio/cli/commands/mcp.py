@@ -37,6 +37,8 @@ def arguments(parser: CommandParser) -> None:
             "test": "start a server and say what is wrong with it",
             "tools": "the tools of a server, with what is odd about them",
             "call": "call a tool of a server",
+            "login": "sign in to a server, in your browser",
+            "logout": "sign out of a server",
             "logs": "what a server wrote on standard error",
             "serve": "offer your agents and workflows to a program that speaks MCP",
         }
@@ -63,6 +65,10 @@ def arguments(parser: CommandParser) -> None:
     for name in ("on", "off"):
         made[name].add_argument("tools", nargs="*", metavar="TOOL", help="by the server's own name")
     made["on"].add_argument("--yes", action="store_true", help="without asking")
+    login = made["login"]
+    login.add_argument("--client-id", default="", metavar="ID", help="as you registered it there")
+    login.add_argument("--scope", default="", metavar="WORDS", help="rights beside the usual ones")
+    login.add_argument("--no-browser", action="store_true", help="only print the address")
     marks = made["tools"].add_mutually_exclusive_group()
     marks.add_argument("--reads", metavar="TOOL", help="say that a tool only reads")
     marks.add_argument("--acts", metavar="TOOL", help="take that back")
@@ -274,7 +280,8 @@ class _Command:
                     | {"advice": advice(error)}
                 )
             else:
-                self._console.say(f"{entry.name}: {error}", advice(error))
+                known = error.kind in ("sign_in", "rights")  # it says what to do
+                self._console.say(f"{entry.name}: {error}", *([] if known else [advice(error)]))
             return USAGE
         view = await self._view()
         left_out = [one for one in view.tools if one.withheld]
@@ -357,6 +364,21 @@ class _Command:
         more = [f"A picture, {image.media_type}" for image in result.images]
         more += [f"A file, {blob.media_type}" for blob in result.blobs]
         self._console.say(*more, "Failed" if result.is_error else "Done")
+
+    async def do_login(self) -> int:
+        from studio.cli.server_login import log_in
+
+        entry = (await self._view()).entry
+        await log_in(self._engine, entry, self._options, self._console)
+        return await self._try(entry, "signed in")
+
+    async def do_logout(self) -> int:
+        from studio.agent.servers import pool_name
+
+        entry = (await self._view()).entry
+        was = await self._servers.servers.sign_out(pool_name(entry))
+        self._told(entry, "signed out" if was else "was not signed in")
+        return DONE
 
     async def do_logs(self) -> int:
         import asyncio

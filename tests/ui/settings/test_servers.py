@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QObject, Qt, QUrl, Slot
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
 
 from studio.domain.jsonvalue import JsonObject
@@ -21,6 +23,7 @@ from studio.ui.settings.servers.server_view import ABOUT, LOG
 from studio.ui.settings.servers.tool_list import TOOL, ToolFacts
 from studio.ui.settings.servers.trial import table_of
 from studio.ui.theme import Theme
+from support.authorization_server import Browser, guarded
 from support.server_home import SCRIPT, ListedServer, restart, tool
 from support.waiting import until
 from support.window import ALT, CTRL, Key, Person, alone, at_window, message, on_window_loop, popup
@@ -363,3 +366,91 @@ def test_rows_of_a_result_are_a_table() -> None:
     assert table_of({"result": rows, "more": False}) == table  # type: ignore[dict-item]
     for value in (None, [], "text", [1, 2], {"a": 1}, {"a": [{}], "b": [{}]}):
         assert table_of(value) is None  # type: ignore[arg-type]
+
+
+class OtherBrowser(QObject):
+    """Stands for the person's browser: opens what the window opens, when it is told to."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.addresses: list[str] = []
+
+    @Slot(QUrl)
+    def open(self, url: QUrl) -> None:
+        self.addresses.append(url.toString(QUrl.ComponentFormattingOption.FullyEncoded))
+
+
+@pytest.fixture
+def browser() -> Iterator[OtherBrowser]:
+    one = OtherBrowser()
+    QDesktopServices.setUrlHandler("http", one, "open")  # type: ignore[arg-type]
+    yield one
+    QDesktopServices.unsetUrlHandler("http")
+
+
+@on_window_loop
+async def test_a_click_signs_in_and_nothing_else_does(
+    tmp_path: Path, browser: OtherBrowser
+) -> None:
+    """M-22: the row and the page say what is needed; it can be given up; signed out again."""
+    async with guarded() as web, at_window(tmp_path, "ollama", []) as person:
+        page = await opened(person)
+        desk = page.desk
+        await desk.change(ServerEntry("web", url=web.url, transport="http"))
+        (entry,) = await desk.entries()
+        await desk.switch_on(entry)
+        page.refresh()
+        await until(lambda: "web" in page.rows and page.rows["web"].sign_in.isVisible())
+        row = page.rows["web"]
+        assert row_text(page, "web").startswith("web, Sign in needed")
+        assert row.problem.text() == "It wants you to sign in, in your browser."
+        assert not browser.addresses
+
+        person.click(row.sign_in)
+        await until(lambda: browser.addresses)
+        await until(lambda: row.sign_in.text() == "Cancel")
+        person.click(row.sign_in)
+        await until(lambda: row.sign_in.text() == "Sign in" and row.sign_in.isVisible())
+
+        page.show_one("web")
+        await until(lambda: page.one.isVisible() and page.one.cure.isVisible())
+        assert page.one.cure.text() == "Sign in"
+        person.click(page.one.cure)
+        await until(lambda: len(browser.addresses) == 2)
+        await Browser()(browser.addresses[1])
+        await until(lambda: page.one.facts and page.one.facts.issuer == web.issuer)
+        await until(lambda: page.one.status.accessibleName().startswith("Running, 2 tools"))
+        assert not page.one.cure.isVisible()
+
+        page.one.open("web", ABOUT)
+        await until(lambda: page.one.sign_out.isVisible())
+        person.click(page.one.sign_out)
+        await until(lambda: page.one.facts and not page.one.facts.issuer)
+        await until(lambda: not web.refresh)
+        assert len(browser.addresses) == 2
+
+
+@on_window_loop
+async def test_a_client_id_is_asked_for(tmp_path: Path, browser: OtherBrowser) -> None:
+    """M-22: where a server registers no program by itself, the person is told what to do."""
+    async with guarded(registers=False) as web, at_window(tmp_path, "ollama", []) as person:
+        page = await opened(person)
+        await page.desk.change(ServerEntry("web", url=web.url, transport="http"))
+        (entry,) = await page.desk.entries()
+        await page.desk.switch_on(entry)
+        page.show_one("web")
+        await until(lambda: page.one.isVisible() and page.one.cure.isVisible())
+        person.click(page.one.cure)
+        await until(lambda: page.one.cure.text() == "Enter client ID…")
+        assert "redirect address http://127.0.0.1:" in page.one.sentence.text()
+        assert not browser.addresses
+        person.click(page.one.cure)
+        form = page.one.client
+        assert form is not None and not form.sign_in.isEnabled()
+        await until(form.client.isVisible)
+        person.type("mine")
+        person.click(form.sign_in)
+        await until(lambda: browser.addresses)
+        assert "client_id=mine" in browser.addresses[0]
+        await Browser()(browser.addresses[0])
+        await until(lambda: page.one.facts and page.one.facts.issuer)

@@ -176,6 +176,7 @@ class ServersPage(SettingsPage):
         row.look_wanted.connect(partial(self.show_one, name))
         row.log_wanted.connect(partial(self.show_one, name, LOG))
         row.restart_wanted.connect(partial(self._restart, name))
+        row.sign_in_wanted.connect(partial(self._sign_in, name))
         return row
 
     def _count(self) -> None:
@@ -197,6 +198,13 @@ class ServersPage(SettingsPage):
 
     def _restart(self, name: str) -> None:
         self._do(self.desk.restart(self.rows[name].facts.entry))
+
+    def _sign_in(self, name: str) -> None:
+        facts = self.rows[name].facts
+        if facts.sign_in == "client":  # the server's page has the fields
+            self.show_one(name)
+        else:
+            self._do(self.desk.sign_in(facts), cancelled_on_close=True)
 
     def _ask(self, facts: ServerFacts) -> None:
         """Show above the list what a server runs."""
@@ -229,14 +237,14 @@ class ServersPage(SettingsPage):
         self._approval.hide()
         self.add.setVisible(bool(self.rows))
 
-    def _do(self, work) -> None:
+    def _do(self, work, *, cancelled_on_close: bool = False) -> None:
         async def then_show() -> None:
             try:
                 await work
             finally:
                 await self._load()
 
-        self.desk.start(then_show())
+        self.desk.start(then_show(), cancelled_on_close=cancelled_on_close)
 
 
 def _set_visible(item, on: bool) -> None:

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
 
 from studio.agent.server_advice import advice
 from studio.agent.servers import ServerTools, ServerView, ToolView, pool_name
 from studio.domain.codec import decode
+from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject, as_text
 from studio.domain.permissions import Rule, Verdict, covers
 from studio.mcp.catalogue import INSTRUCTIONS
 from studio.mcp.entries import ServerEntry, key_prefix, keychain_names
-from studio.mcp.faults import ServerFailed
+from studio.mcp.faults import GivenUp, ServerFailed
 from studio.mcp.lists import ServerLists, ServerTool
 from studio.mcp.results import ServerResult
-from studio.mcp.supervised import ServerState
+from studio.mcp.sign_ins import SignIn
+from studio.mcp.supervised import SIGN_IN, ServerState
 from studio.storage.config.keychain import KeychainUnavailable
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.translation import tr
@@ -35,12 +40,16 @@ class ServerFacts:
     """A server, how it is and what is known of it. ``doctor`` says what is wrong and what to do.
 
     ``missing`` are names in the keychain that have no value. ``logged``: it wrote to stderr.
+    ``issuer`` is where the person is signed in, which is only known of the server that is open.
+    ``client_wanted``: they have to register this program there before they can sign in.
     """
 
     view: ServerView
     doctor: str = ""
     missing: tuple[str, ...] = ()
     logged: bool = False
+    issuer: str = ""
+    client_wanted: bool = False
 
     @property
     def entry(self) -> ServerEntry:
@@ -63,6 +72,15 @@ class ServerFacts:
     def withheld(self) -> bool:
         """Whether it is on, and another one than was approved."""
         return self.state.kind == "withheld"
+
+    @property
+    def sign_in(self) -> str:
+        """What the button about signing in does: ``in``, ``client``, ``stop`` or nothing."""
+        if self.state.kind == "signing_in":
+            return "stop"
+        if self.state.kind != "sign_in" or self.withheld:
+            return ""
+        return "client" if self.client_wanted else "in"
 
     @property
     def waiting(self) -> list[ToolView]:
@@ -100,6 +118,8 @@ class ServersDesk:
         self.tasks, self.keychain = services.tasks, services.keychain
         self.session_only = False
         """Whether a secret could only be kept until the program ends."""
+        self._clients_wanted: dict[str, str] = {}
+        """Servers where the person has to register this program, and what they are told."""
 
     @property
     def _tools(self) -> ServerTools:
@@ -111,9 +131,11 @@ class ServersDesk:
         folder = self._services.chat.model.options.folder
         return Path(folder) if folder else None
 
-    def start(self, work: Coroutine[Any, Any, object]) -> asyncio.Task[None]:
+    def start(
+        self, work: Coroutine[Any, Any, object], *, cancelled_on_close: bool = False
+    ) -> asyncio.Task[None]:
         """Run ``work``; the window shows the error it ends with."""
-        return self.tasks.start(work)
+        return self.tasks.start(work, cancelled_on_close=cancelled_on_close)
 
     def listen(self, callback: Callable[[], object]) -> Callable[[], None]:
         """Call ``callback`` when a server's state or lists change; returns what ends that."""
@@ -134,17 +156,25 @@ class ServersDesk:
     async def facts(self, name: str) -> ServerFacts | None:
         """One server; None if there is no such one any more."""
         facts, _ = await self.load()
-        return next((one for one in facts if one.entry.name == name), None)
+        found = next((one for one in facts if one.entry.name == name), None)
+        if found is None or not found.entry.may_sign_in:
+            return found
+        known = await self._tools.servers.signed_in(found.entry)
+        return replace(found, issuer=known.issuer if known is not None else "")
 
     async def _facts(self, view: ServerView) -> ServerFacts:
         missing = [name for name in keychain_names(view.entry) if not await self.keychain.get(name)]
         doctor, fault = view.state.reason, view.state.fault
-        if doctor and fault is not None:
+        asked = self._clients_wanted.get(view.entry.name, "")
+        if fault is not None and fault.kind in SIGN_IN:
+            doctor = asked or advice(fault)
+        elif doctor and fault is not None:
             doctor = f"{doctor.rstrip('.')}. {advice(fault)}"
         if missing and (not doctor or view.state.kind == "failed"):
             short = missing[0].rpartition("/")[2]
             doctor = tr("{name} is missing, which the server needs.").format(name=short)
-        return ServerFacts(view, doctor, tuple(missing), bool(self.log(view.entry)))
+        logged = bool(self.log(view.entry))
+        return ServerFacts(view, doctor, tuple(missing), logged, client_wanted=bool(asked))
 
     async def tools(self, facts: ServerFacts) -> list[ToolFacts]:
         """A server's tools with their rights."""
@@ -173,6 +203,40 @@ class ServersDesk:
             await self._tools.connect(entry)
         except ServerFailed:  # its row says why
             return
+
+    async def sign_in(self, facts: ServerFacts, client: SignIn | None = None) -> None:
+        """The person wants to sign in: their browser opens, unless another window did it."""
+        entry, servers = facts.entry, self._tools.servers
+        name = pool_name(entry)
+        if facts.state.kind == "signing_in":
+            servers.give_up_sign_in(name)
+            return  # who began it shows that
+        fault = facts.state.fault
+        if client is None and not (fault is not None and fault.kind == "rights"):
+            await self._connect(entry)
+            if servers.state(name).kind != "sign_in":
+                return
+        self._clients_wanted.pop(entry.name, None)
+        try:
+            await servers.sign_in(name, self._browse, client)
+        except ServerFailed as error:
+            if error.kind == "client":
+                self._clients_wanted[entry.name] = str(error)
+                return
+            if not isinstance(error, GivenUp):
+                raise
+        if self.keychain.problem:
+            self.session_only = True
+        await self._connect(entry)
+
+    async def _browse(self, url: str) -> None:
+        if not QDesktopServices.openUrl(QUrl(url)):
+            raise ConfigurationError(
+                tr("No browser opens. Sign in with “agent-studio mcp login” in a terminal.")
+            )
+
+    async def sign_out(self, entry: ServerEntry) -> None:
+        await self._tools.servers.sign_out(pool_name(entry))
 
     async def change(self, entry: ServerEntry) -> None:
         await self._tools.put(entry)

@@ -49,6 +49,8 @@ class ServerRow(QWidget):
     opened = Signal()
     log_wanted = Signal()
     restart_wanted = Signal()
+    sign_in_wanted = Signal()
+    """The person wants to sign in, or not to any more."""
     look_wanted = Signal()
     """The person wants to see what changed."""
 
@@ -64,8 +66,9 @@ class ServerRow(QWidget):
         self.status = Status(theme)
         self.log = Button(theme, tr("Show log"), clicked=self.log_wanted.emit)
         self.restart = Button(theme, tr("Start"), clicked=self.restart_wanted.emit)
+        self.sign_in = Button(theme, tr("Sign in"), clicked=self.sign_in_wanted.emit)
         self.look = Button(theme, tr("Look…"), clicked=self.look_wanted.emit)
-        for button in (self.log, self.restart, self.look):
+        for button in (self.log, self.restart, self.sign_in, self.look):
             button.setAccessibleName(joined((button.text().removesuffix("…"), name)))
             button.hide()
         self.toggle = Toggle(theme, tr("Server {name}").format(name=name))
@@ -81,7 +84,12 @@ class ServerRow(QWidget):
         middle = Qt.AlignmentFlag.AlignVCenter
         words = column_of([self.title, self.line], spacing=0)
         parts = [(self.tile, middle), (words, 1), (self.status, middle), (self.log, middle)]
-        parts += [(self.restart, middle), (self.look, middle), (self.toggle, middle)]
+        parts += [
+            (self.restart, middle),
+            (self.sign_in, middle),
+            (self.look, middle),
+            (self.toggle, middle),
+        ]
         row = row_of([*parts, (self.open, middle)], spacing=10)
         below = row_of([self.problem], margins=(theme.px(26) + 10, 0, 0, 0))
         column_of([row, below], spacing=2, margins=(0, 10, 0, 10), on=self)
@@ -93,11 +101,17 @@ class ServerRow(QWidget):
         words, look = state_words(facts)
         failed = facts.state.kind == "failed"
         self.line.set_text(shown_start(facts.entry))
-        self.problem.show_text(tr_engine(facts.doctor) if failed else "")
+        shown = failed or facts.state.kind == "sign_in"
+        self.problem.show_text(tr_engine(facts.doctor) if shown else "")
         self.status.set(words, look)
         self.status.setToolTip(plain_tip(facts.state.line))
         self.log.setVisible(failed and facts.logged)
         self.restart.setVisible(failed)
+        self.sign_in.setVisible(bool(facts.sign_in))
+        self.sign_in.set_text(sign_in_text(facts))
+        self.sign_in.setAccessibleName(
+            joined((sign_in_text(facts).removesuffix("…"), facts.entry.name))
+        )
         self.look.setVisible(facts.withheld or (bool(facts.changes) and not failed))
         self.toggle.show_value(facts.entry.on)
         self.setAccessibleName(joined((facts.entry.name, words, self.problem.text())))
@@ -111,6 +125,12 @@ class ServerRow(QWidget):
         super().mouseReleaseEvent(event)
         if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.pos()):
             self.opened.emit()
+
+
+def sign_in_text(facts: ServerFacts) -> str:
+    """What is on the button about signing in."""
+    texts = {"client": tr("Enter client ID…"), "stop": tr("Cancel")}
+    return texts.get(facts.sign_in, tr("Sign in"))
 
 
 def state_words(facts: ServerFacts, *, long: bool = False) -> tuple[str, str]:
@@ -127,7 +147,9 @@ def state_words(facts: ServerFacts, *, long: bool = False) -> tuple[str, str]:
     if state.kind == "waiting":
         return tr("Starts again, {seconds} s").format(seconds=_seconds(state.since)), "busy"
     if state.kind == "sign_in":
-        return tr("Wants a login"), "warn"
+        return tr("Sign in needed"), "warn"
+    if state.kind == "signing_in":
+        return tr("Waits for your browser"), "busy"
     if count := len(facts.changes):
         return tr_plural("{count} tool changed", "{count} tools changed", count), "warn"
     if facts.lists is None:

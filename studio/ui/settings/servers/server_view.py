@@ -14,6 +14,7 @@ from studio.agent.server_facts import shown_start
 from studio.domain.jsonvalue import JsonObject
 from studio.mcp.lists import ServerLists, ServerPrompt, ServerResource
 from studio.mcp.results import ServerResult
+from studio.mcp.sign_ins import SignIn
 from studio.ui.engine_texts import tr_engine
 from studio.ui.settings.form import FormCard, Slot
 from studio.ui.settings.key_row import KeyOwner, KeyRow
@@ -36,8 +37,9 @@ from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
 from .approval import ApprovalCard, BreakableLabel, facts_of, key_rows
 from .changed_tool import Change, ChangedToolCard
+from .client_form import ClientForm
 from .desk import ServerFacts, ServersDesk
-from .rows import ElidedLabel, icon_of, state_words
+from .rows import ElidedLabel, icon_of, sign_in_text, state_words
 from .text_area import TextArea
 from .tool_list import ToolFacts, ToolList
 from .trial import TrialCard
@@ -136,6 +138,7 @@ class ServerPane(QWidget):
         self.sentence = Label(theme, "", "small", "text1", wrap=True)
         self.cure = Button(theme, "", clicked=self._cure)
         self.key: KeyRow | None = None
+        self.client: ClientForm | None = None
         self._key = Slot()
         self._key.hide()
         row = row_of(
@@ -205,7 +208,8 @@ class ServerPane(QWidget):
             resources = [*lists.resources, *lists.templates]
             self._resources.put(_resources(resources, self.theme))
             self._prompts.put(_prompts(lists.prompts, self.theme))
-        if before is None or (before.entry, before.lists) != (facts.entry, facts.lists):
+        about = (facts.entry, facts.lists, facts.issuer)
+        if before is None or (before.entry, before.lists, before.issuer) != about:
             self._about.put(self._about_card(facts))
         self.log.show_text(self._desk.log(entry))
         self._show_doctor(facts)
@@ -279,15 +283,20 @@ class ServerPane(QWidget):
     def _show_doctor(self, facts: ServerFacts) -> None:
         sentence = "" if facts.withheld else facts.doctor
         self.cure.setVisible(bool(sentence))
+        if facts.sign_in == "stop":
+            sentence = tr("Sign in in the browser window that opened.")
+            self.cure.show()
         if facts.missing:
             self.cure.set_text(tr("Set it…"))
+        elif facts.sign_in:
+            self.cure.set_text(sign_in_text(facts))
         elif facts.state.kind == "failed" and facts.logged:
             self.cure.set_text(tr("Show log"))
         else:
             self.cure.hide()
         self.sentence.setText(tr_engine(sentence))
         self.doctor.setVisible(bool(sentence))
-        if not facts.missing:
+        if not facts.missing and facts.sign_in != "client":
             self._key.hide()
 
     def _about_card(self, facts: ServerFacts) -> QWidget:
@@ -300,6 +309,10 @@ class ServerPane(QWidget):
             revision = tr("protocol {revision}").format(revision=lists.revision)
             value = joined((what, revision if lists.revision else ""))
             card.add(tr("It says it is"), Label(self.theme, value, "small", "text2"), role="ui")
+        if facts.issuer:
+            self.sign_out = Button(self.theme, tr("Sign out"), clicked=self._sign_out)
+            self.sign_out.setAccessibleName(tr("Sign out of {name}").format(name=entry.name))
+            card.add(tr("Signed in"), self.sign_out, facts.issuer, role="ui")
         card.add_toggle(
             tr("Start with the program"),
             lambda on: self._change(starts="program" if on else "call"),
@@ -374,9 +387,25 @@ class ServerPane(QWidget):
             self._key.put(self.key)
             self._key.show()
             self.key.enter()
+        elif self.facts.sign_in == "client":
+            self.client = ClientForm(self.theme)
+            self.client.entered.connect(self._sign_in)
+            self._key.put(self.client)
+            self._key.show()
+            self.client.client.setFocus(Qt.FocusReason.OtherFocusReason)
+        elif self.facts.sign_in:
+            self._sign_in()
         elif self.tabs is not None:
             self.tabs.set_current(LOG)
             self._show_pane(LOG)
+
+    def _sign_in(self, client: SignIn | None = None) -> None:
+        if self.facts is not None:
+            self._do(self._desk.sign_in(self.facts, client), cancelled_on_close=True)
+
+    def _sign_out(self) -> None:
+        if self.facts is not None:
+            self._do(self._desk.sign_out(self.facts.entry))
 
     def _key_set(self) -> None:
         self._key.hide()
@@ -410,7 +439,7 @@ class ServerPane(QWidget):
         if self.facts is not None:
             self._do(self._desk.change(replace(self.facts.entry, **values)))
 
-    def _do(self, work: Coroutine[Any, Any, object]) -> None:
+    def _do(self, work: Coroutine[Any, Any, object], *, cancelled_on_close: bool = False) -> None:
         """Carry out a decision, and show what came of it."""
 
         async def then_show() -> None:
@@ -419,7 +448,7 @@ class ServerPane(QWidget):
             finally:
                 await self._load()
 
-        self._desk.start(then_show())
+        self._desk.start(then_show(), cancelled_on_close=cancelled_on_close)
 
     def _ask_to_remove(self) -> None:
         name = self.name
