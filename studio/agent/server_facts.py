@@ -17,12 +17,11 @@ _SCHEME = re.compile(r"(?i)\s*(?:bearer|basic|token)\s+|\s*")
 
 
 def shown_start(entry: ServerEntry) -> str:
-    """The command with its arguments in quotes where a space would part them, or the address.
+    """The command as it would be typed, or the address.
 
     A secret of the keychain is shown by its name.
     """
-    words = map(_quoted, (entry.command, *entry.arguments))
-    return shown_text(" ".join(words) if entry.command else entry.url)
+    return shown_text(entry.shown)
 
 
 def shown_pairs(pairs: Mapping[str, str]) -> str:
@@ -54,10 +53,6 @@ def _piece(name: str, text: str) -> str:
 
 def _secret(name: str, text: str) -> bool:
     return names_secret(name) or holds_secret(text) or redact(text) != text
-
-
-def _quoted(word: str) -> str:
-    return f'"{word}"' if not word or any(map(str.isspace, word)) else word
 
 
 __all__ = ["shown_pairs", "shown_start", "shown_text"]

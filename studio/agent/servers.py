@@ -50,9 +50,9 @@ _UNSAFE = re.compile(r"[^\w.-]+")
 class ToolView:
     """One tool of a server, for the person.
 
-    ``name`` is the one that models and rules use. ``withheld`` says why no agent has it; ``notes``
-    are what is odd or was changed for providers. ``before`` is what the person saw, if the tool is
-    another one now (M-15).
+    ``name`` is the one that models and rules use. ``withheld`` says why no agent has it. ``flags``
+    say what is odd about it, ``notes`` what was changed for providers. ``before`` is what the
+    person saw, if the tool is another one now (M-15).
     """
 
     name: str
@@ -60,6 +60,7 @@ class ToolView:
     reads: bool = False
     off: bool = False
     withheld: str = ""
+    flags: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     before: JsonObject | None = None
     tokens: int = 0
@@ -166,9 +167,7 @@ class ServerTools:
         views: list[ServerView] = []
         for entry, made in found:
             others = {*taken, *(tool for server, tool in names if server != entry.name)}
-            tools = [
-                replace(one, notes=(*flags_of(one.tool, others), *one.notes)) for one in made.views
-            ]
+            tools = [replace(one, flags=flags_of(one.tool, others)) for one in made.views]
             state = self.servers.state(pool_name(entry))
             views.append(ServerView(entry, state, made.known, tuple(tools)))
         return views

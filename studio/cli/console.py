@@ -68,8 +68,9 @@ class Console:
 
     def say(self, *lines: str) -> None:
         """Print lines about what happens on standard error; see ``visible_lines``."""
-        self.end_line()
-        _put(sys.stderr, visible_lines(lines) + "\n")
+        if lines:
+            self.end_line()
+            _put(sys.stderr, visible_lines(lines) + "\n")
 
     def end_line(self) -> None:
         """Print a line end if the line is not empty."""

@@ -76,6 +76,15 @@ async def _to_go_on_in(engine: Engine, options: argparse.Namespace) -> str:
     )
 
 
+async def folder_of(engine: Engine, options: argparse.Namespace) -> Path:
+    """The folder in which ``open_session`` works; raises ConfigurationError."""
+    folder: Path | None = options.folder
+    if folder is None and (options.session is not None or options.go_on):
+        info = await engine.store.get(await _to_go_on_in(engine, options))
+        folder = Path(info.folder) if info is not None else None
+    return (folder or Path.cwd()).resolve()
+
+
 async def open_session(
     engine: Engine, options: argparse.Namespace, say: Callable[[str], None]
 ) -> Session:

@@ -25,6 +25,10 @@ DEEPEST = 4
 MOST_FOLDERS = 2_000
 MOST_NAME = 64
 MOST_DESCRIPTION = 1_024
+SAMPLE_DESCRIPTION = (
+    "What it does, and when an agent should open it. Name the words of such a task."
+)
+"""That of a new skill, until the person writes another one."""
 MOST_HINT = 200
 FIRST_LINE = 200
 """Characters of a command's first line, where its file has no description."""
@@ -129,6 +133,9 @@ def _skill(document: Document, path: Path, name: str, findings: list[Finding]) -
         return None
     if len(description) > MOST_DESCRIPTION:
         words = f"the description is longer than {MOST_DESCRIPTION:,} characters, and is cut"
+        findings.append(Finding(str(path), words))
+    if description == SAMPLE_DESCRIPTION:
+        words = "the description is still the sample’s; say in it when an agent opens the skill"
         findings.append(Finding(str(path), words))
     if not document.body:
         findings.append(Finding(str(path), "the instructions below the frontmatter are missing"))

@@ -8,11 +8,11 @@ from pathlib import Path
 from studio.domain.errors import ConfigurationError
 from studio.tools.sdk.tool_template import write_new
 
-from .finder import MOST_NAME, SKILL_FILE
+from .finder import MOST_NAME, SAMPLE_DESCRIPTION, SKILL_FILE
 
 SAMPLE = """---
 name: {name}
-description: What it does, and when an agent should open it. Name the words of such a task.
+description: {description}
 # argument-hint: what to type after /{name}
 # disable-model-invocation: true   # by hand alone
 ---
@@ -30,10 +30,14 @@ def write_skill(folder: Path, name: str) -> Path:
             f"A skill’s name has at most {MOST_NAME} of a-z, 0-9 and -, such as release-notes."
         )
     path = folder / name / SKILL_FILE
-    title = name.replace("-", " ").capitalize()
+    text = SAMPLE.format(
+        name=name,
+        description=SAMPLE_DESCRIPTION,
+        title=name.replace("-", " ").capitalize(),
+    )
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_new(path, SAMPLE.format(name=name, title=title))
+        write_new(path, text)
     except OSError as error:
         raise ConfigurationError(f"{path} cannot be written: {error.strerror}.") from error
     return path

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shlex
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
@@ -99,7 +100,7 @@ class ServerEntry:
     @property
     def shown(self) -> str:
         """What runs, in one line: the command as it would be typed, or the address."""
-        return " ".join((self.command, *self.arguments)) if self.command else self.url
+        return shlex.join((self.command, *self.arguments)) if self.command else self.url
 
     @property
     def may_sign_in(self) -> bool:

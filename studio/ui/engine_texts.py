@@ -405,6 +405,7 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("Read"),
     # Files of skills and commands
     tr_later("{file} has no description"),
+    tr_later("the description is still the sample’s; say in it when an agent opens the skill"),
     tr_later("the file has no text"),
     tr_later("not used here: {path} comes first"),
     tr_later("a skill’s folder has a name of at most {number} of a-z, 0-9 and -"),

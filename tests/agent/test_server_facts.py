@@ -17,7 +17,8 @@ def test_m12_values_are_shown_and_secrets_by_their_names() -> None:
 
 
 def test_m12_what_runs_is_escaped() -> None:
-    entry = ServerEntry("x", "sh", ("a\u202eb", "c d"))
-    assert shown_start(entry) == 'sh a\\u202eb "c d"'
+    entry = ServerEntry("x", "sh", ("a\u202e b", "c d", 'e" "f', "; rm", ""))
+    assert shown_start(entry) == "sh 'a\\u202e b' 'c d' 'e\" \"f' '; rm' ''"
+    assert entry.shown.startswith("sh 'a")
     entry = ServerEntry("x", url="https://x.org/${keychain:mcp/y/k}", transport="http")
     assert shown_start(entry) == "https://x.org/${keychain:mcp/y/k}"

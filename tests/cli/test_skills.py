@@ -24,6 +24,11 @@ async def test_k4_skills_are_made_listed_shown_and_checked(
         assert await home.command("skills", "new", "Bad Name", *here) != 0
         assert await home.command("skills", "new", "tests", "--here", *here) == 0
         capsys.readouterr()
+        assert await home.command("skills", "check", *here) == 0
+        out = capsys.readouterr()
+        assert out.out.count("still the sample’s") == 2
+        assert "2 skills and 0 commands can be used." in out.err
+        capsys.readouterr()
         assert await home.command("skills", "list", "--json", *here) == 0
         assert [one["name"] for one in json.loads(capsys.readouterr().out)] == ["release-notes"]
         assert await home.command("skills", "list", *here) == 0
@@ -36,17 +41,18 @@ async def test_k4_skills_are_made_listed_shown_and_checked(
         path.write_text("---\ndescription: d\nallowed-tools: Bash(git:*)\n---\nThe body.")
         assert await home.command("skills", "show", "/tests", *here) == 0
         out = capsys.readouterr()
-        assert "The body." in out.out and "Bash(git:*)" in out.out and "wish alone" in out.err
+        assert out.out.endswith("The body.\n")
+        assert "Bash(git:*)" in out.out and "wish alone" in out.err
         assert await home.command("skills", "show", "nothing", *here) != 0
         assert await home.command("skills", "check", *here) == 0
         path.write_text("---\nname: tests\n---\nThe body.")
         capsys.readouterr()
         assert await home.command("skills", "check", "--json", *here) != 0
-        (found,) = json.loads(capsys.readouterr().out)
+        found, _sample = json.loads(capsys.readouterr().out)
         assert found["left_out"] and "no description" in found["problem"]
 
 
-async def test_k7_run_calls_a_command(tmp_path: Path) -> None:
+async def test_k7_run_calls_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """K-7: ``run "/name …"`` sends what the command says."""
     async with engine_home(tmp_path, "anthropic", lambda _: Turn(Text("Fine."))) as home:
         folder = home.engine.paths.config / "commands"
@@ -55,6 +61,16 @@ async def test_k7_run_calls_a_command(tmp_path: Path) -> None:
         words = ("--provider", "anthropic", "--model", "m", "--folder", str(home.folder), "--quiet")
         assert await home.command("run", *words, "/fix 12") == 0
         assert "Mend number 12." in json.dumps(home.asked[-1].json)
+        sent = len(home.asked)
+        for wrong in ("/fxi 12", "/nothing", "/fix:it now"):
+            assert await home.command("run", *words, wrong) == 1
+            told = capsys.readouterr().err
+            assert "Nothing was sent." in told
+            assert ("Did you mean /fix?" in told) == (wrong != "/nothing")
+        assert len(home.asked) == sent and len(await home.engine.sessions.list()) == 1
+        for path in ("/etc/hosts is what?", "/tmp is full", "/ is a sign", "/5 of it"):
+            assert await home.command("run", *words, path) == 0
+            assert path in json.dumps(home.asked[-1].json)
 
 
 async def test_k7_the_terminals_chat_calls_and_lists_them(tmp_path: Path) -> None:
@@ -68,6 +84,8 @@ async def test_k7_the_terminals_chat_calls_and_lists_them(tmp_path: Path) -> Non
             (commands / "fix-it.md").write_text("---\ndescription: Mends it\n---\nMend $1.")
             person.type("/help\r")
             await person.until("Mends it")
+            person.type("/fix-ti number-12\r")
+            await person.until("There is no command /fix-ti. Did you mean /fix-it?")
             person.type("/fix-it number-12\r")
             await person.until("Mended.")
             person.type("/quit\r")

@@ -12,8 +12,9 @@ import shlex
 import subprocess
 import sys
 import uuid
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from pathlib import Path
 
 from studio.agent.attachments import attach
@@ -58,6 +59,22 @@ def called(said: Sequence[Said], extensions: Extensions) -> tuple[Extension, str
     if found is None or extension is None or not extension.for_person:
         return None
     return extension, (found[2] or "").strip()
+
+
+def mistyped(text: str, names: Collection[str]) -> str:
+    """A sentence about a message that begins with ``/name`` and calls nothing; mostly empty.
+
+    ``names`` can be called. A path that is there, and one of several parts, are words like any.
+    """
+    found = _CALL.fullmatch(text)
+    if found is None or found[1] in names or not found[1][0].isalpha():
+        return ""
+    with suppress(OSError):
+        if Path(f"/{found[1]}").exists():
+            return ""
+    near = get_close_matches(found[1], names)
+    hint = f" Did you mean {' or '.join(f'/{one}' for one in near)}?" if near else ""
+    return f"There is no command /{found[1]}.{hint}"
 
 
 async def invoke(said: tuple[Said, ...], extensions: Extensions, folder: Path) -> Invocation:

@@ -15,6 +15,7 @@ from typing import Any, get_args
 
 from studio.agent.attachments import attach, check_total_size
 from studio.agent.session.event_channel import EventEnvelope
+from studio.agent.session.invocation import mistyped
 from studio.cli.commands.usage import print_usage
 from studio.cli.event_printer import TextPrinter
 from studio.cli.saved_sessions import (
@@ -42,8 +43,6 @@ COLUMN = 32
 _OLD = {"/mode": "/permission"}
 """Names of earlier versions."""
 _COMMAND = re.compile(r"/([a-z][\w.:-]*)(?:\s+(.*))?", re.DOTALL)
-_WORD = re.compile(r"/[a-z]+")
-"""What can only be meant as a command."""
 
 
 @dataclass(frozen=True)
@@ -137,10 +136,11 @@ class SlashCommands:
             self._say(f"{name} is now {_OLD[name]}.")
             name = _OLD[name]
         command = self.all.get(name)
-        if command is None and not _WORD.fullmatch(name):
-            return False
         if command is None:
-            self._say(f"There is no command {name}. /help lists them.")
+            wrong = mistyped(text, [one.removeprefix("/") for one in (*self.all, *self.called)])
+            if not wrong:
+                return False
+            self._say(f"{wrong} /help lists all.")
         elif command.beside:
             self._chat.run_aside(command.run(rest))
         elif self._chat.working:

@@ -186,7 +186,7 @@ class _Command:
                 ) from error
         await self._servers.put(entry)
         self._told(entry, "added, and off")
-        self._console.say(f"Look at it and switch it on: agent-studio mcp on {entry.name}")
+        self._console.say(f"Look at it and switch it on: {_typed('on', entry)}")
         return DONE
 
     async def do_import(self) -> int:
@@ -289,9 +289,11 @@ class _Command:
             self._console.write_json(_server_row(view))
             return DONE
         who = " ".join(filter(None, (known.lists.server, known.lists.version)))
-        self._console.row(f"{entry.name}: {word}, {len(view.tools)} tools ({who})")
+        self._console.row(f"{entry.name}: {word}, {_tool_count(view)} ({who})")
         for one in left_out:
             self._console.say(f"{one.tool.name} is left out: {one.withheld}")
+        for one in view.tools:
+            self._console.say(*_flags(one))
         self._console.say(*known.lists.problems)
         return DONE
 
@@ -307,7 +309,7 @@ class _Command:
             self._console.write_json([_tool_row(one) for one in view.tools], indent=2)
             return DONE
         if not view.known.fetched:
-            self._console.say(f"What it offers is not known yet: agent-studio mcp on {entry.name}")
+            self._console.say(f"What it offers is not known yet: {_typed('on', entry)}")
         for one in view.tools:
             state = "off" if one.off else "withheld" if one.withheld else "reads" * one.reads
             self._console.row(f"{one.name}  {state or 'asks'}  {one.tokens} tokens")
@@ -316,7 +318,7 @@ class _Command:
             claims = [name for name, said in one.tool.annotations.items() if said is True]
             if claims:
                 self._console.row(f"    It claims: {', '.join(claims)}")
-            for note in filter(None, (one.withheld, *one.notes)):
+            for note in filter(None, (one.withheld, *one.flags, *one.notes)):
                 self._console.row(f"    ! {note}")
             if one.before is not None:
                 self._console.write("".join(f"    {line}\n" for line in _difference(one)))
@@ -430,10 +432,26 @@ def _shown(view: ServerView) -> list[str]:
         lines.append(f"It comes with the folder {shown_text(entry.place)}.")
     for one in view.tools:
         if one.before is not None:
-            lines += [f"{one.tool.name} changed:", *_difference(one)]
+            lines += [f"{one.tool.name} changed:", *_difference(one), *_flags(one)]
     if "" in view.changed:
         lines.append(f"What it says of all its tools is now: {view.known.lists.instructions}")
     return lines
+
+
+def _flags(view: ToolView) -> list[str]:
+    return [f"! {view.tool.name}: {flag}" for flag in view.flags]
+
+
+def _tool_count(view: ServerView) -> str:
+    count = len(view.tools)
+    return f"{count} tool{'' if count == 1 else 's'}"
+
+
+def _typed(word: str, entry: ServerEntry) -> str:
+    """What the person types about a server."""
+    import shlex
+
+    return f"agent-studio mcp {word} {shlex.quote(entry.name)}"
 
 
 def _difference(view: ToolView) -> list[str]:
@@ -460,7 +478,7 @@ def _state(view: ServerView) -> str:
         return f"{len(view.changed)} changed"
     if state.kind == "failed":
         return "failed"
-    return f"on, {len(view.tools)} tools" if view.known.fetched else "on, not known yet"
+    return f"on, {_tool_count(view)}" if view.known.fetched else "on, not known yet"
 
 
 def _server_row(view: ServerView) -> JsonObject:
@@ -489,7 +507,7 @@ def _tool_row(view: ToolView) -> JsonObject:
         "reads": view.reads,
         "off": view.off,
         "withheld": view.withheld,
-        "notes": [*view.notes],
+        "notes": [*view.flags, *view.notes],
         "before": view.before,
         "tokens": view.tokens,
     }

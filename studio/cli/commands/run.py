@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -190,6 +190,7 @@ async def run(context: CommandContext, options: Namespace) -> int:
         check_output_path(output)
     schema = await asyncio.to_thread(read_schema, options.schema) if options.schema else None
     message = await _message(options, console, template)
+    await _check_call(engine, options, message)
     session = await open_session(engine, options, _say_unless(options.quiet, console))
     for problem in (await engine.agents(Path(session.info.folder))).problems:
         if not options.quiet:
@@ -234,6 +235,22 @@ async def run(context: CommandContext, options: Namespace) -> int:
     if not (machine or options.no_keep):
         console.say(f"To go on: --session {session.info.id[:8]}")
     return CANCELLED if driver.stopped else code
+
+
+async def _check_call(engine: Engine, options: Namespace, message: Sequence[Said]) -> None:
+    """Raises ConfigurationError for a message that begins with the name of no command."""
+    from studio.agent.session.invocation import CALLS, mistyped
+    from studio.cli.saved_sessions import folder_of
+    from studio.domain.errors import ConfigurationError
+    from studio.domain.messages import Text
+
+    text = next((part.text for part in message if isinstance(part, Text)), "")
+    if CALLS.match(text):
+        found = await engine.services.extensions(await folder_of(engine, options))
+        if wrong := mistyped(text, [one.name for one in found.by_hand]):
+            raise ConfigurationError(
+                f"{wrong} Nothing was sent. agent-studio skills list has all of them."
+            )
 
 
 def _is_for_machines(options: Namespace) -> bool:

@@ -100,6 +100,7 @@ def _show(found: Extensions, name: str, console: Console, *, as_json: bool) -> i
         console.row(f"Would like to use without a question: {', '.join(one.wishes)}")
         console.say("That is its wish alone. To allow something: agent-studio permissions add RULE")
     console.write(f"\n{one.body}")
+    console.end_line()
     return DONE
 
 
@@ -115,8 +116,13 @@ def _check(found: Extensions, console: Console, *, as_json: bool) -> int:
         for one in found.findings:
             console.row(f"{one}{' (left out)' if one.left_out else ''}")
         skills, all_ = len(found.skills), len(found.found)
-        console.say(f"{skills} skills and {all_ - skills} commands can be used.")
+        both = f"{_count(skills, 'skill')} and {_count(all_ - skills, 'command')}"
+        console.say(f"{both} can be used.")
     return USAGE if any(one.left_out for one in found.findings) else DONE
+
+
+def _count(number: int, name: str) -> str:
+    return f"{number} {name}{'' if number == 1 else 's'}"
 
 
 def _facts(one: Extension) -> dict[str, object]:

@@ -311,12 +311,6 @@ def _right(name: str, server: str, rules: Sequence[Rule]) -> Verdict:
 
 
 def _tool(view: ToolView, right: Verdict) -> ToolFacts:
-    from studio.mcp.schemas import HopelessSchema, adapt_schema
-
-    try:
-        adapted = adapt_schema(view.tool.schema).notes
-    except HopelessSchema:
-        adapted = ()
     changed = view.before is not None
     return ToolFacts(
         view.tool,
@@ -325,5 +319,5 @@ def _tool(view: ToolView, right: Verdict) -> ToolFacts:
         view.off,
         changed,
         "" if changed else view.withheld,
-        tuple(note for note in view.notes if note not in adapted),
+        view.flags,
     )
