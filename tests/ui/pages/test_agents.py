@@ -222,6 +222,7 @@ async def test_w11_nothing_that_is_written_is_lost(tmp_path: Path) -> None:
         page.editor.apply(page_edit(page, "mine", "ours"))
         await until(lambda: page.save_button.isEnabled())
         file.unlink()
+        await page._load(file)  # as what a save lists afterwards, when it comes so late
         await says(page, "proof.md is not on the disk.")
         person.press(Key.Key_S, CTRL)
         await until(lambda: file.exists() and file.read_text() == merged + "ours")
