@@ -42,8 +42,15 @@ _SHARED = os.environ.pop(SHARED, "")
 PRELOADED = (
     "acp",
     "anthropic",
-    "genai_prices",
+    "anyio.streams.tls",
+    "encodings.ascii",
+    "encodings.idna",
+    "encodings.unicode_escape",
+    "encodings.utf_8_sig",
+    "fastjsonschema.draft2019",
+    "genai_prices.data",
     "google.genai",
+    "httpcore2",
     "markdown_it",
     "openai",
     "prompt_toolkit",
@@ -51,7 +58,9 @@ PRELOADED = (
     "rich.console",
     "rich.markdown",
     "starlette.routing",
-    "uvicorn",
+    "truststore",
+    "uvicorn.lifespan.off",
+    "yaml",
 )
 
 
