@@ -275,7 +275,8 @@ async def test_w4_an_agent_of_another_program_is_read_and_converted(tmp_path: Pa
         await page._load()
         await choose(page, "look")
         assert page.editor.isReadOnly() and "Written for another program" in page.notice.text
-        assert "without effect so far: hooks" in page.foot.first.message
+        first = page.foot.first
+        assert first is not None and "without effect so far: hooks" in first.message
         assert page.copy_button.text() == "Convert"
         person.click(page.copy_button)
         ours = tmp_path / "work" / ".agents" / "agents" / "look.md"
