@@ -2,6 +2,7 @@
 
 - ``agent``: Creates, opens and runs the sessions of one editor.
 - ``client_requests``: Asks the editor's user.
+- ``editor_servers``: The MCP servers that the editor brings to a session.
 - ``session_editor``: Reads and writes files through the editor, and runs commands there.
 - ``session_options``: What can be chosen for a session: agent, model, mode, effort.
 - ``slash_commands``: What can be typed after a slash instead of a message.

@@ -31,6 +31,7 @@ from acp.schema import (
     InitializeResponse,
     ListSessionsResponse,
     LoadSessionResponse,
+    McpCapabilities,
     NewSessionResponse,
     PromptCapabilities,
     PromptResponse,
@@ -67,6 +68,7 @@ from studio.domain.events import (
 from studio.domain.messages import Said
 
 from .client_requests import ClientRequests
+from .editor_servers import EditorServers
 from .prompt_blocks import Content, invalid, named_files, read_prompt
 from .session_editor import SessionEditor
 from .session_options import choose_option, chosen, session_modes, session_options
@@ -82,7 +84,6 @@ from .updates import STOPS, SessionUpdates, Update, end_note
 PAGE = 50
 _ID = re.compile(r"[\w.-]{1,200}", re.ASCII)
 _CURSOR = re.compile(r"[1-9][0-9]{0,8}")
-UNUSED = "MCP servers of the editor are not used here: {}. Agents work with their own tools.\n\n"
 
 
 class AcpAgent:
@@ -96,8 +97,7 @@ class AcpAgent:
         self._requests: dict[str, ClientRequests] = {}
         """Of the prompts that are being worked on, by their sessions."""
         self._editors: dict[str, SessionEditor] = {}
-        self._mcp_servers: dict[str, bool] = {}
-        """MCP servers that the editor offers, and whether it was told of them."""
+        self._servers: dict[str, EditorServers] = {}
         self._later = BackgroundTasks()
         self._can = ClientCapabilities()
 
@@ -122,6 +122,7 @@ class AcpAgent:
             agent_capabilities=AgentCapabilities(
                 load_session=True,
                 prompt_capabilities=PromptCapabilities(image=True, embedded_context=True),
+                mcp_capabilities=McpCapabilities(http=True, sse=True),
                 session_capabilities=SessionCapabilities(
                     list=SessionListCapabilities(),
                     resume=SessionResumeCapabilities(),
@@ -156,7 +157,6 @@ class AcpAgent:
         self, cwd: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> NewSessionResponse:
         folder = _folder(cwd)
-        self._note_mcp_servers(mcp_servers or ())
         try:
             choice = await self._engine.choose(agent=self._agent, folder=folder)
             session = await self._engine.sessions.create(
@@ -168,22 +168,23 @@ class AcpAgent:
             )
         except StudioError as error:
             raise _failed(error) from error
-        return NewSessionResponse(session_id=session.info.id, **await self._begun(session))
+        begun = await self._begun(session, mcp_servers)
+        return NewSessionResponse(session_id=session.info.id, **begun)
 
     async def load_session(
         self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> LoadSessionResponse:
-        session = await self._opened(cwd, session_id, mcp_servers)
+        session = await self._opened(cwd, session_id)
         for update in SessionUpdates(session.info.folder).for_blocks(session.transcript.blocks):
             await self._send(session, update)
-        return LoadSessionResponse(**await self._begun(session))
+        return LoadSessionResponse(**await self._begun(session, mcp_servers))
 
     async def resume_session(
         self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any
     ) -> ResumeSessionResponse:
         """Open a session that the editor shows already."""
-        session = await self._opened(cwd, session_id, mcp_servers)
-        return ResumeSessionResponse(**await self._begun(session))
+        session = await self._opened(cwd, session_id)
+        return ResumeSessionResponse(**await self._begun(session, mcp_servers))
 
     async def fork_session(
         self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None = None, **_: Any
@@ -196,8 +197,9 @@ class AcpAgent:
             session = await self._engine.sessions.branch(source.info.id)
         except StudioError as error:
             raise _failed(error) from error
-        await self._work_in(session, _folder(cwd), mcp_servers)
-        return ForkSessionResponse(session_id=session.info.id, **await self._begun(session))
+        await self._work_in(session, _folder(cwd))
+        begun = await self._begun(session, mcp_servers)
+        return ForkSessionResponse(session_id=session.info.id, **begun)
 
     async def close_session(self, session_id: str, **_: Any) -> CloseSessionResponse:
         """Stop a session and save it; it can be opened again."""
@@ -297,9 +299,13 @@ class AcpAgent:
         words = [] if command else await read_prompt(prompt)
         if named := named_files(prompt):
             await asyncio.to_thread(self._editors[session.info.id].mentioned, named)
-        if new := [name for name, told in self._mcp_servers.items() if not told]:
-            self._mcp_servers |= dict.fromkeys(new, True)
-            await self._send(session, update_agent_message_text(UNUSED.format(", ".join(new))))
+        if not command:
+
+            async def tell(text: str) -> None:
+                await self._send(session, update_agent_message_text(text))
+
+            servers = self._servers[session.info.id]
+            await requests.until_stopped(servers.ask(requests.server, tell))
         if requests.stopped:  # there is no turn yet that could be stopped
             return "cancelled"
         if command:
@@ -399,16 +405,10 @@ class AcpAgent:
             raise _unknown(session_id)
         return session
 
-    def _note_mcp_servers(self, servers: Sequence[Any]) -> None:
-        for server in servers:
-            self._mcp_servers.setdefault(escape_line(server.name, 100), False)
-
-    async def _opened(
-        self, cwd: str, session_id: str, mcp_servers: Sequence[Any] | None
-    ) -> Session:
+    async def _opened(self, cwd: str, session_id: str) -> Session:
         folder = _folder(cwd)
         session = await self._found(session_id)
-        await self._work_in(session, folder, mcp_servers)
+        await self._work_in(session, folder)
         return session
 
     async def _found(self, session_id: str) -> Session:
@@ -422,15 +422,12 @@ class AcpAgent:
         except StudioError as error:
             raise _failed(error) from error
 
-    async def _work_in(
-        self, session: Session, folder: Path, mcp_servers: Sequence[Any] | None
-    ) -> None:
+    async def _work_in(self, session: Session, folder: Path) -> None:
         """Let the editor work in a session, in its folder."""
         if Path(session.info.folder) != folder and not session.running:
             await session.change(folder=str(folder))
-        self._note_mcp_servers(mcp_servers or ())
 
-    async def _begun(self, session: Session) -> dict[str, Any]:
+    async def _begun(self, session: Session, mcp_servers: Sequence[Any] | None) -> dict[str, Any]:
         """Serve a session; returns what the answer tells of it."""
         info = session.info
         self._sessions[info.id] = session
@@ -438,6 +435,8 @@ class AcpAgent:
             self._editor, info.id, info.folder, self._can
         )
         self._engine.services.editors[info.id] = editor
+        servers = self._engine.services.servers
+        self._servers[info.id] = EditorServers(servers, session, mcp_servers or ())
         options = await session_options(self._engine, session)
         # The task begins when the request is answered: the editor knows the session by then.
         self._later.start(self._send_commands(session))
@@ -451,6 +450,8 @@ class AcpAgent:
             await requests.closed.wait()
         self._sessions.pop(session_id, None)
         self._editors.pop(session_id, None)
+        if servers := self._servers.pop(session_id, None):
+            servers.close()
         self._engine.services.editors.pop(session_id, None)
 
     async def _send_commands(self, session: Session) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import uuid
+from collections.abc import Coroutine, Mapping
 from typing import Any, cast
 
 from acp import RequestError
@@ -25,6 +26,8 @@ from pydantic import ValidationError
 from studio.agent.changes.draft_review import DraftDecision
 from studio.agent.permission.invisible_characters import escape_invisible
 from studio.agent.prompts import EDITOR_NO_ANSWER
+from studio.agent.server_facts import shown_server
+from studio.agent.servers import ServerView
 from studio.agent.session.session import Session
 from studio.domain.aio import BackgroundTasks
 from studio.domain.events import AwaitingReply
@@ -44,6 +47,12 @@ DRAFT = [
 ]
 
 
+SERVER = [
+    PermissionOption(option_id="run", name="Let it run", kind="allow_always"),
+    PermissionOption(option_id="leave", name="Leave it off", kind="reject_once"),
+]
+
+
 class ClientRequests:
     """Asks the questions of one prompt. A question without an answer counts as denied.
 
@@ -56,7 +65,8 @@ class ClientRequests:
         self._forms = forms
         self._updates = SessionUpdates(session.info.folder)
         self._tasks = BackgroundTasks()
-        self._draft_task: asyncio.Task[None] | None = None
+        self._outside: asyncio.Task[None] | None = None
+        """Questions that belong to no turn: about drafts and servers."""
         self.stopped = False
         self.closed = asyncio.Event()
         """Set when the prompt is answered."""
@@ -75,16 +85,34 @@ class ClientRequests:
         self.closed.set()
 
     def stop(self) -> None:
-        """Withdraw the question about drafts: the editor cancelled the prompt."""
+        """Withdraw a question that belongs to no turn: the editor cancelled the prompt."""
         self.stopped = True
-        if self._draft_task is not None:
-            self._draft_task.cancel()
+        if self._outside is not None:
+            self._outside.cancel()
 
     async def drafts(self) -> None:
         """Ask about each waiting draft; one that nobody decides keeps waiting."""
+        await self.until_stopped(self._drafts())
+
+    async def server(self, view: ServerView) -> bool:
+        """Show what an MCP server of the editor runs, or how it changed; whether it may (M-12)."""
+        entry = view.entry
+        what = "has changed. Let it run" if entry.runs else "is brought by the editor. Let it run"
+        call = ToolCallUpdate(
+            tool_call_id=f"server-{uuid.uuid4().hex}",
+            title=escape_invisible(f"The MCP server {entry.name} {what}?"),
+            kind="other",
+            status="pending",
+            content=text_content(escape_invisible("\n".join(shown_server(view)))),
+        )
+        return await self._chosen(call, SERVER) == "run"
+
+    async def until_stopped(self, work: Coroutine[Any, Any, None]) -> None:
+        """Ask something that belongs to no turn, until it is done or the prompt is cancelled."""
         if self.stopped:
+            work.close()
             return
-        self._draft_task = task = asyncio.create_task(self._drafts())
+        self._outside = task = asyncio.create_task(work)
         try:
             await asyncio.wait([task])
         finally:

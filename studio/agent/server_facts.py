@@ -2,18 +2,54 @@
 
 from __future__ import annotations
 
+import difflib
+import json
 import re
 from collections.abc import Mapping
 
+from studio.domain.codec import encode
 from studio.domain.redaction import holds_secret, redact
 from studio.domain.secret_names import names_secret
-from studio.mcp.entries import ServerEntry
+from studio.mcp.entries import EDITOR, ServerEntry
 
 from .permission.invisible_characters import escape_invisible
+from .servers import ServerView, ToolView
 
 DOTS = "•••••"
 _REFERENCE = re.compile(r"(\$\{[^{}]*\})")
 _SCHEME = re.compile(r"(?i)\s*(?:bearer|basic|token)\s+|\s*")
+
+
+def shown_server(view: ServerView) -> list[str]:
+    """What the person says yes to (M-12), and what has changed since they did (M-15)."""
+    entry = view.entry
+    lines = [f"{'Command' if entry.command else 'Address'}: {shown_start(entry)}"]
+    if entry.folder:
+        lines.append(f"Folder: {shown_text(entry.folder)}")
+    if pairs := {**entry.environment, **entry.headers}:
+        lines.append(f"{'Variables' if entry.command else 'Headers'}: {shown_pairs(pairs)}")
+    if entry.place and not entry.place.startswith(EDITOR):
+        lines.append(f"It comes with the folder {shown_text(entry.place)}.")
+    for one in view.tools:
+        if one.before is not None:
+            lines += [f"{one.tool.name} changed:", *shown_difference(one), *shown_flags(one)]
+    if "" in view.changed:
+        lines.append(f"What it says of all its tools is now: {view.known.lists.instructions}")
+    return lines
+
+
+def shown_flags(view: ToolView) -> list[str]:
+    return [f"! {view.tool.name}: {flag}" for flag in view.flags]
+
+
+def shown_difference(view: ToolView) -> list[str]:
+    """What the person saw of a tool beside what it is now, line by line."""
+    before, now = (
+        json.dumps(one, indent=1, ensure_ascii=False, sort_keys=True).splitlines()
+        for one in (view.before, encode(view.tool))
+    )
+    lines = difflib.unified_diff(before, now, lineterm="", n=0)
+    return [line for line in lines if not line.startswith(("---", "+++", "@@"))]
 
 
 def shown_start(entry: ServerEntry) -> str:
@@ -55,4 +91,11 @@ def _secret(name: str, text: str) -> bool:
     return names_secret(name) or holds_secret(text) or redact(text) != text
 
 
-__all__ = ["shown_pairs", "shown_start", "shown_text"]
+__all__ = [
+    "shown_difference",
+    "shown_flags",
+    "shown_pairs",
+    "shown_server",
+    "shown_start",
+    "shown_text",
+]

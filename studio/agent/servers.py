@@ -116,6 +116,8 @@ class ServerTools:
         self._made: dict[str, _Made] = {}
         self._used: dict[str, ServerEntry] = {}
         """The servers that the pool knows, by its names for them."""
+        self._brought: dict[str, Mapping[str, ServerEntry]] = {}
+        """The servers that editors brought, by the sessions that have them (M-24)."""
         self._tasks = BackgroundTasks()
         servers.listen(self._lists_changed)
 
@@ -147,6 +149,33 @@ class ServerTools:
                     found[name] = replace(entry, starts="call")
         return Entries(found, tuple(problems))
 
+    def with_brought(self, entries: Entries, chat: str) -> Entries:
+        """These servers, and those that an editor brought to a chat; blocks.
+
+        One of a name that is there already is left out.
+        """
+        if chat not in self._brought:
+            return entries
+        brought = self.file.agreed(Entries(self._brought[chat])).by_name
+        return replace(entries, by_name={**brought, **entries.by_name})
+
+    def bring(self, chat: str, brought: Iterable[ServerEntry]) -> None:
+        """An editor brings servers to a chat, in place of what it brought before.
+
+        They are its until ``take_away``.
+        """
+        self.take_away(chat)
+        entries = [replace(one, chat=chat, starts="call") for one in brought]
+        if entries:
+            self._brought[chat] = {one.name: one for one in entries}
+
+    def take_away(self, chat: str) -> None:
+        """End the servers that an editor brought to a chat: it has left the chat."""
+        if self._brought.pop(chat, None):
+            self._used = {name: one for name, one in self._used.items() if one.chat != chat}
+            self._made = {name: one for name, one in self._made.items() if one.entry.chat != chat}
+            self.servers.use(replace(one, name=name) for name, one in self._used.items())
+
     def tools(self, entries: Entries) -> dict[str, Tool]:
         """The tools of the servers that are on, sorted by name."""
         found: dict[str, Tool] = {}
@@ -156,8 +185,12 @@ class ServerTools:
         return dict(sorted(found.items()))
 
     def unseen(self, agent: Agent, entries: Entries) -> list[ServerEntry]:
-        """The servers that an agent names and whose lists were never seen (M-2)."""
-        named = [entries.by_name[name] for name in agent.servers or () if name in entries.by_name]
+        """The servers that an agent names, or its editor, and whose lists were never seen (M-2)."""
+        names = {
+            *(agent.servers or ()),
+            *(one.name for one in entries.by_name.values() if one.chat),
+        }
+        named = [one for name, one in entries.by_name.items() if name in names]
         return [one for one in named if one.runs and not self.catalogue.known(one).fetched]
 
     def views(self, entries: Entries, taken: Iterable[str] = ()) -> list[ServerView]:
@@ -379,7 +412,8 @@ def pool_name(entry: ServerEntry) -> str:
     """What the pool calls a server: those of two folders may have one name."""
     if not entry.place:
         return entry.name
-    mark = hashlib.sha256(entry.place.encode("utf-8", "replace")).hexdigest()[:6]
+    whose = f"{entry.place}\0{entry.chat}" if entry.chat else entry.place
+    mark = hashlib.sha256(whose.encode("utf-8", "replace")).hexdigest()[:6]
     return f"{entry.name} ({Path(entry.place).name} {mark})"
 
 

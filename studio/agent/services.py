@@ -215,6 +215,7 @@ class Services(ServiceRegistry):
             toolbox = self._found().toolbox
             named = given or _named(session.agent, agents)
             servers = self.servers.read(layers.files, trusted=layers.trusted)
+            servers = self.servers.with_brought(servers, _chat_of(session))
             unseen = self.servers.unseen(named, servers)
             named, served = with_servers(named, self.servers.tools(servers))
             agent = with_own_tools(named, toolbox)
@@ -417,6 +418,12 @@ class Services(ServiceRegistry):
         trash = private_folder(self.paths.data / "trash")
         delete_older_than(trash, TRASH_SECONDS)
         return DraftTargets(workspace, trash, self.toolbox.stores)
+
+
+def _chat_of(session: SessionInfo) -> str:
+    """The session itself, or the one whose agent began it."""
+    caller = session.caller
+    return caller.id if caller is not None and caller.kind == "session" else session.id
 
 
 def studios_above() -> int:

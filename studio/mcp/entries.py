@@ -32,6 +32,8 @@ Resolve: TypeAlias = Callable[[str], Awaitable[str]]
 SERVERS = "mcpServers"
 PACK = "pack:"
 """How the place of a server begins that a pack brings; the pack's id follows."""
+EDITOR = "editor:"
+"""How the place of a server begins that an editor brings to its chat; the folder follows."""
 LONGEST_NAME = 64
 MAX_BYTES = 1_000_000
 _TRANSPORTS: dict[str, Transport] = {
@@ -55,7 +57,8 @@ class ServerEntry:
     where the person signs in: ``clientId``, ``clientSecret``, ``scopes``, ``callbackPort``.
     ``reads`` are the tools that the person marks as reading, ``off`` those that are switched off,
     by the server's own names. ``approved`` is the digest that the person saw. ``place`` is the
-    folder or the pack that brings the server; empty for the person's own.
+    folder, the pack or the editor that brings the server; empty for the person's own. ``chat`` is
+    the session that an editor brought it to, which has it alone.
     """
 
     name: str
@@ -76,6 +79,7 @@ class ServerEntry:
     off: frozenset[str] = frozenset()
     approved: str = ""
     place: str = ""
+    chat: str = ""
 
     @property
     def digest(self) -> str:

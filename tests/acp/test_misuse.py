@@ -13,7 +13,6 @@ import pytest
 from acp import RequestError, embedded_blob_resource, image_block, resource_block, text_block
 from acp.schema import (
     AgentMessageChunk,
-    EnvVariable,
     McpServerStdio,
     ToolCallProgress,
     ToolCallStart,
@@ -149,7 +148,7 @@ async def test_what_is_opened_again_shows_pictures_and_changes(tmp_path: Path) -
         said = [u.content for u in person.updates if isinstance(u, UserMessageChunk)]
         assert [part.type for part in said] == ["image", "text"] and said[0].data == data
         drafts = [
-            (u.title, u.status, u.content[0].new_text)
+            (u.title, u.status, (u.content or [])[0].new_text)
             for u in person.updates
             if isinstance(u, ToolCallStart) and u.tool_call_id.startswith("draft-")
         ]
@@ -199,29 +198,6 @@ async def test_sessions_that_are_not_there(tmp_path: Path) -> None:
             await person.agent.cancel(session_id=wrong)
 
 
-async def test_servers_that_are_not_used_are_named_once(tmp_path: Path) -> None:
-    async with editor(tmp_path, [DONE] * 3) as person:
-        env = [EnvVariable(name="KEY", value="secret-value")]
-
-        def server(name: str) -> McpServerStdio:
-            return McpServerStdio(name=name, command="/bin/mcp", args=[], env=env)
-
-        folder = str(person.folder)
-        first = await person.agent.new_session(
-            cwd=folder, mcp_servers=[server("git"), server("x\ny")]
-        )
-        for name in (first.session_id, first.session_id):
-            await person.agent.prompt(session_id=name, prompt=[text_block("Go")])
-        second = await person.agent.new_session(cwd=folder, mcp_servers=[server("git")])
-        await person.agent.prompt(session_id=second.session_id, prompt=[text_block("Go")])
-        told = [u.content.text for u in person.updates if isinstance(u, AgentMessageChunk)]
-        assert "".join(told).count("MCP servers of the editor are not used here: git, x y.") == 1
-        assert told[0].startswith("MCP servers") and "secret" not in str(told)
-        assert "MCP" not in str(reply_requests(person.simulator)[1].json), (
-            "the model is told nothing"
-        )
-
-
 class Hasty(Editor):
     """An editor whose person cancels as soon as they read the first words."""
 
@@ -229,11 +205,12 @@ class Hasty(Editor):
 
     async def session_update(self, session_id: str, update: Any, **_: Any) -> None:
         self.updates.append(update)
-        await self.door.cancel(session_id)
+        if isinstance(update, AgentMessageChunk):
+            await self.door.cancel(session_id)
 
 
 async def test_cancel_counts_before_the_turn_has_begun(tmp_path: Path) -> None:
-    """What the door says first, of servers that are not used, is a moment like any other."""
+    """What the door says first, of servers that cannot be used, is a moment like any other."""
     async with engine_home(tmp_path, "ollama", []) as there:
         engine, person = there.engine, Hasty()
         engine.settings.values.default_provider = there.provider
@@ -241,7 +218,7 @@ async def test_cancel_counts_before_the_turn_has_begun(tmp_path: Path) -> None:
         await engine.look_for_providers()
         door = person.door = AcpAgent(engine)
         door.on_connect(person)  # type: ignore[arg-type]  # what the door needs of an editor
-        server = McpServerStdio(name="git", command="/bin/mcp", args=[], env=[])
+        server = McpServerStdio(name="a\nb", command="/bin/mcp", args=[], env=[])
         session = await door.new_session(str(there.folder), [server])
         answer = await door.prompt(session.session_id, [text_block("Go")])
         said = [one for one in person.updates if isinstance(one, AgentMessageChunk)]

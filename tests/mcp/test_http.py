@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import socket
-import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +15,7 @@ from studio.mcp.entries import ServerEntry, Transport
 from studio.mcp.faults import ServerFailed
 from studio.mcp.supervised import ServerTimes
 from support.hostile_server import HostileServer
-from support.mcp_servers import SUPPORT, approved, running_servers
+from support.mcp_servers import approved, running_servers, served
 from support.waiting import HANG, until
 
 
@@ -27,34 +23,11 @@ def at(url: str, transport: Transport = "http", **headers: str) -> ServerEntry:
     return approved(ServerEntry("web", url=url, transport=transport, headers=headers))
 
 
-@asynccontextmanager
-async def served(kind: str, folder: Path) -> AsyncIterator[str]:
-    """The SDK's server in a process of its own; its address."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, str(SUPPORT / "mcp_server.py"), kind, str(port)),
-        stderr=asyncio.subprocess.DEVNULL,
-    )
-
-    def answers() -> bool:
-        with socket.socket() as one:
-            return one.connect_ex(("127.0.0.1", port)) == 0
-
-    try:
-        await until(answers)
-        yield f"http://127.0.0.1:{port}/{'sse' if kind == 'sse' else 'mcp'}"
-    finally:
-        process.kill()
-        await process.wait()
-
-
 @pytest.mark.parametrize("kind", ["streamable-http", "sse"])
 async def test_a_server_at_an_address_is_called(tmp_path: Path, kind: str) -> None:
     """M-1: the older transport is found by itself. M-7: a cancelled call is told."""
     async with (
-        served(kind, tmp_path) as address,
+        served(kind) as address,
         running_servers(tmp_path, at(address)) as servers,
     ):
         assert (await servers.call("web", "add", {"a": 2, "b": 3})).text == "5"

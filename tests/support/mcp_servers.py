@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,6 +18,7 @@ from studio.mcp.supervised import ServerTimes
 from studio.processes.keeper import Keeper
 from studio.storage.config.keychain import Keychain
 from support.vault import Vault
+from support.waiting import until
 
 SUPPORT = Path(__file__).parent
 
@@ -65,3 +68,26 @@ async def running_servers(
         await servers.close()
         keeper.close()
         keychain.close()
+
+
+@asynccontextmanager
+async def served(kind: str) -> AsyncIterator[str]:
+    """The SDK's server in a process of its own; its address."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, str(SUPPORT / "mcp_server.py"), kind, str(port)),
+        stderr=asyncio.subprocess.DEVNULL,
+    )
+
+    def answers() -> bool:
+        with socket.socket() as one:
+            return one.connect_ex(("127.0.0.1", port)) == 0
+
+    try:
+        await until(answers)
+        yield f"http://127.0.0.1:{port}/{'sse' if kind == 'sse' else 'mcp'}"
+    finally:
+        process.kill()
+        await process.wait()

@@ -223,7 +223,9 @@ class _Command:
         if entry.runs and not view.changed:
             self._told(entry, "on")
             return DONE
-        self._console.say(*_shown(view), *await self._rules(view))
+        from studio.agent.server_facts import shown_server
+
+        self._console.say(*shown_server(view), *await self._rules(view))
         if not await self._allowed(f"Let {entry.name} run? [y]es, [n]o: "):
             return DENIED
         shown = {name: view.known.pins[name] for name in view.changed}
@@ -269,6 +271,7 @@ class _Command:
 
     async def _try(self, entry: ServerEntry, word: str) -> int:
         from studio.agent.server_advice import advice
+        from studio.agent.server_facts import shown_flags
         from studio.mcp.faults import ServerFailed
 
         try:
@@ -293,11 +296,13 @@ class _Command:
         for one in left_out:
             self._console.say(f"{one.tool.name} is left out: {one.withheld}")
         for one in view.tools:
-            self._console.say(*_flags(one))
+            self._console.say(*shown_flags(one))
         self._console.say(*known.lists.problems)
         return DONE
 
     async def do_tools(self) -> int:
+        from studio.agent.server_facts import shown_difference
+
         view = await self._view()
         entry = view.entry
         if name := self._options.reads or self._options.acts:
@@ -321,7 +326,7 @@ class _Command:
             for note in filter(None, (one.withheld, *one.flags, *one.notes)):
                 self._console.row(f"    ! {note}")
             if one.before is not None:
-                self._console.write("".join(f"    {line}\n" for line in _difference(one)))
+                self._console.write("".join(f"    {line}\n" for line in shown_difference(one)))
         return DONE
 
     async def do_call(self) -> int:
@@ -418,30 +423,6 @@ class _Command:
             self._console.row(f"{entry.name}: {what}")
 
 
-def _shown(view: ServerView) -> list[str]:
-    """What the person says yes to (M-12), and what has changed since they did (M-15)."""
-    from studio.agent.server_facts import shown_pairs, shown_start, shown_text
-
-    entry = view.entry
-    lines = [f"{'Command' if entry.command else 'Address'}: {shown_start(entry)}"]
-    if entry.folder:
-        lines.append(f"Folder: {shown_text(entry.folder)}")
-    if pairs := {**entry.environment, **entry.headers}:
-        lines.append(f"{'Variables' if entry.command else 'Headers'}: {shown_pairs(pairs)}")
-    if entry.place:
-        lines.append(f"It comes with the folder {shown_text(entry.place)}.")
-    for one in view.tools:
-        if one.before is not None:
-            lines += [f"{one.tool.name} changed:", *_difference(one), *_flags(one)]
-    if "" in view.changed:
-        lines.append(f"What it says of all its tools is now: {view.known.lists.instructions}")
-    return lines
-
-
-def _flags(view: ToolView) -> list[str]:
-    return [f"! {view.tool.name}: {flag}" for flag in view.flags]
-
-
 def _tool_count(view: ServerView) -> str:
     count = len(view.tools)
     return f"{count} tool{'' if count == 1 else 's'}"
@@ -452,20 +433,6 @@ def _typed(word: str, entry: ServerEntry) -> str:
     import shlex
 
     return f"agent-studio mcp {word} {shlex.quote(entry.name)}"
-
-
-def _difference(view: ToolView) -> list[str]:
-    """What the person saw of a tool beside what it is now, line by line."""
-    import difflib
-
-    from studio.domain.codec import encode
-
-    before, now = (
-        json.dumps(one, indent=1, ensure_ascii=False, sort_keys=True).splitlines()
-        for one in (view.before, encode(view.tool))
-    )
-    lines = difflib.unified_diff(before, now, lineterm="", n=0)
-    return [line for line in lines if not line.startswith(("---", "+++", "@@"))]
 
 
 def _state(view: ServerView) -> str:
