@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from studio.agent.engine import Engine
+    from studio.agent.folder_files import FolderFiles
     from studio.cli.command_context import CommandContext
+    from studio.domain.hooks import Hooks
     from studio.extensions.finder import ExtensionFinder
-    from studio.extensions.hooks.finder import HookFinder
     from studio.extensions.packs.installed import InstalledPacks
 
 
@@ -48,27 +49,31 @@ def main(options: Namespace | None, wanted: str = "") -> int:
 
 async def build(paths: Paths, settings: SettingsFile) -> Engine:
     """Open what is stored and make every piece; raises StorageError."""
-    build_engine, finder, hook_finder, installed_packs = await asyncio.to_thread(_import_parts)
+    build_engine, finder, find_hooks, installed_packs = await asyncio.to_thread(_import_parts)
     engine = await build_engine(paths, settings)
-    engine.services.add(installed_packs(paths.packs))
+    packs = installed_packs(paths.packs)
+    engine.services.add(packs)
     engine.services.find_extensions = finder(paths).read
-    engine.services.find_hooks = hook_finder(paths).read
+    engine.services.find_hooks = find_hooks(paths, packs)
     return engine
 
 
 def _import_parts() -> tuple[
     Callable[[Paths, SettingsFile], Awaitable[Engine]],
     type[ExtensionFinder],
-    type[HookFinder],
+    Callable[[Paths, InstalledPacks], Callable[[FolderFiles, bool], Hooks]],
     type[InstalledPacks],
 ]:
     """Import the engine, which takes longer than showing an empty window."""
     from studio.agent.bootstrap import build
     from studio.extensions.finder import ExtensionFinder
-    from studio.extensions.hooks.finder import HookFinder
+    from studio.extensions.hooks.finder import HookFinder, pack_hooks
     from studio.extensions.packs.installed import InstalledPacks
 
-    return build, ExtensionFinder, HookFinder, InstalledPacks
+    def find_hooks(paths: Paths, packs: InstalledPacks) -> Callable[[FolderFiles, bool], Hooks]:
+        return HookFinder(paths, lambda: pack_hooks(packs)).read
+
+    return build, ExtensionFinder, find_hooks, InstalledPacks
 
 
 async def _command(options: Namespace, paths: Paths) -> int:

@@ -15,6 +15,7 @@ functions: ``--help`` and Tab would wait for them.
 - ``doctor``: checks what the program needs.
 - ``drafts``: lists drafts and carries out decisions about them.
 - ``export``: writes conversations to a file.
+- ``hooks``: lists hooks, tries one, switches it, takes over those of Claude Code.
 - ``import_``: makes sessions of conversations in files.
 - ``keys``: keeps, tests and removes API keys.
 - ``mcp``: adds, switches, tries and calls servers of the Model Context Protocol.
@@ -54,6 +55,7 @@ COMMANDS = {
     "mcp": "look at MCP servers, add one, switch it on, try it",
     "templates": "keep messages with places, for run -t",
     "skills": "look at skills and commands, write one, check them",
+    "hooks": "look at commands that are told what agents do, approve one, try it",
     "agents": "look at agents, write one, check them",
     "workflow": "run workflows of many agents, and look for mistakes in them",
     "keys": "keep API keys in your system’s keychain, test them, remove them",

@@ -4,4 +4,5 @@
 - ``consents``: Keeps which hooks the person approved, and what these were.
 - ``finder``: Finds the hooks that count in a folder.
 - ``importing``: Takes hooks over from the settings of Claude Code.
+- ``trial``: Runs one hook to see what it says.
 """

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from studio.agent.folder_files import PROJECT_HOOKS, FolderFiles, read_folder_files
 from studio.agent.hooks.content import files_of, sum_of
-from studio.domain.errors import ConfigurationError
+from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.extensions import Finding
 from studio.domain.hooks import Hook, HookPlace, Hooks
 from studio.domain.records import dataclass
+from studio.extensions.packs.installed import InstalledPacks
 from studio.storage.paths import Paths
 
 from .consents import HookConsents, id_of
@@ -34,10 +36,10 @@ class HookFinder:
     ``more`` are files of hooks that others bring.
     """
 
-    def __init__(self, paths: Paths) -> None:
+    def __init__(self, paths: Paths, more: Callable[[], Sequence[HookSource]] = tuple) -> None:
         self.own = paths.config / HOOKS_FILE
         """The person's own file."""
-        self.more: Callable[[], Sequence[HookSource]] = tuple
+        self._more = more
         self._home = paths.home
         self._consents = HookConsents(paths.data / "approved_hooks.json")
 
@@ -49,7 +51,7 @@ class HookFinder:
         if trusted and files.hooks is not None:
             path = str(files.folder / PROJECT_HOOKS)
             self._take(files.hooks, path, "folder", folder, found, findings)
-        for source in self.more():
+        for source in self._more():
             data = _content(source.path, findings)
             self._take(data, str(source.path), "pack", folder, found, findings, source.root)
         self._take(_content(self.own, findings), str(self.own), "own", folder, found, findings)
@@ -89,6 +91,16 @@ class HookFinder:
             whole = replace(whole, id=id_of(whole, whose), digest=sum_of(whole, folder))
             if all(whole.id != other.id for other in found):  # the same twice is once
                 found.append(whole)
+
+
+def pack_hooks(packs: InstalledPacks) -> list[HookSource]:
+    """The files of hooks of the packs that are on. Blocks."""
+    found: list[HookSource] = []
+    with suppress(StudioError):  # the page of packs says what is wrong
+        for one in packs.list():
+            if (part := one.part("hooks")) is not None:
+                found += [HookSource(path, str(one.manifest.folder)) for path in part.files]
+    return found
 
 
 def _content(path: Path, findings: list[Finding]) -> bytes:
