@@ -72,6 +72,16 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("The hook {name} ({words_whose}) printed more than {bytes} bytes and was ended."),
     tr_later("The hook {name} ({words_whose}) {words_fault}."),
     tr_later("printed JSON that cannot be read"),
+    tr_later("The event {event} does not happen here."),
+    tr_later("Hooks of the type {type} are not run here, only commands."),
+    tr_later("It has no command."),
+    tr_later("Its condition “if” is not known here."),
+    tr_later("The shell {shell} is not used here."),
+    tr_later("It has {seconds} s, although it asks for more."),
+    tr_later("It is waited for, although it asks not to be."),
+    tr_later("The matcher could take without end."),
+    tr_later("The matcher is no regular expression."),
+    tr_later("it switches all of its hooks off"),
     tr_later("is not what you approved: look at it in the settings, under Hooks"),
     tr_later(
         "The hook {name} ({words_whose}) wanted more, and has sent the agent back twice already."

@@ -22,17 +22,17 @@ _LONGEST = 200
 def matcher_problem(matcher: str) -> str:
     """Why a matcher cannot be used; empty if it can."""
     if len(matcher) > MOST_MATCHER:
-        return f"the matcher is longer than {MOST_MATCHER} characters"
+        return f"The matcher is longer than {MOST_MATCHER} characters."
     if matcher in ("", "*") or _NAMES.fullmatch(matcher):
         return ""
     parts = [matcher] if "(" in matcher else matcher.split("|")
     repeated = re.search(r"\)[*+{]", matcher)
     if repeated or any(len(_REPEAT.findall(part)) > MOST_REPEATS for part in parts):
-        return "the matcher could take without end"
+        return "The matcher could take without end."
     try:
         re.compile(matcher)
     except (re.error, RecursionError, OverflowError):
-        return "the matcher is no regular expression"
+        return "The matcher is no regular expression."
     return ""
 
 

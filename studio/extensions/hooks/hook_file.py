@@ -112,7 +112,7 @@ def _never(event: str, matcher: str, given: JsonObject, command: str) -> str:
     if as_text(given.get("shell")) not in ("", "bash", "sh"):
         return f"The shell {as_text(given.get('shell'))[:60]} is not used here."
     if wrong := matcher_problem(matcher):
-        return f"{wrong[:1].upper()}{wrong[1:]}."
+        return wrong
     return ""
 
 

@@ -17,6 +17,7 @@
 - ``data``: Where data lies, export, import with a preview, deletion.
 - ``about``: Versions, licences of what ships, and facts for a bug report.
 - ``skills``: The skills of the folder and the person, each with a switch.
+- ``hooks``: The hooks of the folder, the person and packs, each with a switch that approves it.
 - ``web``: Search engine, what may be fetched, and what is masked (T-8, T-9).
 - ``server``: The server for other programs: address, token and rules of its clients (S-3, S-4).
 """
