@@ -107,6 +107,15 @@ async def test_w69_a_run_prints_its_steps_and_its_outputs(
         assert shown[1].split() == ["done", "say"] and shown[2].strip() == "Tea is hot."
         assert await one.command("workflow", "resume", listed["id"]) == 1
         assert "is done" in capsys.readouterr().err
+        assert await one.command("workflow", "delete", listed["id"][:6]) == 1
+        assert "--yes" in capsys.readouterr().err
+        store = RunStore(one.engine.database)
+        await store.claim(listed["id"])
+        assert await one.command("workflow", "delete", listed["id"], "--yes") == 1
+        assert "is running" in capsys.readouterr().err
+        await store.release(listed["id"])
+        assert await one.command("workflow", "delete", listed["id"][:6], "--yes") == 0
+        assert "Story, run 1" in capsys.readouterr().err and not await store.list()
 
 
 async def test_w69_a_run_tells_its_events_as_json(

@@ -78,6 +78,11 @@ def test_values_are_put_into_the_translation() -> None:
         ]  # fmt: skip
         damage = "This chat can only be read: 1 entry cannot be read. Continue in a new chat."
         assert tr_engine(damage).startswith("Dieser Chat lässt sich nur lesen: 1 Eintrag ist nicht")
+        refused = (
+            "The server shop may not have the secret mcp/mail/KEY: servers of a folder have none, "
+            "and no server has one of another."
+        )
+        assert tr_engine(refused).startswith("Der Server shop darf das Geheimnis mcp/mail/KEY")
         assert tr_engine(describe_end("cancelled", "")) == "Angehalten."
         assert tr_engine("There is no provider demo. Known are openai.").startswith(
             "Es gibt keinen"

@@ -37,6 +37,7 @@ def arguments(parser: CommandParser) -> None:
         "show": "show a run and its steps",
         "resume": "go on with a run that was paused, interrupted or killed",
         "stop": "end a run that waits",
+        "delete": "delete runs with their chats and what they recorded, for good",
         "fork": "repeat a run from a step on, with something changed if you like",
         "diff": "compare two runs, and mark where they differ first",
         "export": "write a run to one file, which anyone can replay without a key",
@@ -70,6 +71,8 @@ def arguments(parser: CommandParser) -> None:
     start.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
     for name in ("show", "resume", "stop"):
         found[name].add_argument("run", metavar="RUN", help="the beginning of its id")
+    found["delete"].add_argument("runs", nargs="+", metavar="RUN", help="the beginning of its id")
+    found["delete"].add_argument("-y", "--yes", action="store_true", help="without a question")
     found["resume"].add_argument(
         "--dollars", type=dollars, metavar="N", help="what the run may cost in all, from now on"
     )
@@ -159,6 +162,8 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
             return await _resume(context, options)
         case "stop":
             return await _stop(context, options)
+        case "delete":
+            return await _delete(context, options)
         case "fork":
             return await _fork(context, options)
         case "diff":
@@ -369,6 +374,31 @@ async def _stop(context: CommandContext, options: argparse.Namespace) -> int:
     runs = WorkflowRuns(await context.engine())
     run = await runs.stop((await runs.find(options.run)).id)
     context.console.say(f"The run {run.id[:8]} is {run.state}.")
+    return DONE
+
+
+async def _delete(context: CommandContext, options: argparse.Namespace) -> int:
+    from studio.workflows.workflow_runs import WorkflowRuns
+
+    runs, console = WorkflowRuns(await context.engine()), context.console
+    found = {info.id: info for info in [await runs.find(start) for start in options.runs]}
+    for info in found.values():
+        if info.live:
+            raise ConfigurationError(f"{info.id[:8]} is running. Stop it first; none was deleted.")
+        started = (await runs.read(info.id)).started
+        if started is not None and started.parent:
+            raise ConfigurationError(
+                f"{info.id[:8]} is a step of the run {started.parent[:8]}. Delete that one."
+            )
+    for info in found.values():
+        if not options.yes:
+            if not console.interactive:
+                raise ConfigurationError("Nobody is here to ask. To delete it for good: --yes")
+            line = await console.line(f"Delete {info.name}, run {info.number}? [y]es, [n]o: ")
+            if (line or "").strip().lower()[:1] != "y":
+                return CANCELLED
+        await runs.delete(info.id)
+        console.say(f"{info.name}, run {info.number} ({info.id[:8]}) is deleted.")
     return DONE
 
 

@@ -33,7 +33,7 @@ from studio.workflows.triggers import next_time
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 from support.ready_made import ready_engine
 from support.waiting import until
-from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
+from support.window import CTRL, Key, Person, alone, at_window, message, on_window_loop
 from support.workflow_home import by_words, workflow, write
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -222,6 +222,20 @@ async def test_w66_any_old_run_is_shown_as_it_was(tmp_path: Path) -> None:
         history.field.clear()
         assert [row.number for row in history.rows] == [1]
         assert len(await runs.store.list()) == 2
+
+        # Deleted, with its chats: the other one is shown, then none.
+        await person.choose(history.states, "All states")
+        for left in (1, 0):
+            gone = view.title.text()
+            person.click(history.delete)
+            box = await until(message)
+            assert gone in box.text()
+            person.click(next(button for button in box.buttons() if button.text() == "Delete"))
+            await until(lambda left=left: len(history.rows) == left)
+            await until(lambda gone=gone: view.title.text() != gone)
+            assert len(await runs.store.list()) == left
+        assert view.empty.isVisible() and not history.delete.isEnabled()
+        assert not await person.engine.sessions.list()
 
 
 @on_window_loop

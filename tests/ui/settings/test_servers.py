@@ -13,9 +13,11 @@ from PySide6.QtCore import QObject, Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
 
+from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.permissions import Rule
 from studio.mcp.entries import ServerEntry
+from studio.storage.config.keychain import Keychain
 from studio.ui.settings.dialog import SettingsDialog
 from studio.ui.settings.pages.servers import ServersPage
 from studio.ui.settings.servers.schema_form import SchemaForm
@@ -25,6 +27,7 @@ from studio.ui.settings.servers.trial import table_of
 from studio.ui.theme import Theme
 from support.authorization_server import Browser, guarded
 from support.server_home import SCRIPT, ListedServer, restart, tool
+from support.vault import Vault
 from support.waiting import until
 from support.window import ALT, CTRL, Key, Person, alone, at_window, message, on_window_loop, popup
 
@@ -127,6 +130,25 @@ async def test_a_server_is_pasted_seen_switched_on_tried_and_removed(tmp_path: P
         person.click(next(b for b in box.buttons() if b.text() == "Remove"))
         await until(page.none.isVisible)
         assert not person.engine.keychain.session and not servers.read().by_name
+
+
+@on_window_loop
+async def test_a_removal_says_which_keys_the_keychain_may_still_have(tmp_path: Path) -> None:
+    """M-18: all are tried, and the server is gone."""
+
+    class Locked(Vault):
+        def get_password(self, service: str, username: str) -> str | None:
+            raise RuntimeError("locked")
+
+    names = "mcp/shop/A", "mcp/shop/B"
+    pairs = {name[-1]: f"${{keychain:{name}}}" for name in names}
+    async with at_window(tmp_path, "ollama", []) as person:
+        desk = (await opened(person)).desk
+        await desk.change(ServerEntry("shop", "x", environment=pairs))
+        desk.keychain = Keychain(backend=Locked())
+        with pytest.raises(ConfigurationError, match="may still have mcp/shop/A, mcp/shop/B"):
+            await desk.remove((await desk.entries())[0])
+        assert not await desk.entries()
 
 
 @on_window_loop

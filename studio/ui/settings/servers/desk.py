@@ -26,6 +26,7 @@ from studio.mcp.sign_ins import SignIn
 from studio.mcp.supervised import SIGN_IN, ServerState
 from studio.storage.config.keychain import KeychainUnavailable
 from studio.ui.settings.registry import SettingsServices
+from studio.ui.theme import joined
 from studio.ui.translation import tr
 
 from .changed_tool import Change, tool_lines
@@ -253,9 +254,16 @@ class ServersDesk:
     async def remove(self, entry: ServerEntry) -> None:
         """Forget a server, and its keys in the keychain."""
         await self._tools.remove(entry)
+        left: list[str] = []
         for name in keychain_names(entry):
             if name.startswith(key_prefix(entry.name)):
-                await self.keychain.delete(name)
+                try:
+                    await self.keychain.delete(name)
+                except KeychainUnavailable:
+                    left.append(name)
+        if left:
+            words = tr("The keychain cannot be used, and may still have {names}.")
+            raise ConfigurationError(words.format(names=joined(left)))
 
     async def take(self, found: Sequence[Found]) -> list[ServerEntry]:
         """Write servers that were read, and put their secrets into the keychain."""

@@ -120,6 +120,8 @@ class HistoryTab(QWidget):
     """The id of a run that the person wants to see."""
     compare_wanted = Signal()
     """The person wants to see the run beside another."""
+    delete_wanted = Signal()
+    """The person wants to delete the run that is shown."""
     wanted = Signal()
     """Whose runs are listed has changed: the list has to be read again."""
 
@@ -164,7 +166,8 @@ class HistoryTab(QWidget):
         field = row_of([self.field], margins=(16, 0, 16, 8))
         self.compare = Button(theme, tr("Compare…"), icon="files", keycap="D")
         self.compare.clicked.connect(self.compare_wanted)
-        foot = row_of([self.compare, STRETCH], margins=(16, 8, 16, 0))
+        self.delete = Button(theme, tr("Delete…"), "ghost", clicked=self.delete_wanted.emit)
+        foot = row_of([self.compare, STRETCH, self.delete], margins=(16, 8, 16, 0))
         parts = [field, choices, self._nothing, (self.list, 1), foot]
         column_of(parts, spacing=0, margins=(0, 12, 0, 8), on=self)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QLineEdit, QMenu, QPlainTextEdit, QStackedWidget
+from PySide6.QtWidgets import QLineEdit, QMenu, QMessageBox, QPlainTextEdit, QStackedWidget
 
 from studio.agent.engine import Engine
 from studio.domain.agents import NO_CAPS, Caps
@@ -23,7 +23,7 @@ from studio.domain.run_events import (
     StepEdited,
 )
 from studio.domain.runs import Run
-from studio.storage.runs import RunInfo
+from studio.storage.runs import RunInfo, RunInUse
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars
 from studio.ui.graph.nodes import Graph
@@ -48,6 +48,7 @@ from studio.ui.widgets import (
     Segmented,
     Toggle,
     fill_menu,
+    message_box,
     plain_tip,
 )
 from studio.ui.widgets.announcement import announce
@@ -214,6 +215,7 @@ class RunView(PaintedWidget):
         )
         inspector.history.chosen.connect(lambda id: self._do(self.show_run(id)))
         inspector.history.compare_wanted.connect(self.compare_runs)
+        inspector.history.delete_wanted.connect(self._ask_to_delete)
         inspector.history.wanted.connect(lambda: self._do(self._list_runs()))
 
     def _follow_theme(self) -> None:
@@ -348,6 +350,27 @@ class RunView(PaintedWidget):
         self._info = next((info for info in self._infos if info.id == shown), self._info)
         history.show_runs(self._infos, shown)
         self._show_buttons()
+
+    def _ask_to_delete(self) -> None:
+        if self.record is None or self._refuses():
+            return
+        run_id, words = self.record.run.id, tr("Delete {title}?").format(title=self.title.text())
+        more = tr("Its chats and what it recorded are deleted, too. This cannot be undone.")
+        box = message_box(self, tr("Delete run"), words, more)
+        yes = box.addButton(tr("Delete"), QMessageBox.ButtonRole.DestructiveRole)
+        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
+        yes.clicked.connect(lambda: self._do(self._delete(run_id)))
+        box.open()
+
+    async def _delete(self, run_id: str) -> None:
+        """Delete a run and show the newest one that is left; it may run again by now."""
+        if any(
+            one.id == run_id and one.live for one in await self._live.runs.store.list(1, run_id)
+        ):
+            raise RunInUse
+        await self._live.runs.delete(run_id)
+        self._wanted += 1
+        await self._show_newest(self.source, self._wanted)
 
     @cached_property
     def compare(self) -> CompareView:
@@ -512,6 +535,8 @@ class RunView(PaintedWidget):
         self.pause.set_text(tr_in("a run", "Pause") if running else tr("Go on"))
         self.pause.set_icon("pause" if running else "play")
         self.stop.setVisible(open_)
+        over = record is not None and info is not None and not info.live
+        self.inspector.history.delete.setEnabled(over)
         self._show_answer_button()
 
     def _show_answer_button(self) -> None:
