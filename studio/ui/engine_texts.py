@@ -104,6 +104,10 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("There is no folder {folder}."),
     tr_later("The variable {variable}, which the server {name} needs, is not set."),
     tr_later("The keychain has no {key}, which the server {name} needs."),
+    tr_later(
+        "The server {name} may not have the secret {key}: servers of a folder have none, and no "
+        "server has one of another."
+    ),
     tr_later("Switch it on after a look at what it runs."),
     tr_later("Install it, or write the whole path of the command."),
     tr_later("Look at the rights of the file, and at what the system says of it."),
