@@ -531,7 +531,7 @@ async def test_w31_two_runs_side_by_side(tmp_path: Path) -> None:
         assert "First difference" in compare.rows[0].spoken
         await until(lambda: [name for name, _ in compare.texts()] == ["hero"])
         ((_, diff),) = compare.texts()
-        cells = diff.rows[0].cells
+        cells = diff.rows[0].cells  # type: ignore[attr-defined]
         assert [cell and cell.text for cell in cells] == ["a fox", "a hare"]
         assert [(m.name, m.about) for m in compare.strip.measures if m.changed] == [
             ("Inputs", "changed")
@@ -641,7 +641,7 @@ async def test_w31_no_key_reaches_the_run_behind_a_comparison(tmp_path: Path) ->
         assert view._stack.currentIndex() == before, "T changes what is below the graph"
         for _ in range(12):
             person.press(Key.Key_Tab)
-            focus = person.focused()
+            assert (focus := person.focused()) is not None
             assert not (view.column.isAncestorOf(focus) or view.inspector.isAncestorOf(focus))
         person.window.resize(person.window.width() - 40, person.window.height())
         assert view.inspector.isHidden() and compare.width() == view.width()
@@ -659,7 +659,7 @@ def test_w62_the_merge_and_who_takes_turns_are_seen_in_graph_and_log() -> None:
     """W-26, W-24, W-6: also that a run waits for others of its group."""
     steps = (Step("a", "agent", "Coder"), Step("b", "agent", "Coder"))
     told = RunRecord(Workflow("Story", steps=steps), {})
-    started = RunStarted("r", 1, "Story")
+    started = RunStarted("r", 1, "Story")  # type: ignore[arg-type]
     events: list[RunEvent] = [
         *(started, RunQueued("It waits for Story, run 7."), StepStarted("a"), StepStarted("b")),
         StepInTurns("b", "", "No sandbox here can show a copy of the folder to commands."),
