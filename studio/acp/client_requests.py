@@ -30,6 +30,7 @@ from studio.agent.server_facts import shown_server
 from studio.agent.servers import ServerView
 from studio.agent.session.session import Session
 from studio.domain.aio import BackgroundTasks
+from studio.domain.drafts import KindDraft
 from studio.domain.events import AwaitingReply
 from studio.domain.permissions import Answer, Question
 from studio.domain.questions import AskedQuestion, joined_answers
@@ -123,8 +124,8 @@ class ClientRequests:
     async def _drafts(self) -> None:
         decided: set[str] = set()
         for draft in self._session.drafts.waiting():
-            if draft.id in decided:
-                continue
+            if draft.id in decided or isinstance(draft, KindDraft):
+                continue  # an editor's answer is no proof that a person gave it (KZ-5)
             files = self._session.drafts.together(draft.id)  # those of a patch are one question
             decided |= {one.id for one in files}
             label = ", ".join(one.label for one in files)

@@ -22,6 +22,7 @@ from studio.tools import Context, Tool
 from studio.tools.discovery import Toolbox
 from studio.tools.packs.definition import Pack
 from studio.tools.packs.home import NoRecords, Records
+from studio.tools.packs.kinds import LocalKind, OpenKind
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -102,6 +103,19 @@ class Packs:
                 box.add(_with_home(tool, home), f"the pack {home.id}")
         return PackSet(self._homes, box)
 
+    @property
+    def homes(self) -> Mapping[str, PackHome]:
+        """The packs that are on, by their ids."""
+        return self._homes
+
+    def kinds(self) -> dict[str, OpenKind]:
+        """The kinds of drafts of the packs that are on, by the names that drafts have of them."""
+        return {
+            f"{home.id}:{kind.name}": LocalKind(kind, home)
+            for home in self._homes.values()
+            for kind in home.loaded.pack.kinds
+        }
+
     def close(self) -> None:
         with self._lock:
             for home in self._homes.values():
@@ -164,6 +178,11 @@ class PackHome:
                 if isinstance(one, kind):
                     return one
         raise ToolFailed(f"The pack {self.id} has no {kind.__name__}.")
+
+    @property
+    def services(self) -> Sequence[object]:
+        """Those that were made."""
+        return self._services or ()
 
     def open(self) -> Person:
         """Make the services that tools ask for; returns who works here."""

@@ -45,6 +45,7 @@ from studio.storage.snapshots.blob_store import BlobStore
 from studio.tools import DraftTargets, Tool, Workspace
 from studio.tools.discovery import Toolbox, ToolDiscovery
 from studio.tools.language.language_servers import LanguageServers
+from studio.tools.packs.persons_act import ActBook
 from studio.tools.sdk.context import ServiceRegistry
 from studio.tools.web import Web
 from studio.tools.workspace.editor import Editor
@@ -167,6 +168,8 @@ class Services(ServiceRegistry):
         """The packs whose code runs in the program."""
         self.find_hooks: Callable[[FolderFiles, bool], Hooks] = _no_hooks
         """Finds the hooks for a folder's files, and whether it is trusted; blocks."""
+        self.acts = ActBook()
+        """What checks that a person decided about drafts of packs (KZ-5)."""
         self._discovery = ToolDiscovery([paths.tools])
 
     def report_problem(self, text: str) -> None:
@@ -417,7 +420,7 @@ class Services(ServiceRegistry):
         """
         trash = private_folder(self.paths.data / "trash")
         delete_older_than(trash, TRASH_SECONDS)
-        return DraftTargets(workspace, trash, self.toolbox.stores)
+        return DraftTargets(workspace, trash, self.toolbox.stores, self.packs.kinds(), self.acts)
 
 
 def _chat_of(session: SessionInfo) -> str:

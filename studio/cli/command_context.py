@@ -71,6 +71,7 @@ class CommandContext:
             gc.freeze()
             gc.enable()
             self._engine.on_problem(self.console.say)
+            self.console.desk = self._engine.services.acts.desk("command line")
         return self._engine
 
     async def run_external(self, options: argparse.Namespace) -> int:

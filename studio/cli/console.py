@@ -23,7 +23,9 @@ from studio.processes.daemon_thread import in_daemon_thread
 from .exit_codes import USAGE
 
 if TYPE_CHECKING:
+    from studio.domain.drafts import Draft
     from studio.domain.messages import File, Image
+    from studio.tools.packs.persons_act import ActDesk, Acts, Door
 
 
 class Console:
@@ -38,6 +40,8 @@ class Console:
 
     def __init__(self) -> None:
         self._open_line = False
+        self.desk: ActDesk | None = None
+        """Proves what a person at this terminal decides about drafts of packs (KZ-5)."""
         for name in ("stdout", "stderr"):
             stream = getattr(sys, name)
             if stream is None:  # closed before we were started
@@ -48,6 +52,17 @@ class Console:
     def interactive(self) -> bool:
         """Whether a person can read a question and answer it."""
         return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
+
+    def decided(self, decision: str, drafts: Iterable[Draft], door: Door) -> Acts:
+        """The proof of what a person typed at this terminal just now (KZ-5).
+
+        There is none where no person is: a pipe answers, or a command that an agent runs.
+        """
+        from studio.processes.keeper_process import begun_by_a_command
+
+        if self.desk is None or not self.interactive or begun_by_a_command():
+            return {}
+        return self.desk.decided(decision, drafts, door)
 
     def write(self, text: str) -> None:
         """Print a part of an answer or of a saved text on standard output."""

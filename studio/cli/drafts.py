@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 
 from studio.agent.changes.draft_review import DraftDecision
 from studio.agent.session.session import Session
-from studio.domain.drafts import Draft, DraftAction, DraftStatus
+from studio.domain.drafts import Draft, DraftAction, DraftStatus, KindDraft
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject
 from studio.tools.drafts.diff import diff
 from studio.tools.drafts.draft_conflict import Conflict
+from studio.tools.packs.persons_act import NO_ACTS, Door
 
 from .console import Console
 from .exit_codes import DONE, USAGE
@@ -90,11 +92,18 @@ _DONE: dict[DraftAction, str] = {"write": "Written", "delete": "Deleted", "move"
 
 
 async def decide_drafts(
-    session: Session, draft_ids: Sequence[str], decision: DraftDecision, console: Console
+    session: Session,
+    draft_ids: Sequence[str],
+    decision: DraftDecision,
+    console: Console,
+    *,
+    door: Door = "prompt",
 ) -> int:
-    """Carry out one decision about several drafts; returns the exit code."""
+    """Carry out what the person decided just now about several drafts; returns the exit code."""
     wanted = _DECIDED[decision]
-    decided = await session.review.decide_all(decision, draft_ids)
+    drafts = [find_draft(session, one) for one in draft_ids]
+    acts = NO_ACTS if decision == "discard" else console.decided(decision, drafts, door)
+    decided = await session.review.decide_all(decision, draft_ids, acts)
     details = {draft.id: detail for draft, detail in session.transcript.draft_details}
     for draft_id, status in decided.items():
         draft = find_draft(session, draft_id)
@@ -106,6 +115,22 @@ async def decide_drafts(
         if status == "conflict":
             console.say(f"  To resolve it: agent-studio drafts show {draft_id[:8]}")
     return DONE if set(decided.values()) == {wanted} else USAGE
+
+
+async def agreed(session: Session, draft_ids: Sequence[str], verb: str, console: Console) -> bool:
+    """Whether the person agrees at the terminal to what a command does with drafts of packs.
+
+    They see each and type the answer, so that no script does it (KZ-5).
+    """
+    drafts = [find_draft(session, one) for one in draft_ids]
+    for draft in drafts:
+        if isinstance(draft, KindDraft) and console.interactive:
+            head, *lines = await asyncio.to_thread(draft_lines, draft)
+            console.say(head, *lines)
+            answer = await console.line(f"{verb} {draft.label}? [y]es, [n]o: ")
+            if (answer or "").strip().lower() not in ("y", "yes"):
+                return False
+    return True
 
 
 def find_draft(session: Session, draft_id: str) -> Draft:

@@ -49,7 +49,8 @@ class DraftDescription:
     @property
     def file_name(self) -> str:
         """A file name for the text; its ending names the language."""
-        return self.target or (self.name if self.noun == "file" else f"{self.name}.json")
+        ending = {"file": "", "record": ".json"}.get(self.noun, ".txt")
+        return self.target or f"{self.name}{ending}"
 
     @property
     def rewrites(self) -> bool:
@@ -170,7 +171,48 @@ class RecordDraft:
         )
 
 
-Draft: TypeAlias = FileDraft | RecordDraft
+@dataclass(frozen=True, slots=True)
+class KindDraft:
+    """A draft of a kind that a pack brings; only a person can approve it (KZ-5).
+
+    ``kind`` is the pack's id and its name of the kind: ``notes:note``. ``key`` is what it changes,
+    ``fields`` what it says. ``title``, ``before`` and ``after`` are how it was shown when it was
+    made, so that it can be read without the pack. ``noun`` is what people call such a thing.
+    """
+
+    id: str
+    kind: str
+    key: str
+    fields: JsonObject
+    title: str
+    before: str | None
+    after: str
+    noun: str = "entry"
+    action: DraftAction = "write"
+    status: DraftStatus = "waiting"
+
+    @property
+    def label(self) -> str:
+        return self.title
+
+    @property
+    def keys(self) -> frozenset[tuple[str, str]]:
+        """What it changes; see ``FileDraft.keys``."""
+        return frozenset({(self.kind, self.key)})
+
+    def describe(self) -> DraftDescription:
+        return DraftDescription(
+            noun=self.noun,
+            action=self.action,
+            name=self.title,
+            target="",
+            before=self.before,
+            after=self.after,
+            is_new=self.before is None,
+        )
+
+
+Draft: TypeAlias = FileDraft | RecordDraft | KindDraft
 
 
 def draft_label(name: str, target: str) -> str:

@@ -6,22 +6,30 @@ people made.
 
 from __future__ import annotations
 
+from studio.domain.drafts import KindDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.persons import Person
 from studio.tools.packs.definition import Pack
 from studio.tools.packs.home import Home, Records, Value
+from studio.tools.packs.kinds import DraftKind, Shown, propose
+from studio.tools.packs.persons_act import PersonsAct
 from studio.tools.sdk.context import Context
 from studio.tools.sdk.definition import tool
 from studio.tools.sdk.result import Result
 
 __all__ = [
     "Context",
+    "DraftKind",
     "Home",
+    "KindDraft",
     "Pack",
     "Person",
+    "PersonsAct",
     "Records",
     "Result",
+    "Shown",
     "ToolFailed",
     "Value",
+    "propose",
     "tool",
 ]

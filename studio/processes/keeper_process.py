@@ -270,6 +270,28 @@ def marks() -> list[tuple[int, str]]:
     return found
 
 
+def begun_by_a_command() -> bool:
+    """Whether this process is a command that was begun here, or below one.
+
+    On Linux also where a command took the mark out of what it begins: those above still have it.
+    """
+    if os.environ.get(MARK):
+        return True
+    pid, seen = os.getppid(), set[int]()
+    while sys.platform == "linux" and pid > 1 and pid not in seen:
+        seen.add(pid)
+        with suppress(OSError):  # another user's
+            if any(one.startswith(f"{MARK}=".encode()) for one in _environ(pid)):
+                return True
+        stat = _stat(pid)
+        pid = int(stat[1]) if stat else 0
+    return False
+
+
+def _environ(pid: int) -> list[bytes]:
+    return _content(f"/proc/{pid}/environ")[0].split(b"\0")
+
+
 def _same_namespace(pid: int) -> bool:
     """Not a container's: what it calls process 7 is another one here."""
     return _content(f"/proc/{pid}/ns/pid")[1] == _content("/proc/self/ns/pid")[1]

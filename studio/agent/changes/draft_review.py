@@ -13,6 +13,7 @@ from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.tools import DraftConflict, Workspace
 from studio.tools.drafts.draft_conflict import Conflict
 from studio.tools.drafts.draft_make import make_further
+from studio.tools.packs.persons_act import NO_ACTS, Acts
 
 from .draft_store import OPEN
 
@@ -35,18 +36,21 @@ class DraftReview:
         self._workspace = workspace
         self._files_changed = files_changed
 
-    async def decide(self, draft_id: str, decision: DraftDecision) -> DraftStatus:
+    async def decide(
+        self, draft_id: str, decision: DraftDecision, acts: Acts = NO_ACTS
+    ) -> DraftStatus:
         """Approve, discard or undo a draft; the next request tells the model."""
-        return (await self.decide_all(decision, [draft_id]))[draft_id]
+        return (await self.decide_all(decision, [draft_id], acts))[draft_id]
 
     async def decide_all(
-        self, decision: DraftDecision, draft_ids: Sequence[str]
+        self, decision: DraftDecision, draft_ids: Sequence[str], acts: Acts = NO_ACTS
     ) -> dict[str, DraftStatus]:
         """Carry out one decision about several drafts, in the order they were made.
 
         A draft that fails leaves the others decided. Returns the state that each draft has
         then; one note tells the model about all of them. Raises ConfigurationError if the
-        folder is gone or a draft is unknown.
+        folder is gone or a draft is unknown. Drafts of packs need the proof in ``acts`` that a
+        person does this (KZ-5).
         """
         self._session.require_sound()
         if unknown := set(draft_ids) - {known.id for known in self._drafts.all}:
@@ -57,14 +61,15 @@ class DraftReview:
         before = {known.id: known.status for known in self._drafts.all if known.id in asked}
         workspace = await self._workspace()
         after: dict[str, DraftStatus] = {}
+        record = self._session.record
         for draft_id in before:
             match decision:
                 case "approve":
-                    status = await self._drafts.approve(draft_id, workspace, self._session.record)
+                    status = await self._drafts.approve(draft_id, workspace, record, acts)
                 case "discard":
-                    status = await self._drafts.settle(draft_id, "discarded", self._session.record)
+                    status = await self._drafts.settle(draft_id, "discarded", record)
                 case "undo":
-                    status = await self._drafts.undo(draft_id, workspace, self._session.record)
+                    status = await self._drafts.undo(draft_id, workspace, record, acts)
             after[draft_id] = status
         self._pending.drafts_ended(
             {draft_id: after[draft_id] for draft_id in after if after[draft_id] != before[draft_id]}

@@ -8,10 +8,11 @@ from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import replace
 
 from studio.domain.aio import BackgroundTasks
-from studio.domain.drafts import Draft, DraftStatus, FileDraft
+from studio.domain.drafts import Draft, DraftStatus, FileDraft, KindDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.events import DraftCreated, DraftResolved, Event
 from studio.tools import DraftConflict, DraftTargets, Workspace
+from studio.tools.packs.persons_act import NO_ACTS, Acts
 
 OPEN: tuple[DraftStatus, ...] = ("waiting", "conflict")
 """States in which the person still has to decide."""
@@ -67,7 +68,8 @@ class DraftStore:
     ) -> DraftStatus:
         """Add new drafts; they supersede open drafts that change the same things.
 
-        Several are those of one patch: approved together, and dropped if that fails.
+        Several are those of one patch: approved together, and dropped if that fails. Those of
+        packs wait for a person whatever a rule allows (KZ-5).
         """
         async with self._writing:  # a draft that is being written is not superseded
             for draft in drafts:
@@ -76,7 +78,7 @@ class DraftStore:
                         self._settle(old.id, "superseded", "", emit)
                 self._drafts[draft.id] = draft
                 emit(DraftCreated(call_id, draft))
-        if not approve:
+        if not approve or any(isinstance(draft, KindDraft) for draft in drafts):
             return "waiting"
         status = await self.approve(drafts[0].id, workspace, emit)
         if status != "approved" and len(drafts) > 1:
@@ -106,23 +108,27 @@ class DraftStore:
         return [one for one in files if one.patch == draft.patch]
 
     async def approve(
-        self, draft_id: str, workspace: Workspace, emit: Callable[[Event], None]
+        self,
+        draft_id: str,
+        workspace: Workspace,
+        emit: Callable[[Event], None],
+        acts: Acts = NO_ACTS,
     ) -> DraftStatus:
         """Apply a draft, unless its target has changed since it was made.
 
         Those of one patch are applied together, or none of them (C-8).
         """
-        return await self._tasks.run(
-            self._attempt(draft_id, workspace, emit, DraftTargets.apply, "approved", "waiting")
-        )
+        return await self._tasks.run(self._attempt(draft_id, workspace, emit, "approved", acts))
 
     async def undo(
-        self, draft_id: str, workspace: Workspace, emit: Callable[[Event], None]
+        self,
+        draft_id: str,
+        workspace: Workspace,
+        emit: Callable[[Event], None],
+        acts: Acts = NO_ACTS,
     ) -> DraftStatus:
         """Undo an approved draft, unless its target has changed since."""
-        return await self._tasks.run(
-            self._attempt(draft_id, workspace, emit, DraftTargets.undo, "undone", "approved")
-        )
+        return await self._tasks.run(self._attempt(draft_id, workspace, emit, "undone", acts))
 
     async def settle(
         self, draft_id: str, status: DraftStatus, emit: Callable[[Event], None]
@@ -139,16 +145,18 @@ class DraftStore:
         draft_id: str,
         workspace: Workspace,
         emit: Callable[[Event], None],
-        action: Callable[[DraftTargets, Draft], None],
         status: DraftStatus,
-        expected: DraftStatus,
+        acts: Acts,
     ) -> DraftStatus:
         """Runs to its end even if cancelled, so that what a thread wrote is recorded."""
+        approves = status == "approved"
+        action = DraftTargets.apply if approves else DraftTargets.undo
+        expected: DraftStatus = "waiting" if approves else "approved"
         async with self._writing:  # a second call finds the work of the first one done
             draft = self._drafts[draft_id]
             if draft.status != expected:
                 return draft.status
-            drafts = self.together(draft_id) if status == "approved" else [draft]
+            drafts = self.together(draft_id) if approves else [draft]
             if other := next((one for one in drafts if one.status != expected), None):
                 why = f"Could not do this: {other.describe().label}, a part of it, has a conflict."
                 emit(DraftResolved(draft_id, draft.status, f"{why} Resolve that first."))
@@ -157,7 +165,8 @@ class DraftStore:
             done: list[Draft] = []
 
             def work() -> None:
-                _carry_out(action, self.targets(workspace), drafts, done)
+                targets = replace(self.targets(workspace), acts=acts)
+                _carry_out(action, targets, drafts, done)
 
             try:
                 async with self.track_changes(drafts):

@@ -252,6 +252,7 @@ class TurnBuilder:
 
     async def turn(self, started: TurnStarted, options: TurnOptions) -> Turn:
         """Build the next turn; raises ConfigurationError or ProviderError for what is missing."""
+        self._services.acts.close()  # no code of an agent may get what a door has
         if options.call is not None:
             return await self._turn_of_call(started, options, options.call)
         self._add_client_results(options.results)

@@ -22,6 +22,7 @@ from studio.agent.session.session import Session
 from studio.cli.console import on_signals
 from studio.cli.event_printer import TextPrinter
 from studio.cli.exit_codes import DONE
+from studio.tools.packs.persons_act import ActDesk
 
 from .chat_loop import ChatLoop
 from .completion import ChatCompleter
@@ -31,19 +32,20 @@ from .screen import PlainScreen, PromptScreen
 from .slash_commands import SlashCommands
 
 
-async def open_chat(engine: Engine, session: Session) -> int:
+async def open_chat(engine: Engine, session: Session, desk: ActDesk | None = None) -> int:
     """Talk in this session until the person leaves; returns the exit code."""
     if os.environ.get("TERM", "").lower() in ("dumb", "unknown"):
-        await _chat_by_lines(engine, session)
+        await _chat_by_lines(engine, session, desk)
     else:
-        await _chat_with_prompt(engine, session)
+        await _chat_with_prompt(engine, session, desk)
     return DONE
 
 
-async def _chat_with_prompt(engine: Engine, session: Session) -> None:
+async def _chat_with_prompt(engine: Engine, session: Session, desk: ActDesk | None) -> None:
     history = ChatHistory(engine.paths.data / "chat-history.jsonl", engine.keychain.known)
     await history.read()
     screen = PromptScreen(history)
+    screen.desk = desk
     chat = ChatLoop(engine, session, screen, lambda: ChatPrinter(screen))
     commands = SlashCommands(chat)
     screen.complete(
@@ -61,8 +63,9 @@ async def _chat_with_prompt(engine: Engine, session: Session) -> None:
     await history.saved()
 
 
-async def _chat_by_lines(engine: Engine, session: Session) -> None:
+async def _chat_by_lines(engine: Engine, session: Session, desk: ActDesk | None) -> None:
     screen = PlainScreen()
+    screen.desk = desk
     chat = ChatLoop(engine, session, screen, lambda: TextPrinter(screen))
     commands = SlashCommands(chat)
     with on_signals(screen.signals):

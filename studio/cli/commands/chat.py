@@ -31,4 +31,5 @@ async def run(context: CommandContext, options: Namespace) -> int:
     if not (console.interactive and sys.stdout.isatty()):
         console.say('A chat needs a terminal. For one message there is: agent-studio run "…"')
         return USAGE
-    return await open_chat(engine, await open_session(engine, options, console.say))
+    session = await open_session(engine, options, console.say)
+    return await open_chat(engine, session, console.desk)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.cli.command_context import CommandContext
-from studio.cli.exit_codes import DONE
+from studio.cli.exit_codes import DONE, USAGE
 from studio.cli.parser import SESSION, CommandParser
 from studio.domain.errors import ConfigurationError
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.cli.console import Console
     from studio.domain.sessions import DraftEntry
+    from studio.tools.packs.persons_act import Door
 
 DECISIONS = ("approve", "discard", "undo")
 
@@ -65,7 +66,7 @@ def arguments(parser: CommandParser) -> None:
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
     """List, show or decide drafts; ends with 1 if a decision could not be carried out."""
-    from studio.cli.drafts import decide_drafts
+    from studio.cli.drafts import agreed, decide_drafts
     from studio.cli.saved_sessions import find_session_id
 
     engine, console = await context.engine(), context.console
@@ -105,7 +106,12 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     for owner in dict.fromkeys(entry.session_id for entry in entries):
         ids = [entry.draft_id for entry in entries if entry.session_id == owner]
         session = await engine.sessions.open(owner)
-        code = max(code, await decide_drafts(session, ids, options.what, console))
+        verb = options.what.capitalize()
+        if options.what != "discard" and not await agreed(session, ids, verb, console):
+            console.say("Nothing was done.")
+            return USAGE
+        door: Door = "command line"
+        code = max(code, await decide_drafts(session, ids, options.what, console, door=door))
     return code
 
 

@@ -136,7 +136,7 @@ def load_code(pack_id: str, root: Path) -> PackCode:
     package = package_of(pack_id)
     forget(pack_id)
     if _FINDER not in sys.meta_path:
-        sys.meta_path.append(_FINDER)
+        sys.meta_path.insert(0, _FINDER)  # before the one that reads compiled files
     _FINDER.folders[package] = root
     importlib.invalidate_caches()
     tools: dict[str, Tool] = {}

@@ -7,12 +7,15 @@ blocks: call it in a thread.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import field
 from pathlib import Path
 
-from studio.domain.drafts import Draft, FileDraft, RecordDraft
+from studio.domain.drafts import Draft, FileDraft, KindDraft, RecordDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.records import dataclass
+from studio.tools.packs.kinds import OpenKind, compare_kind, require_fit
+from studio.tools.packs.persons_act import NO_ACTS, ActBook, Acts, Decided, PersonsAct
 from studio.tools.workspace.encodings import encode
 from studio.tools.workspace.folder import Workspace
 from studio.tools.workspace.text_files import unsaved_now
@@ -26,15 +29,19 @@ from .record_store import RecordStore, change_record, compare_record, make_recor
 
 @dataclass(frozen=True, slots=True)
 class DraftTargets:
-    """The folder and the record stores that the drafts of a session change.
+    """The folder, the record stores and the things of packs that the drafts of a session change.
 
-    ``trash`` is the folder where deleted files are kept. A new kind of draft is one more
-    class in ``studio.domain.drafts`` and one more case in each method here.
+    ``trash`` is the folder where deleted files are kept. ``kinds`` are the packs', by the names
+    that drafts have of them; ``acts`` are the person's decisions about these, which ``book``
+    checks.
     """
 
     workspace: Workspace
     trash: Path | None = None
     stores: Mapping[str, RecordStore] = field(default_factory=dict[str, RecordStore])
+    kinds: Mapping[str, OpenKind] = field(default_factory=dict[str, OpenKind])
+    book: ActBook = field(default_factory=ActBook)
+    acts: Acts = field(default_factory=lambda: NO_ACTS)
 
     def apply(self, draft: Draft) -> None:
         """Do what the draft proposes; what is done already is no conflict.
@@ -48,6 +55,11 @@ class DraftTargets:
             case RecordDraft():
                 store, since = self.store(draft.store), "the draft was made"
                 change_record(store, draft, draft.before, draft.after, since)
+            case KindDraft():
+                kind = self.kind(draft.kind)
+                with self._act(draft, "approve", kind) as act:
+                    require_fit(kind, draft)
+                    kind.approve(draft, act)
 
     def undo(self, draft: Draft) -> None:
         """Put back what an applied draft changed; raises as ``apply`` does."""
@@ -57,6 +69,10 @@ class DraftTargets:
             case RecordDraft():
                 store, since = self.store(draft.store), "the draft was approved"
                 change_record(store, draft, draft.after, draft.before, since)
+            case KindDraft():
+                kind = self.kind(draft.kind)
+                with self._act(draft, "undo", kind) as act:
+                    kind.undo(draft, act)
 
     def compare(self, draft: Draft) -> Conflict:
         """A draft beside its file or record as that is now."""
@@ -65,6 +81,8 @@ class DraftTargets:
                 return compare_file(self.workspace, draft)
             case RecordDraft():
                 return compare_record(self.store(draft.store), draft)
+            case KindDraft():
+                return compare_kind(self.kind(draft.kind), draft)
 
     def remake(self, draft: Draft, text: str | None, on: Conflict | None) -> Draft:
         """The same draft anew on the file or record as it is now; see ``remake_file``.
@@ -76,6 +94,8 @@ class DraftTargets:
                 return remake_file(self.workspace, draft, text, on)
             case RecordDraft():
                 return make_record_draft(self.store(draft.store), draft.key, draft.after)
+            case KindDraft():
+                return self.kind(draft.kind).make(draft.fields)
 
     def store(self, name: str) -> RecordStore:
         """The record store of this name; ToolFailed if no tool file has it any more."""
@@ -83,6 +103,21 @@ class DraftTargets:
             return self.stores[name]
         except KeyError:
             raise ToolFailed(f"The record store “{name}” is not installed any more.") from None
+
+    def _act(
+        self, draft: KindDraft, decision: Decided, kind: OpenKind
+    ) -> AbstractContextManager[PersonsAct]:
+        """What the person decided, which is used up; raises ToolFailed if they did not."""
+        act = self.acts.get(draft.id)
+        return self.book.carrying_out(act, decision, draft, kind.person())
+
+    def kind(self, name: str) -> OpenKind:
+        """The kind of drafts of this name; ToolFailed if no pack that is on has it."""
+        try:
+            return self.kinds[name]
+        except KeyError:
+            pack = name.partition(":")[0]
+            raise ToolFailed(f"The pack “{pack}” is not on, so this cannot be done.") from None
 
 
 def write_draft(workspace: Workspace, draft: FileDraft, trash: Path | None = None) -> None:

@@ -1,5 +1,7 @@
 """What the Python of a pack gives to the studio, and what it gets (KZ-2).
 
 - ``definition``: Describes what a pack brings besides its tools.
+- ``kinds``: Lets packs bring kinds of drafts, which only a person can approve (KZ-5).
+- ``persons_act``: Proves that a person decided a draft as it was shown to them.
 - ``home``: Holds what the code of one pack works with: records, services, settings, the person.
 """

@@ -9,6 +9,7 @@ from studio.domain.persons import Person
 from studio.domain.records import dataclass
 
 from .home import Home
+from .kinds import DraftKind
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,7 +18,9 @@ class Pack:
 
     ``services`` are classes that are made once, with the pack's home as their one argument, in a
     thread; their ``close`` is called when the program ends. ``person`` says who works here.
+    ``kinds`` are its kinds of drafts.
     """
 
     services: Sequence[Callable[[Home], Any]] = ()
     person: Callable[[Home], Person] | None = None
+    kinds: Sequence[DraftKind] = ()

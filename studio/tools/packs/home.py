@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -25,6 +26,10 @@ class Records(Protocol):
         """Change rows; returns the id of the row that was added, or how many were changed."""
         ...
 
+    def together(self) -> AbstractContextManager[object]:
+        """What is written inside is kept as a whole, or not at all."""
+        ...
+
 
 class NoRecords:
     """For code without a database."""
@@ -33,6 +38,9 @@ class NoRecords:
         raise ToolFailed(NO_RECORDS)
 
     def write(self, sql: str, *values: Value) -> int:
+        raise ToolFailed(NO_RECORDS)
+
+    def together(self) -> AbstractContextManager[object]:
         raise ToolFailed(NO_RECORDS)
 
 

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
     from studio.domain.events import Event
+    from studio.tools.packs.persons_act import ActDesk
     from studio.ui.inspector.inspector import Inspector
     from studio.ui.palette.completion import Completion
     from studio.ui.palette.entries import Entries
@@ -179,8 +180,12 @@ class MainWindow(QMainWindow):
 
     # Start
 
-    async def take_engine(self, engine: Engine) -> None:
-        """Show the chats that are stored; from now on a message can be sent."""
+    async def take_engine(self, engine: Engine, desk: ActDesk | None = None) -> None:
+        """Show the chats that are stored; from now on a message can be sent.
+
+        ``desk`` proves what the person decides in this window.
+        """
+        self.chat.model.desk = desk
         self.engine = self._inspector.engine = self.chat_list.engine = engine
         self.sidebar.chats.chats.folder_name = partial(folder_name, paths=engine.paths)
         self.pages.set_engine(engine)

@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
     from studio.domain.events import Event
+    from studio.tools.packs.persons_act import ActDesk
     from studio.ui.remote_approvals import RemoteApprovals
     from studio.workflows.trigger_clock import TriggerClock
     from studio.workflows.workflow_runs import RunOptions
@@ -65,6 +66,8 @@ class Program(QObject):
         self.closed: asyncio.Future[int] = loop.create_future()
         self.settings = settings
         self.engine: Engine | None = None
+        self._desk: ActDesk | None = None
+        """Proves what the person decides in a window (KZ-5)."""
         self.windows: list[MainWindow] = []
         """Those that are open, in the order in which they were opened."""
         self._last_active: MainWindow | None = None
@@ -156,7 +159,7 @@ class Program(QObject):
         self.later(self._fill(window, self.engine, session_id))
 
     async def _fill(self, window: MainWindow, engine: Engine, session_id: str) -> None:
-        await window.take_engine(engine)
+        await window.take_engine(engine, self._desk)
         await window.begin(session_id)
 
     def _activated(self, window: MainWindow) -> None:
@@ -248,7 +251,7 @@ class Program(QObject):
         ):
             window.setGeometry(before.geometry())  # to the pixel: a place may be a little off
         try:
-            await window.take_engine(self.engine)
+            await window.take_engine(self.engine, self._desk)
             await self._begin(window, self.engine, chat.info.id if chat is not None else "")
             if page:
                 window.pages.show_page(page)
@@ -362,10 +365,11 @@ class Program(QObject):
             box.finished.connect(self.end)
             return
         self.engine = engine
+        self._desk = engine.services.acts.desk("window")
         self.preferences.set_engine(engine)
         engine.on_problem(self._show_problem)
         await engine.look_for_providers()
-        await window.take_engine(engine)
+        await window.take_engine(engine, self._desk)
         await self._begin(window, engine)
         for name in engine.connected:
             self.later(engine.refresh_models(name))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
     from studio.domain.sessions import SessionInfo
+    from studio.tools.packs.persons_act import ActDesk, Acts
 
 
 class Status(NamedTuple):
@@ -93,6 +94,19 @@ class ChatModel:
     @property
     def runner(self) -> TurnRunner:
         return self._chat.runner
+
+    @property
+    def desk(self) -> ActDesk | None:
+        """Proves what the person clicks on for drafts of packs (KZ-5)."""
+        return self._chat.desk
+
+    @desk.setter
+    def desk(self, desk: ActDesk | None) -> None:
+        self._chat.desk = desk
+
+    def decided(self, decision: str, session: Session, draft_ids: Sequence[str]) -> Acts:
+        """The proof of what the person clicked on just now."""
+        return self._chat.decided(decision, session, draft_ids)
 
     @property
     def session(self) -> Session | None:

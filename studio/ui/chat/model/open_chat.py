@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -22,6 +22,7 @@ if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.session.session import Session
     from studio.domain.events import Event
     from studio.domain.permissions import Answer
+    from studio.tools.packs.persons_act import ActDesk, Acts
 
 log = logging.getLogger(__name__)
 
@@ -77,11 +78,18 @@ class OpenChat:
         """None until the program has loaded what it needs."""
         self.session: Session | None = None
         """None for a chat that has not begun."""
+        self.desk: ActDesk | None = None
+        """Proves what the person clicks on for drafts of packs (KZ-5)."""
         self._unsubscribe: Callable[[], None] | None = None
         self._listeners: list[tuple[tuple[Part, ...], Listener]] = []
         self._changes: deque[Change] = deque()
         self._notifying = False
         self._tasks = BackgroundTasks()
+
+    def decided(self, decision: str, session: Session, draft_ids: Sequence[str]) -> Acts:
+        """The proof of what the person clicked on just now."""
+        drafts = (session.drafts.get(one) for one in draft_ids)
+        return self.desk.decided(decision, drafts) if self.desk is not None else {}
 
     # Listeners
 

@@ -43,15 +43,17 @@ class TranscriptActions:
 
     def decide_draft(self, draft_id: str, decision: DraftDecision) -> None:
         """Approve, discard or undo a draft."""
-        if self._chat.session is not None:
-            self._chat.run(self._chat.session.review.decide(draft_id, decision))
+        if (session := self._chat.session) is not None:
+            acts = self._chat.decided(decision, session, [draft_id])
+            self._chat.run(session.review.decide(draft_id, decision, acts))
 
     def approve_drafts(self) -> None:
         """Approve every draft that waits in the open chat."""
         session = self._chat.session
         if session is not None and (waiting := session.drafts.waiting()):
             ids = [draft.id for draft in waiting]
-            self._chat.run(session.review.decide_all("approve", ids))
+            acts = self._chat.decided("approve", session, ids)
+            self._chat.run(session.review.decide_all("approve", ids, acts))
 
     # Tools that work
 

@@ -50,6 +50,7 @@ class TryChat(PaintedWidget):
         super().__init__(theme)
         self._engine, self._chat, self._run = engine, chat, run
         self._open = OpenChat(chat.runner, chat.report)
+        self._open.desk = chat.desk
         self._open.engine = engine
         self._agent, self._look = "", ("sparkle", "slate")
         self._beginning = False

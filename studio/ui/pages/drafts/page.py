@@ -255,7 +255,8 @@ class DraftsPage(Page):
         done: list[tuple[str, list[str]]] = []
         for owner, ids in wanted:
             session = await self._engine.sessions.open(owner)
-            decided = await session.review.decide_all(decision, ids)
+            acts = self.chat.decided(decision, session, ids) if self.chat is not None else {}
+            decided = await session.review.decide_all(decision, ids, acts)
             done.append((owner, [one for one, now in decided.items() if now == status]))
             # A conflict is shown in its row, with a way out.
             left = [one for one, now in decided.items() if now not in (status, "conflict")]
