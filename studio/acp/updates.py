@@ -93,6 +93,7 @@ _KIND_OF: dict[Effect, ToolKind] = {
     "read": "read",
     "fetch": "fetch",
     "draft": "edit",
+    "note": "other",
     "act": "other",
 }
 PLAN = "plan"

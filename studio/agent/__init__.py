@@ -30,6 +30,7 @@ Modules:
 - ``folder_files``: Reads what a folder brings for agents, with a digest for trust.
 - ``instruction_files``: Finds and reads what people write for agents, AGENTS.md and others.
 - ``packs``: Holds what the code of packs gives to agents, and closes it with the program.
+- ``request_gate``: Asks the policies of packs before each request to a provider.
 - ``servers``: Makes tools of what MCP servers offer, and keeps what the person said of them.
 - ``server_flags``: Finds in the words of a server's tool what a person should look at.
 - ``server_facts``: What a person approves of a server, escaped and without secrets.

@@ -23,9 +23,14 @@ from studio.tools.discovery import Toolbox
 from studio.tools.packs.definition import Pack
 from studio.tools.packs.home import NoRecords, Records
 from studio.tools.packs.kinds import LocalKind, OpenKind
+from studio.tools.packs.policy import AskedRequest, Verdict
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+NOT_ON = (
+    "This chat is about a thing of the pack “{pack}”, which is not on. Nothing was sent, because "
+    "the pack says who may see it. Switch it on."
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +70,16 @@ class PackSet:
 
     homes: Mapping[str, PackHome]
     toolbox: Toolbox
+
+    def refused(self) -> set[str]:
+        """The tools that the pack lets the person who works here not use; blocks."""
+        return {
+            tool.spec.name
+            for home in self.homes.values()
+            if home.loaded.pack.roles is not None and (person := home.person)
+            for tool in home.loaded.tools
+            if not home.allows(tool.spec.name, person)
+        }
 
 
 class Packs:
@@ -116,6 +131,18 @@ class Packs:
             for kind in home.loaded.pack.kinds
         }
 
+    @property
+    def has_policies(self) -> bool:
+        return any(home.loaded.pack.policy is not None for home in self._homes.values())
+
+    def ask_policies(self, request: AskedRequest) -> list[Verdict]:
+        """What each policy says of a request; blocks, and raises whatever one of them does."""
+        pack = request.subject.partition(":")[0]
+        if pack and pack not in self._homes:
+            return [Verdict(NOT_ON.format(pack=pack))]
+        asked = [(home, home.loaded.pack.policy) for home in self._homes.values()]
+        return [policy.ask(request, home) for home, policy in asked if policy is not None]
+
     def close(self) -> None:
         with self._lock:
             for home in self._homes.values():
@@ -137,6 +164,8 @@ def _with_home(tool: Tool, home: PackHome) -> Tool:
 
     async def run(context: Context, arguments: JsonObject) -> object:
         person = await in_daemon_thread(home.open)
+        if not home.allows(tool.spec.name, person):
+            raise ToolFailed(f"{person.name} may not use {tool.spec.name} as “{person.role}”.")
         return await tool.run(replace(context, home=home, person=person), arguments)
 
     return replace(tool, run=run, origin=f"the pack {home.id}")
@@ -163,6 +192,12 @@ class PackHome:
     def person(self) -> Person:
         make = self.loaded.pack.person
         return make(self) if make is not None else person_here()
+
+    def allows(self, tool: str, person: Person) -> bool:
+        """Whether the pack lets a person of this role use a tool (KZ-6)."""
+        roles = self.loaded.pack.roles
+        names = () if roles is None else roles.get(person.role, ())
+        return roles is None or "*" in names or tool in names
 
     @property
     def settings(self) -> object:

@@ -63,6 +63,7 @@ from .permission.invisible_characters import escape_invisible
 from .permission.policy import Policy
 from .permission.rules import RuleLayers, StandingRules, TrustOffer, trust_offer
 from .provider_factory import ProviderFactory
+from .request_gate import RequestGate
 from .retry_policy import RetryPolicy
 from .servers import ServerTools, with_servers
 from .session.model_router import ModelRouter
@@ -125,7 +126,9 @@ class Services(ServiceRegistry):
         """The person's standing rules, and the folders they trust."""
         self.usage_costs = UsageCosts(self.store, self.model)
         self.budgets = Budgets(settings, self.store, self.usage_costs)
-        self.router = ModelRouter(settings, providers, catalogue, self.budgets.rate)
+        self.packs = Packs()
+        """The packs whose code runs in the program."""
+        self.router = ModelRouter(settings, providers, catalogue, self.budgets.rate, self.gate)
         self.folders = FolderTracker(
             BlobStore(paths.snapshots), self.store.changes, lambda: own_folders
         )
@@ -164,13 +167,15 @@ class Services(ServiceRegistry):
         self.problem_listeners: list[Callable[[str], None]] = []
         self.find_extensions: Callable[[Path, bool], Extensions] = _nothing
         """Finds skills and commands for a folder, and whether it is trusted; blocks."""
-        self.packs = Packs()
-        """The packs whose code runs in the program."""
         self.find_hooks: Callable[[FolderFiles, bool], Hooks] = _no_hooks
         """Finds the hooks for a folder's files, and whether it is trusted; blocks."""
         self.acts = ActBook()
         """What checks that a person decided about drafts of packs (KZ-5)."""
         self._discovery = ToolDiscovery([paths.tools])
+
+    def gate(self, subject: str) -> RequestGate:
+        """The way to providers for what a chat is about (KZ-7)."""
+        return RequestGate(self.packs, self.providers.base_url, subject)
 
     def report_problem(self, text: str) -> None:
         """Tell everybody who listens; on the event loop's thread."""
@@ -215,7 +220,8 @@ class Services(ServiceRegistry):
                 )
             agents = self.agent_files.read(layers.files, trusted=layers.trusted)
             agents = _with_kept(agents, self.kept_of(session.id), trusted=layers.trusted)
-            toolbox = self._found().toolbox
+            packs = self._found()
+            toolbox, refused = packs.toolbox, packs.refused()
             named = given or _named(session.agent, agents)
             servers = self.servers.read(layers.files, trusted=layers.trusted)
             servers = self.servers.with_brought(servers, _chat_of(session))
@@ -225,7 +231,7 @@ class Services(ServiceRegistry):
             if session.id in self.editors and agent.tools and PLAN not in agent.tools:
                 agent = replace(agent, tools=(*agent.tools, PLAN))
             agent, tools = with_children(
-                {**toolbox.tools, **served},
+                {n: tool for n, tool in {**toolbox.tools, **served}.items() if n not in refused},
                 agent,
                 may_start(agent, agents),
                 self.delegation.use,

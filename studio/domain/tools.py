@@ -9,10 +9,11 @@ from studio.domain.records import dataclass
 
 from .jsonvalue import JsonObject
 
-Effect: TypeAlias = Literal["read", "fetch", "draft", "act"]
+Effect: TypeAlias = Literal["read", "fetch", "draft", "note", "act"]
 """What a tool does. ``read``: it reads the folder. ``fetch``: it reads from outside of the
 folder, which needs permission (T-7). ``draft``: it makes drafts for the person to approve
-(T-5). ``act``: it changes something itself, which needs permission."""
+(T-5). ``note``: it keeps a note on this computer and changes nothing else (KZ-6). ``act``: it
+changes something itself, which needs permission."""
 
 Exposure: TypeAlias = Literal["private", "untrusted"]
 """What a session was exposed to: private files, or untrusted text that may contain

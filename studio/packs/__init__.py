@@ -13,23 +13,29 @@ from studio.tools.packs.definition import Pack
 from studio.tools.packs.home import Home, Records, Value
 from studio.tools.packs.kinds import DraftKind, Shown, propose
 from studio.tools.packs.persons_act import PersonsAct
+from studio.tools.packs.policy import ALLOWED, AskedRequest, Mask, RequestPolicy, Verdict
 from studio.tools.sdk.context import Context
 from studio.tools.sdk.definition import tool
 from studio.tools.sdk.result import Result
 
 __all__ = [
+    "ALLOWED",
+    "AskedRequest",
     "Context",
     "DraftKind",
     "Home",
     "KindDraft",
+    "Mask",
     "Pack",
     "Person",
     "PersonsAct",
     "Records",
+    "RequestPolicy",
     "Result",
     "Shown",
     "ToolFailed",
     "Value",
+    "Verdict",
     "propose",
     "tool",
 ]

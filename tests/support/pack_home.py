@@ -65,6 +65,15 @@ def install_notes(home: EngineHome, place: Path) -> Path:
     return root
 
 
+def install_code(home: EngineHome, place: Path, code: str, pack: str = "guard") -> None:
+    """Install a pack of one file."""
+    tools = place / pack / OURS / "tools"
+    tools.mkdir(parents=True)
+    (tools / "code.py").write_text(code)
+    home.engine.services.packs.source = ProgramPacks(lambda: [CodePlace(pack, tools.parent, "1")])
+    home.engine.discover_tools()
+
+
 def notes(place: Path) -> dict[str, str]:
     """What is in the pack's table."""
     with closing(sqlite3.connect(place / "notes.db")) as db:

@@ -12,9 +12,11 @@ import asyncio
 import json
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import field
 
 from studio.agent.budget import RequestMeter
 from studio.agent.prompts import SUMMARY_REQUEST, SUMMARY_SYSTEM
+from studio.agent.request_gate import OpenGate, OpenToAll
 from studio.agent.retry_policy import RetryPolicy
 from studio.domain.errors import ProviderError
 from studio.domain.events import Event, Notice, StepEnded, TextDelta
@@ -47,6 +49,8 @@ class ModelAccess:
     session_id: str
     meter: RequestMeter
     retry_policy: RetryPolicy
+    gate: OpenGate = field(default_factory=OpenToAll)
+    """The only way to the provider (KZ-7)."""
 
 
 class SummaryWriter:
@@ -87,7 +91,12 @@ class SummaryWriter:
         tokens = await asyncio.to_thread(tokens_of_request, request)
         reservation = await access.meter.reserve(tokens, request)
         request = reservation.bounded(request)
-        stream, began, words = access.provider.stream(request), time.monotonic(), list[str]()
+        try:
+            stream = await access.gate.stream(access.provider, request, "summary")
+        except ProviderError:
+            reservation.settle()
+            raise
+        began, words = time.monotonic(), list[str]()
         reply = Reply()
         try:
             async with asyncio.timeout(access.retry_policy.limit) as timer:

@@ -108,7 +108,7 @@ def fruitless(made: FinishedCall) -> str:
 def _changed(made: FinishedCall, moved: bool | None) -> bool:
     if made.call.name == COMMAND and moved is not None:
         return moved
-    return made.effect in ("act", "draft") and not made.result.is_error
+    return made.effect in ("act", "note", "draft") and not made.result.is_error
 
 
 def _question(call: ToolCall) -> str:

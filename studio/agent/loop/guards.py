@@ -90,7 +90,9 @@ class RepetitionGuard(Guard):
     def circles(self, step: Sequence[FinishedCall]) -> str:
         """Add a finished step; what to tell the model if it is circular, else nothing."""
         for made in step:
-            if made.effect == "act" or (made.effect == "draft" and not made.result.is_error):
+            if made.effect in ("act", "note") or (
+                made.effect == "draft" and not made.result.is_error
+            ):
                 key = call_key(made.call)
                 self._changes += 1
                 self._own[key] = self._own.get(key, 0) + 1

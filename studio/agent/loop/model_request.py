@@ -181,7 +181,7 @@ class ModelRequests:
         reservation = await meter.reserve(tokens, request, shares=self._shares)
         request = reservation.bounded(request)
         try:
-            attempt = _Attempt(provider.stream(request))
+            attempt = _Attempt(await self._access.gate.stream(provider, request, "turn"))
             try:
                 async with aclosing(self._read(attempt)) as events:
                     async for event in events:

@@ -24,11 +24,12 @@ from studio.tools import Result
 from studio.tools.web import web_address
 
 from .policy import COMMAND, NETWORK, PATH, target_of
-from .rulebook import NOTES
 
 FOLDER_FILES = "files in the folder"
 SEARCH_RESULTS = "search results"
 OUTPUT_OF = "the output of "
+NOTE = "note "
+"""Begins the source of what the agent itself noted earlier."""
 LONG_KEY = 8
 """Characters from which on a known key is looked for."""
 NOTHING_READ = (("the person",), ("the agent",))
@@ -223,7 +224,7 @@ class ExfiltrationGuard:
             if spec.effect != "fetch" or spec.server or _is_near(source):
                 # A mailbox, a server's answer, a note, a page of the person's own network.
                 yield Exposed("private", source, server=spec.server)
-        elif spec.name in NOTES:
+        elif spec.effect == "note" or (spec.target != PATH and source.startswith(NOTE)):
             yield Exposed("private", source)  # a note with untrusted text is marked as untrusted
         elif spec.effect == "draft":
             if result.is_error or spec.name in (EDIT, APPLY_PATCH):  # it quotes the file
@@ -268,8 +269,7 @@ class ExfiltrationGuard:
             if target and (_sent(target) if spec.name == _FETCH else target) in self.addresses():
                 return f"{spec.name} can" if _says_more(spec, arguments) else ""
             return "The address can" if canonical_address(target) else "What is searched for can"
-        acts = spec.effect == "act" and spec.name not in NOTES  # notes stay on this computer
-        return f"{spec.name} can" if spec.sends or acts else ""
+        return f"{spec.name} can" if spec.sends or spec.effect == "act" else ""
 
     def addresses(self) -> set[str]:
         """Addresses that contain no data of this session, as they were written and as they are
@@ -338,7 +338,7 @@ def _source(spec: ToolSpec, call: ToolCall, result: Result) -> str:
         if spec.effect == "fetch" and not spec.server and not canonical_address(target):
             return SEARCH_RESULTS
         return next(iter(result.sources), "") or target or spec.name
-    if spec.name in NOTES:
+    if spec.effect == "note":
         return next(iter(result.sources), "") or "a note"
     if spec.target == PATH and result.sources:
         return _files(result)[0]

@@ -154,10 +154,6 @@ def decision_in_doubt(entry: RuleEntry, part: CommandPart) -> Decision:
     return Decision("ask", why, insists=True)
 
 
-NOTES = frozenset({"notes_read", "notes_detail", "remember"})
-"""Tools that read and change nothing but the agent's own notes."""
-
-
 def offers(role: Role, tools: Sequence[str], spec: ToolSpec) -> bool:
     """Whether an agent of this role, with this list of tools, may use a tool."""
     named = EDIT if spec.name == APPLY_PATCH else spec.name
@@ -167,8 +163,8 @@ def offers(role: Role, tools: Sequence[str], spec: ToolSpec) -> bool:
         case "all":
             return True
         case "edits":
-            return spec.effect in ("read", "fetch", "draft") or spec.name in NOTES
+            return spec.effect in ("read", "fetch", "draft", "note")
         case "notes":
-            return spec.effect in ("read", "fetch") or spec.name in NOTES
+            return spec.effect in ("read", "fetch", "note")
         case "reads":
             return spec.effect in ("read", "fetch")

@@ -13,13 +13,14 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 from studio.agent.budget import Budget, RequestMeter, RequestRate
 from studio.agent.context.token_count import tokens_of_request
 from studio.agent.prompts import ROUTING_SYSTEM
 from studio.agent.provider_factory import ProviderFactory
+from studio.agent.request_gate import OpenGate
 from studio.agent.usage_costs import token_rates
 from studio.domain.agents import Agent, Mode, longer
 from studio.domain.errors import ProviderError, StudioError
@@ -31,6 +32,7 @@ from studio.domain.sessions import SessionInfo
 from studio.providers.base import Reply, ReplyStream, Request
 from studio.providers.catalogue import Catalogue
 from studio.storage.config.settings import SettingsFile
+from studio.tools.packs.policy import Purpose
 
 Tier: TypeAlias = Literal["small", "large", "cloud"]
 TIERS: tuple[Tier, ...] = ("small", "large", "cloud")
@@ -190,11 +192,14 @@ class ModelRouter:
         providers: ProviderFactory,
         catalogue: Catalogue,
         rate: RequestRate,
+        gate: Callable[[str], OpenGate],
     ) -> None:
+        """``gate`` is the way to providers for what a chat is about."""
         self._settings = settings
         self._providers = providers
         self._catalogue = catalogue
         self._rate = rate
+        self._gate = gate
 
     @property
     def on(self) -> bool:
@@ -214,7 +219,7 @@ class ModelRouter:
 
         ``begun``: the chat has a history already, so it stays on its tier or moves up.
         """
-        asked = await self._ask(said, budget)
+        asked = await self._ask(info, said, budget)
         found = asked.guess or await asyncio.to_thread(guess, said)
         target = (info.provider, info.model)
         if self.may_change(info, agent):
@@ -290,12 +295,17 @@ class ModelRouter:
         facts = self._catalogue.model(*target)
         return not any(provider.media_problem(block, facts) for block in said)
 
-    async def _ask(self, said: Sequence[Said], budget: Budget) -> ClassifierAnswer:
+    async def _ask(
+        self, info: SessionInfo, said: Sequence[Said], budget: Budget
+    ) -> ClassifierAnswer:
         """Whatever goes wrong, the rules are there."""
         target = _split(self._settings.values.routing_model)
         if target is None:
             return ClassifierAnswer(None)
-        found = await self.ask(target, ROUTING_SYSTEM, _shown(said), budget, DEADLINE)
+        words = _shown(said)
+        found = await self.ask(
+            target, ROUTING_SYSTEM, words, budget, DEADLINE, subject=info.subject
+        )
         if found is None:
             return ClassifierAnswer(None)
         return ClassifierAnswer(
@@ -303,9 +313,18 @@ class ModelRouter:
         )
 
     async def ask(
-        self, target: tuple[str, str], system: str, words: str, budget: Budget, deadline: float
+        self,
+        target: tuple[str, str],
+        system: str,
+        words: str,
+        budget: Budget,
+        deadline: float,
+        *,
+        subject: str,
+        purpose: Purpose = "routing",
     ) -> ShortAnswer | None:
-        """One short request beside the chat; None if it cannot be made, or a cap forbids it."""
+        """One short request beside the chat; None if it cannot be made, or a cap or the policy of
+        a pack forbids it."""
         began = time.monotonic()
         try:
             provider = await self._providers.provider(target[0])
@@ -321,7 +340,11 @@ class ModelRouter:
             return None
         text, reply = "", Reply()
         try:
-            text, reply = await _answered(provider.stream(reservation.bounded(request)), deadline)
+            request = reservation.bounded(request)
+            stream = await self._gate(subject).stream(provider, request, purpose)
+            text, reply = await _answered(stream, deadline)
+        except ProviderError:
+            return None
         finally:
             await purse.settle(reservation, reply.usage, reply.cost)
         return ShortAnswer(text, reply.usage, time.monotonic() - began, reply.cost)

@@ -82,7 +82,9 @@ async def write_title(services: Services, session: Session, models: list[ModelIn
     budget = await services.budgets.for_turn(info, agent, None)
     words = f"The person:\n\n{said[:READS]}\n\nThe answer:\n\n{answer[:READS]}"
     target = (info.provider, model)
-    found = await services.router.ask(target, TITLE_SYSTEM, words, budget, DEADLINE)
+    found = await services.router.ask(
+        target, TITLE_SYSTEM, words, budget, DEADLINE, subject=info.subject, purpose="title"
+    )
     if found is None:
         return False
     turn_id = session.transcript.turn_id

@@ -617,7 +617,8 @@ class TurnBuilder:
         rates = token_rates(info.provider, setup.model, size, facts)
         meter = RequestMeter(budget, self._services.budgets.rate, rates)
         policy = self._services.retry_policy
-        return ModelAccess(setup.provider, setup.model, facts, info.id, meter, policy)
+        gate = self._services.gate(info.subject)
+        return ModelAccess(setup.provider, setup.model, facts, info.id, meter, policy, gate)
 
     @property
     def _facts(self) -> ModelInfo:

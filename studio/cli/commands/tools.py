@@ -27,6 +27,7 @@ EFFECTS: dict[Effect, str] = {
     "read": "reads in the folder",
     "fetch": "reads from outside the folder, asked about",
     "draft": "proposes file changes",
+    "note": "keeps notes, asked about",
     "act": "acts, asked about",
 }
 

@@ -25,7 +25,7 @@ async def notes_read(context: Context, word: str = "") -> Result:
     ]
     text = "\n".join(lines) or "There are no such notes."
     foreign = any(note.origin for note in found)
-    sources = tuple(f"note {note.name}" for note in found)
+    sources = tuple(f"note {note.name}" for note in found) or ("note list",)
     return Result(text, plural(len(found), "note"), sources, untrusted=foreign)
 
 
@@ -41,7 +41,7 @@ async def notes_detail(context: Context, name: str) -> Result:
     return Result(note.text, count, (source,), untrusted=bool(note.origin))
 
 
-@tool(effect="act", target="name", verb="Noting", done="Noted", icon="file-pen", alone=True)
+@tool(effect="note", target="name", verb="Noting", done="Noted", icon="file-pen", alone=True)
 async def remember(context: Context, name: str, text: str, undo: bool = False) -> Result:
     """Keep a note about this folder for later chats, or change or forget one. Keep only what
     will still be true and useful then.

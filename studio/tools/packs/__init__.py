@@ -3,5 +3,6 @@
 - ``definition``: Describes what a pack brings besides its tools.
 - ``kinds``: Lets packs bring kinds of drafts, which only a person can approve (KZ-5).
 - ``persons_act``: Proves that a person decided a draft as it was shown to them.
+- ``policy``: Lets a pack say which providers may see what a chat is about (KZ-7).
 - ``home``: Holds what the code of one pack works with: records, services, settings, the person.
 """

@@ -187,7 +187,7 @@ class AgentsPage(Page):
 
     def _make_panel(self) -> None:
         specs = [tool.spec for tool in self._engine.tools().values()]
-        order = {"read": 0, "fetch": 1, "draft": 2, "act": 3}
+        order = {"read": 0, "fetch": 1, "draft": 2, "note": 3, "act": 4}
         specs.sort(key=lambda spec: (order[spec.effect], spec.name))
         self.properties = Properties(self._theme, specs)
         self.properties.values_changed.connect(self._set_values)

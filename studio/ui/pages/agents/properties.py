@@ -90,7 +90,7 @@ def verdicts(values: Mapping[str, Any], tools: Sequence[ToolSpec]) -> dict[str, 
 
 def usual_verdict(spec: ToolSpec) -> str:
     """What happens without any rule: reading and drafting go on, the rest is asked about."""
-    return "ask" if spec.effect in ("act", "fetch") else "allow"
+    return "ask" if spec.effect in ("act", "note", "fetch") else "allow"
 
 
 class _Swatch(PaintedButton):

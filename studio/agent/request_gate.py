@@ -1,0 +1,219 @@
+"""Request gate: asks the policies of packs before each request to a provider (KZ-7).
+
+There is no other way to a provider's ``stream``. A chat about a thing of a pack that is not on is
+sent nowhere: nobody could say then who may see it.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol, TypeVar, cast
+from urllib.parse import urlsplit
+
+from studio.domain.errors import ProviderError
+from studio.domain.events import Delta, ReasoningDelta, TextDelta
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.messages import ToolCall
+from studio.processes.daemon_thread import in_daemon_thread
+from studio.providers.base import Provider, Reply, ReplyStream, Request
+from studio.providers.registry import EMBEDDED, PROVIDERS
+from studio.tools.packs.policy import PLACEHOLDER, AskedRequest, Mask, Purpose
+
+from .packs import Packs
+
+_KEPT = frozenset(
+    {
+        *("id", "type", "role", "name", "call_id", "tool_call_id", "tool_use_id", "status"),
+        *("signature", "thoughtSignature", "thought_signature", "encrypted_content", "format"),
+    }
+)
+"""Values that are no words of anybody: a provider checks them."""
+_MEDIA = frozenset({"media_type", "mime_type", "mimeType", "image_url", "file_data", "images"})
+"""Keys of objects that hold a picture or a file."""
+D = TypeVar("D", TextDelta, ReasoningDelta)
+
+
+class OpenGate(Protocol):
+    """The way to a provider, for what one chat is about."""
+
+    async def stream(self, provider: Provider, request: Request, purpose: Purpose) -> ReplyStream:
+        """Begin a request that the policies allow; raises ProviderError for one they refuse."""
+        ...
+
+
+class RequestGate:
+    """The gate for chats about one ``subject``."""
+
+    def __init__(self, packs: Packs, address: Callable[[str], str], subject: str) -> None:
+        self._packs = packs
+        self._address = address
+        self._subject = subject
+
+    async def stream(self, provider: Provider, request: Request, purpose: Purpose) -> ReplyStream:
+        packs, subject = self._packs, self._subject
+        if not subject and not packs.has_policies:
+            return provider.stream(request)
+        address = self._address(provider.name)
+        usual = PROVIDERS[provider.name].address if provider.name in PROVIDERS else ""
+        asked = AskedRequest(
+            provider.name,
+            request.model,
+            address,
+            provider.name in EMBEDDED or _is_loopback(address or usual),
+            purpose,
+            subject,
+        )
+        try:
+            verdicts = await in_daemon_thread(lambda: packs.ask_policies(asked))
+        except Exception as error:  # a pack's own code
+            why = f"A pack could not say whether this may be sent: {type(error).__name__}: {error}"
+            raise ProviderError("refused", why, provider=provider.name) from error
+        if refused := next((one.refused for one in verdicts if one.refused), ""):
+            raise ProviderError("refused", refused, provider=provider.name)
+        masks = [one.mask for one in verdicts if one.mask is not None]
+        if not masks:
+            return provider.stream(request)
+        try:
+            hidden = await in_daemon_thread(lambda: _hidden(request, masks))
+        except _NotText as error:
+            words = f"{error} cannot be masked, so this was not sent. Leave it out."
+            raise ProviderError("refused", words, provider=provider.name) from error
+        return MaskedStream(provider.stream(hidden), masks)
+
+
+class OpenToAll:
+    """For requests of no chat."""
+
+    async def stream(self, provider: Provider, request: Request, purpose: Purpose) -> ReplyStream:
+        return provider.stream(request)
+
+
+class _NotText(Exception):
+    """A picture or a file in a request."""
+
+
+class MaskedStream:
+    """A reply to a masked request, with the words that were hidden.
+
+    What goes into the history stays as the provider wrote it.
+    """
+
+    def __init__(self, stream: ReplyStream, masks: Sequence[Mask]) -> None:
+        self._stream = stream
+        self._masks = masks
+
+    @property
+    def last_event_at(self) -> float:
+        return self._stream.last_event_at
+
+    def __aiter__(self) -> AsyncIterator[Delta]:
+        return self._deltas()
+
+    async def _deltas(self) -> AsyncIterator[Delta]:
+        held: TextDelta | ReasoningDelta | None = None
+        """Ends with what may be the beginning of a placeholder."""
+        async for delta in self._stream:
+            if held is not None and type(held) is not type(delta):
+                yield replace(held, text=self._shown(held.text))
+                held = None
+            if not isinstance(delta, TextDelta | ReasoningDelta):
+                yield delta
+                continue
+            text = (held.text if held is not None else "") + delta.text
+            opens = text.rfind("[")
+            open_end = opens >= 0 and "]" not in text[opens:] and len(text) - opens < PLACEHOLDER
+            ready, rest = (text[:opens], text[opens:]) if open_end else (text, "")
+            held = replace(delta, text=rest) if rest else None
+            if ready:
+                yield replace(delta, text=self._shown(ready))
+        if held is not None:
+            yield replace(held, text=self._shown(held.text))
+
+    def reply(self) -> Reply:
+        return self._with_words(self._stream.reply())
+
+    def interrupted(self) -> Reply:
+        return self._with_words(self._stream.interrupted())
+
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+    def _with_words(self, reply: Reply) -> Reply:
+        return replace(reply, calls=[self._call(one) for one in reply.calls])
+
+    def _call(self, call: ToolCall) -> ToolCall:
+        arguments = None
+        if call.arguments is not None:
+            arguments = cast("JsonObject", _changed(call.arguments, self._shown, frozenset()))
+        return replace(call, arguments=arguments, raw=self._shown(call.raw))
+
+    def _shown(self, text: str) -> str:
+        for mask in reversed(self._masks):
+            text = mask.show(text)
+        return text
+
+
+def _hidden(request: Request, masks: Sequence[Mask]) -> Request:
+    """The request as the provider sees it; raises _NotText."""
+
+    def hide(text: str) -> str:
+        for mask in masks:
+            text = mask.hide(text)
+        return text
+
+    history = [
+        cast("JsonObject", _changed(item, hide, _KEPT, media=True)) for item in request.history
+    ]
+    tools = [
+        replace(
+            one,
+            description=hide(one.description),
+            schema=cast("JsonObject", _described(one.schema, hide)),
+        )
+        for one in request.tools
+    ]
+    return replace(request, history=history, system=hide(request.system), tools=tools)
+
+
+def _changed(
+    value: Json, change: Callable[[str], str], kept: frozenset[str], *, media: bool = False
+) -> Json:
+    """A JSON value with other texts; ``media``: raises _NotText for a picture or file."""
+    if isinstance(value, str):
+        if media and value.startswith("data:"):
+            raise _NotText("A picture or a file")
+        return change(value)
+    if isinstance(value, list):
+        return [_changed(one, change, kept, media=media) for one in value]
+    if isinstance(value, Mapping):
+        if media and _MEDIA & value.keys():
+            raise _NotText("A picture or a file")
+        return {
+            name: one if name in kept else _changed(one, change, kept, media=media)
+            for name, one in value.items()
+        }
+    return value
+
+
+def _described(schema: Json, hide: Callable[[str], str]) -> Json:
+    """A schema with other descriptions; names and values in it are no words."""
+    if isinstance(schema, list):
+        return [_described(one, hide) for one in schema]
+    if isinstance(schema, Mapping):
+        return {
+            name: hide(one)
+            if name == "description" and isinstance(one, str)
+            else _described(one, hide)
+            for name, one in schema.items()
+        }
+    return schema
+
+
+def _is_loopback(address: str) -> bool:
+    host = urlsplit(address).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,243 @@
+"""Policies of packs for requests, and what roles may use (KZ-6, KZ-7)."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import studio
+from studio.domain.events import Failed, TextDelta, ToolFinished, TurnComplete
+from studio.domain.messages import Image
+from studio.domain.messages import Text as Words
+from studio.simulator import Call, Text, Turn
+from studio.tools import Context, ToolFailed, Workspace
+from support.delegation_home import agent, delegate, save
+from support.engine_home import EngineHome, engine_home, say
+from support.pack_home import install_code
+
+CHAT = "openai-compatible"
+ABOUT = "guard:file/1"
+ALLOWS = """
+from studio.packs import ALLOWED, Pack, RequestPolicy, Verdict
+
+class Policy(RequestPolicy):
+    def ask(self, request, home):
+        if request.subject and request.purpose not in @PURPOSES@:
+            return Verdict(f"No {request.purpose} of {request.subject} at {request.provider}.")
+        assert request.local, "the simulator is on this computer"
+        return ALLOWED
+
+pack = Pack(policy=Policy())
+"""
+MASKS = '''
+from studio.packs import Context, Mask, Pack, RequestPolicy, Verdict, tool
+
+class Names(Mask):
+    def hide(self, text):
+        return text.replace("Ada", "[Person 1]")
+    def show(self, text):
+        return text.replace("[Person 1]", "Ada")
+
+class Policy(RequestPolicy):
+    def ask(self, request, home):
+        return Verdict(mask=Names())
+
+@tool(effect="read")
+def greet(context: Context, name: str) -> str:
+    """Greet somebody.
+
+    name: Ada, for example.
+    """
+    return f"Hello {name}, says the tool." if name == "Ada" else f"Who is {name}?"
+
+pack = Pack(policy=Policy())
+'''
+
+
+def allow(home: EngineHome, tmp_path: Path, *purposes: str) -> None:
+    install_code(home, tmp_path, ALLOWS.replace("@PURPOSES@", repr(purposes)))
+
+
+async def test_a_refused_request_is_sent_nowhere(tmp_path: Path) -> None:
+    """KZ-7: the person reads why, and a chat about nothing goes on."""
+    async with engine_home(tmp_path, CHAT, [Turn(Text("Good."))]) as home:
+        allow(home, tmp_path)
+        session = await home.session()
+        await session.change(subject=ABOUT)
+        (failed,) = [one for one in await say(session) if isinstance(one, Failed)]
+        assert failed.title == f"No turn of {ABOUT} at {CHAT}."
+        assert not home.asked
+        await say(await home.session())
+        assert len(home.asked) == 1
+
+
+async def test_requests_beside_the_turn_are_asked_about_too(tmp_path: Path) -> None:
+    """KZ-7: titles, summaries and routing."""
+    script = [Turn(Text(f"An answer, number {n}. " * 400)) for n in range(9)]
+    async with engine_home(tmp_path, CHAT, script) as home:
+        allow(home, tmp_path, "turn")
+        values = home.engine.settings.values
+        values.write_titles = values.routing = True
+        values.routing_model = f"{CHAT}/sim-model"
+        values.tiers = {"small": f"{CHAT}/sim-model"}
+        session = await home.session()
+        await session.change(subject=ABOUT)
+        await say(session, "Why are plants green?")
+        assert len(home.asked) == 1, "no model was asked which one fits"
+        assert not await home.engine.name_chat(session)
+        for _ in range(3):
+            await say(session, "And now?")
+        sent = len(home.asked)
+        await session.context.summarise()
+        assert len(home.asked) == sent == 4
+        # The same, where the policy allows it, does ask.
+        other = await home.session()
+        await say(other, "Why are plants green?")
+        assert len(home.asked) == sent + 2
+        await home.engine.name_chat(other)
+        assert len(home.asked) == sent + 3
+
+
+async def test_a_child_is_asked_about_as_its_caller(tmp_path: Path) -> None:
+    """KZ-7: its requests are about the same."""
+    own = tmp_path / "studio" / "agents"
+    save(own, agent("Lead", "agents: [Helper]"), agent("Helper"))
+    script = [Turn(delegate("Helper", "Count")), Turn(Text("Never."))]
+    async with engine_home(tmp_path, CHAT, script) as home:
+        install_code(home, tmp_path, ONCE)
+        session = await home.session("Lead")
+        await session.change(subject=ABOUT)
+        await say(session, answer="once")
+        assert len(home.asked) == 1
+        told = (tmp_path / "guard" / "org.agent-studio" / "told").read_text().split()
+        assert set(told) == {ABOUT} and len(told) > 2, "the child, and the caller again"
+
+
+ONCE = """
+from studio.packs import ALLOWED, Pack, RequestPolicy, Verdict
+
+class Policy(RequestPolicy):
+    def ask(self, request, home):
+        with (home.folder / "told").open("a") as file:
+            file.write(request.subject + "\\n")
+        told = (home.folder / "told").read_text().split()
+        return ALLOWED if len(told) == 1 else Verdict("No more.")
+
+pack = Pack(policy=Policy())
+"""
+
+
+async def test_what_nobody_can_answer_for_is_not_sent(tmp_path: Path) -> None:
+    """KZ-7: a policy that fails, and a pack that is off."""
+    code = ALLOWS.replace("if request.subject and request.purpose not in @PURPOSES@", "if 1 / 0")
+    async with engine_home(tmp_path, CHAT, [Turn(Text("Good."))]) as home:
+        install_code(home, tmp_path, code)
+        session = await home.session()
+        (failed,) = [one for one in await say(session) if isinstance(one, Failed)]
+        assert "ZeroDivisionError" in failed.title
+        await session.change(subject="gone:file/2")
+        home.engine.services.packs.source = type(
+            "Off", (), {"problems": (), "refresh": lambda self: ()}
+        )()
+        (failed,) = [one for one in await say(session) if isinstance(one, Failed)]
+        assert "the pack “gone”, which is not on" in failed.title
+        assert not home.asked
+
+
+@pytest.mark.parametrize("provider", ["anthropic", CHAT, "openai", "gemini"])
+async def test_a_mask_covers_the_whole_request(tmp_path: Path, provider: str) -> None:
+    """KZ-7: what leaves has no name in it; the person and the tools have the words."""
+    script = [
+        Turn(Text("I greet [Person"), Text(" 1] now."), Call("greet", {"name": "[Person 1]"})),
+        Turn(Text("Done for [Person 1].")),
+        Turn(Text("Again [nobody].")),
+    ]
+    async with engine_home(tmp_path, provider, script) as home:
+        install_code(home, tmp_path, MASKS)
+        session = await home.session()
+        events = [*await say(session, "Greet Ada"), *await say(session, "Ada again")]
+        assert len(home.asked) == 3
+        for one in home.asked:
+            assert "Ada" not in str(one.json) and "[Person 1]" in str(one.json)
+        said = "".join(one.text for one in events if isinstance(one, TextDelta))
+        assert said == "I greet Ada now.Done for Ada.Again [nobody]."
+        (done,) = [one for one in events if isinstance(one, ToolFinished)]
+        assert done.text == "Hello Ada, says the tool."
+        assert all(one.reason == "done" for one in events if isinstance(one, TurnComplete))
+
+
+async def test_a_picture_is_not_sent_behind_a_mask(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, CHAT, [Turn(Text("Good."))]) as home:
+        install_code(home, tmp_path, MASKS)
+        session = await home.session()
+        pixel = Image("image/png", b"\x89PNG\r\n\x1a\n" + b"0" * 40)
+        events = [one.event async for one in session.turn([pixel, Words("Look")])]
+        (failed,) = [one for one in events if isinstance(one, Failed)]
+        assert "cannot be masked" in failed.title and not home.asked
+
+
+def test_there_is_one_way_to_a_provider() -> None:
+    """KZ-7: no other code of the studio begins a request; a replay reads a record."""
+    found: set[str] = set()
+    package = Path(studio.__file__).parent
+    for path in package.rglob("*.py"):
+        room = path.relative_to(package).parts[0]
+        if room in ("providers", "simulator", "ui", "mcp"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+                of = ast.unparse(node.func.value)
+                if node.func.attr == "stream" and of.endswith("provider"):
+                    found.add(path.relative_to(package).as_posix())
+    assert found == {"agent/request_gate.py", "workflows/replay.py"}
+
+
+ROLES = '''
+from studio.packs import Context, Pack, Person, tool
+
+@tool(effect="read")
+def look(context: Context) -> str:
+    """Look."""
+    return f"{context.person.name} looks"
+
+@tool(effect="note", verb="Noting", done="Noted")
+def keep(context: Context, text: str) -> str:
+    """Keep a note."""
+    return "kept"
+
+def person(home):
+    return Person("7", "Kim", (home.folder / "role").read_text())
+
+pack = Pack(person=person, roles={"all": ("*",), "reader": ("look",)})
+'''
+
+
+async def test_a_role_of_the_pack_and_that_of_the_agent_both_count(tmp_path: Path) -> None:
+    """KZ-6: and a role that ends while a turn runs ends there."""
+    script = [Turn(Call("look", {})), Turn(Text("Done.")), *[Turn(Text("Good."))] * 3]
+    async with engine_home(tmp_path, CHAT, script) as home:
+        install_code(home, tmp_path, ROLES)
+        role = tmp_path / "guard" / "org.agent-studio" / "role"
+
+        def offered() -> set[str]:
+            return {t["function"]["name"] for t in home.asked[-1].json["tools"]} & {"look", "keep"}
+
+        role.write_text("all")
+        events = await say(await home.session())
+        assert [one.text for one in events if isinstance(one, ToolFinished)] == ["Kim looks"]
+        assert offered() == {"look", "keep"}
+        role.write_text("reader")
+        await say(await home.session())
+        assert offered() == {"look"}
+        role.write_text("nobody")
+        await say(await home.session())
+        assert offered() == set()
+        tool = home.engine.tools()["look"]
+        with pytest.raises(ToolFailed, match="Kim may not use look as “nobody”"):
+            await tool.call(Context(Workspace(home.folder)), {})
+        role.write_text("all")
+        save(tmp_path / "studio" / "agents", agent("Reader", "role: reads", "own"))
+        await say(await home.session("Reader"))
+        assert offered() == {"look"}
