@@ -9,11 +9,11 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol, TypeVar, cast
+from typing import Protocol, cast
 from urllib.parse import urlsplit
 
 from studio.domain.errors import ProviderError
-from studio.domain.events import Delta, ReasoningDelta, TextDelta
+from studio.domain.events import CallStarted, Delta, ReasoningDelta, TextDelta
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
 from studio.processes.daemon_thread import in_daemon_thread
@@ -32,7 +32,6 @@ _KEPT = frozenset(
 """Values that are no words of anybody: a provider checks them."""
 _MEDIA = frozenset({"media_type", "mime_type", "mimeType", "image_url", "file_data", "images"})
 """Keys of objects that hold a picture or a file."""
-D = TypeVar("D", TextDelta, ReasoningDelta)
 
 
 class OpenGate(Protocol):
@@ -112,24 +111,24 @@ class MaskedStream:
         return self._deltas()
 
     async def _deltas(self) -> AsyncIterator[Delta]:
-        held: TextDelta | ReasoningDelta | None = None
-        """Ends with what may be the beginning of a placeholder."""
+        kind: type[TextDelta] | type[ReasoningDelta] = TextDelta
+        held = ""
+        """What may be the beginning of a placeholder."""
         async for delta in self._stream:
-            if held is not None and type(held) is not type(delta):
-                yield replace(held, text=self._shown(held.text))
-                held = None
-            if not isinstance(delta, TextDelta | ReasoningDelta):
+            if held and type(delta) is not kind:
+                yield kind(self._shown(held))
+                held = ""
+            if isinstance(delta, CallStarted):
                 yield delta
                 continue
-            text = (held.text if held is not None else "") + delta.text
+            kind, text = type(delta), held + delta.text
             opens = text.rfind("[")
-            open_end = opens >= 0 and "]" not in text[opens:] and len(text) - opens < PLACEHOLDER
-            ready, rest = (text[:opens], text[opens:]) if open_end else (text, "")
-            held = replace(delta, text=rest) if rest else None
+            is_open = opens >= 0 and "]" not in text[opens:] and len(text) - opens < PLACEHOLDER
+            ready, held = (text[:opens], text[opens:]) if is_open else (text, "")
             if ready:
-                yield replace(delta, text=self._shown(ready))
-        if held is not None:
-            yield replace(held, text=self._shown(held.text))
+                yield kind(self._shown(ready))
+        if held:
+            yield kind(self._shown(held))
 
     def reply(self) -> Reply:
         return self._with_words(self._stream.reply())

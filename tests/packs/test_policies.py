@@ -11,6 +11,7 @@ import studio
 from studio.domain.events import Failed, TextDelta, ToolFinished, TurnComplete
 from studio.domain.messages import Image
 from studio.domain.messages import Text as Words
+from studio.extensions.packs.loading import ProgramPacks
 from studio.simulator import Call, Text, Turn
 from studio.tools import Context, ToolFailed, Workspace
 from support.delegation_home import agent, delegate, save
@@ -138,9 +139,7 @@ async def test_what_nobody_can_answer_for_is_not_sent(tmp_path: Path) -> None:
         (failed,) = [one for one in await say(session) if isinstance(one, Failed)]
         assert "ZeroDivisionError" in failed.title
         await session.change(subject="gone:file/2")
-        home.engine.services.packs.source = type(
-            "Off", (), {"problems": (), "refresh": lambda self: ()}
-        )()
+        home.engine.services.packs.source = ProgramPacks(lambda: ())
         (failed,) = [one for one in await say(session) if isinstance(one, Failed)]
         assert "the pack “gone”, which is not on" in failed.title
         assert not home.asked

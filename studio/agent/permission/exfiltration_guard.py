@@ -224,7 +224,7 @@ class ExfiltrationGuard:
             if spec.effect != "fetch" or spec.server or _is_near(source):
                 # A mailbox, a server's answer, a note, a page of the person's own network.
                 yield Exposed("private", source, server=spec.server)
-        elif spec.effect == "note" or (spec.target != PATH and source.startswith(NOTE)):
+        elif _is_note(spec, result):
             yield Exposed("private", source)  # a note with untrusted text is marked as untrusted
         elif spec.effect == "draft":
             if result.is_error or spec.name in (EDIT, APPLY_PATCH):  # it quotes the file
@@ -338,7 +338,7 @@ def _source(spec: ToolSpec, call: ToolCall, result: Result) -> str:
         if spec.effect == "fetch" and not spec.server and not canonical_address(target):
             return SEARCH_RESULTS
         return next(iter(result.sources), "") or target or spec.name
-    if spec.effect == "note":
+    if _is_note(spec, result):
         return next(iter(result.sources), "") or "a note"
     if spec.target == PATH and result.sources:
         return _files(result)[0]
@@ -346,6 +346,12 @@ def _source(spec: ToolSpec, call: ToolCall, result: Result) -> str:
     if isinstance(path, str):
         return FOLDER_FILES if path in ("", ".") else path
     return FOLDER_FILES if spec.target else spec.name
+
+
+def _is_note(spec: ToolSpec, result: Result) -> bool:
+    """Whether a result is about what the agent itself noted, which is on this computer."""
+    first = next(iter(result.sources), "")
+    return spec.effect == "note" or (spec.target != PATH and first.startswith(NOTE))
 
 
 def _files(result: Result) -> list[str]:
