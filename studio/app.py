@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from studio.domain.hooks import Hooks
     from studio.extensions.finder import ExtensionFinder
     from studio.extensions.packs.installed import InstalledPacks
+    from studio.extensions.packs.loading import ProgramPacks
 
 
 def main(options: Namespace | None, wanted: str = "") -> int:
@@ -49,12 +50,13 @@ def main(options: Namespace | None, wanted: str = "") -> int:
 
 async def build(paths: Paths, settings: SettingsFile) -> Engine:
     """Open what is stored and make every piece; raises StorageError."""
-    build_engine, finder, find_hooks, installed_packs = await asyncio.to_thread(_import_parts)
+    build_engine, finder, find_hooks, packs_here = await asyncio.to_thread(_import_parts)
     engine = await build_engine(paths, settings)
-    packs = installed_packs(paths.packs)
+    packs, engine.services.packs.source = packs_here(paths)
     engine.services.add(packs)
     engine.services.find_extensions = finder(paths).read
     engine.services.find_hooks = find_hooks(paths, packs)
+    await engine.refresh_tools()
     return engine
 
 
@@ -62,18 +64,25 @@ def _import_parts() -> tuple[
     Callable[[Paths, SettingsFile], Awaitable[Engine]],
     type[ExtensionFinder],
     Callable[[Paths, InstalledPacks], Callable[[FolderFiles, bool], Hooks]],
-    type[InstalledPacks],
+    Callable[[Paths], tuple[InstalledPacks, ProgramPacks]],
 ]:
     """Import the engine, which takes longer than showing an empty window."""
     from studio.agent.bootstrap import build
     from studio.extensions.finder import ExtensionFinder
     from studio.extensions.hooks.finder import HookFinder, pack_hooks
+    from studio.extensions.packs.brought import brought_packs, code_places
     from studio.extensions.packs.installed import InstalledPacks
+    from studio.extensions.packs.loading import ProgramPacks
 
     def find_hooks(paths: Paths, packs: InstalledPacks) -> Callable[[FolderFiles, bool], Hooks]:
         return HookFinder(paths, lambda: pack_hooks(packs)).read
 
-    return build, ExtensionFinder, find_hooks, InstalledPacks
+    def packs_here(paths: Paths) -> tuple[InstalledPacks, ProgramPacks]:
+        shipped = paths.resources / "packs"
+        installed = InstalledPacks(paths.packs, lambda: brought_packs(shipped))
+        return installed, ProgramPacks(lambda: code_places(installed))
+
+    return build, ExtensionFinder, find_hooks, packs_here
 
 
 async def _command(options: Namespace, paths: Paths) -> int:

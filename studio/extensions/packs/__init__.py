@@ -7,5 +7,6 @@
 - ``fetching``: Gets a pack from a folder, a zip file, git or a marketplace.
 - ``overview``: Says in one text all that a pack brings, before it is installed.
 - ``installed``: Keeps which packs there are, what of them is on, and what was approved.
+- ``brought``: Finds packs that ship with the program, and those of distributions.
 - ``loading``: Runs the Python of packs that may run in the program.
 """
