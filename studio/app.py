@@ -9,6 +9,7 @@ import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,7 +55,10 @@ async def build(paths: Paths, settings: SettingsFile) -> Engine:
     engine = await build_engine(paths, settings)
     packs, engine.services.packs.source = packs_here(paths)
     engine.services.add(packs)
-    engine.services.find_extensions = finder(paths).read
+    engine.services.pack_places = packs.places
+    engine.services.agent_files.packs = partial(packs.places, "agents")
+    engine.services.servers.packs = packs.servers
+    engine.services.find_extensions = finder(paths, packs.places).read
     engine.services.find_hooks = find_hooks(paths, packs)
     await engine.refresh_tools()
     return engine

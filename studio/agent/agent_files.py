@@ -1,11 +1,11 @@
 """Agent files: which agents there are, each a markdown file, see ``agent_parser``.
 
-Agents come from three kinds of places: those that ship with the program, the person's own folders,
-and the project's (``.agents/agents/``, and those of Claude Code and Copilot). The person's own
-replace shipped ones of the same name, and so do the project's once the person trusts the folder.
-Until then a project's file is a stranger's: it takes no name that exists or that looks like one,
-chooses no provider, model or effort, and its ``allow`` rules are ignored. ``create_agent_file``
-writes a commented template.
+Agents come from four kinds of places: those that ship with the program, packs, the person's own
+folders, and the project's (``.agents/agents/``, and those of Claude Code and Copilot). The person's
+own replace shipped ones of the same name, and so do the project's once the person trusts the
+folder; a pack's take no name that a shipped one has. Until a folder is trusted its files are a
+stranger's: they take no name that exists or that looks like one, choose no provider, model or
+effort, and their ``allow`` rules are ignored. ``create_agent_file`` writes a commented template.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 
 from studio.domain.agents import HUES, Agent, Origin
 from studio.domain.errors import ConfigurationError
+from studio.domain.extensions import PackPlace
 from studio.domain.records import dataclass
 from studio.tools.sdk.tool_template import write_new
 
@@ -95,6 +96,8 @@ class AgentFiles:
         self._places: list[tuple[Path, Origin]] = [(shipped, "shipped")]
         for one in own:
             self._places.append((one, "own"))
+        self.packs: Callable[[], Iterable[PackPlace]] = tuple
+        """Where packs have their agents (X-1); blocks."""
         self._parsed: dict[tuple[Path, Origin, bool], tuple[bytes, Agent | str]] = {}
         """Files with their contents, and the agent or the problem of each, while unchanged."""
         self._contents: dict[Path, tuple[tuple[int, ...], bytes]] = {}
@@ -110,15 +113,19 @@ class AgentFiles:
         problems: list[str] = []
         taken: dict[str, str] = {}
         """The names that exist, by what they look like."""
-        for folder, origin in self._places:
+        for folder, origin, pack in self._all_places():
             for path in sorted(agent_paths(folder), key=_by_name):
                 try:
                     agent = self._agent(path, self._read(path), origin)
                 except (OSError, ValueError) as error:
                     problems.append(describe_problem(path, error))
                     taken[skeleton(path.stem)] = path.stem  # it may be the file's name
+                    continue
+                known = origin == "pack" and _alike(agent.name, agents)
+                if known:
+                    problems.append(_line(f"{path}: left out, there is an agent {known} already"))
                 else:
-                    _put(agents, agent)
+                    _put(agents, replace(agent, pack=pack) if pack else agent)
         if project is None:
             return Agents(agents, tuple(problems))
         taken |= {key: name for name in agents for key in (name.casefold(), skeleton(name))}
@@ -137,6 +144,14 @@ class AgentFiles:
                 taken |= dict.fromkeys((alike, agent.name.casefold()), agent.name)
                 agents[agent.name] = agent
         return Agents(agents, tuple(problems), frozenset(replaced), left_out)
+
+    def _all_places(self) -> Iterator[tuple[Path, Origin, str]]:
+        """The folders, in the order in which they count, with the names of packs."""
+        yield (*self._places[0], "")
+        for one in self.packs():
+            yield one.path, "pack", one.name
+        for place in self._places[1:]:
+            yield (*place, "")
 
     def _read(self, path: Path) -> bytes:
         """A file that needs no trust: read again only if the system tells of a change."""
@@ -197,6 +212,12 @@ def _put(agents: dict[str, Agent], agent: Agent) -> Agent | None:
         del agents[replaced.name]
     agents[agent.name] = agent
     return replaced
+
+
+def _alike(name: str, agents: Mapping[str, Agent]) -> str:
+    """The agent that a name is, or looks like; empty for none."""
+    wanted = {name.casefold(), skeleton(name)}
+    return next((one for one in agents if wanted & {one.casefold(), skeleton(one)}), "")
 
 
 def _by_name(path: Path) -> str:

@@ -113,6 +113,8 @@ class ServerTools:
         self.file = file
         self.catalogue = catalogue
         self._spill = spill
+        self.packs: Callable[[], Entries] = Entries
+        """The servers of packs (X-1); blocks."""
         self._made: dict[str, _Made] = {}
         self._used: dict[str, ServerEntry] = {}
         """The servers that the pool knows, by its names for them."""
@@ -124,15 +126,16 @@ class ServerTools:
     # What there is
 
     def read(self, files: FolderFiles | None = None, *, trusted: bool = False) -> Entries:
-        """The person's servers, and those of a folder that they trust.
+        """The person's servers, those of packs, and those of a folder that they trust.
 
-        A folder's server of a name that the person's has is left out. Where files cannot be read
+        A server of a name that one before it has is left out. Where files cannot be read
         there are none, and the problems say why.
         """
         try:
             own = self.file.read()
         except StorageError as error:
             return Entries(problems=(str(error),))
+        own = _with_brought(own, self.file.agreed(self.packs()))
         if files is None or not trusted or not files.servers:
             return own
         found = dict(own.by_name)
@@ -406,6 +409,17 @@ class ServerTools:
         except OSError as error:
             return f"[{about}, could not be kept: {error.strerror}]"
         return f"[{about}, is in {path}]"
+
+
+def _with_brought(own: Entries, brought: Entries) -> Entries:
+    """The person's servers with those of packs, which take no name of theirs."""
+    taken = [
+        f"The server {name} of a pack is left out: you have one of that name."
+        for name in brought.by_name
+        if name in own.by_name
+    ]
+    found = {**brought.by_name, **own.by_name}
+    return Entries(found, (*own.problems, *brought.problems, *taken), own.broken)
 
 
 def pool_name(entry: ServerEntry) -> str:

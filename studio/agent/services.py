@@ -17,7 +17,7 @@ from pathlib import Path
 
 from studio.domain.agents import NO_AGENTS, OWN_TOOLS, Agent, Limits, Mode
 from studio.domain.errors import ConfigurationError, FolderGone
-from studio.domain.extensions import NO_EXTENSIONS, Extension, Extensions
+from studio.domain.extensions import NO_EXTENSIONS, Extension, Extensions, PackPlace
 from studio.domain.hooks import NO_HOOKS, Hooks
 from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
@@ -167,6 +167,8 @@ class Services(ServiceRegistry):
         self.problem_listeners: list[Callable[[str], None]] = []
         self.find_extensions: Callable[[Path, bool], Extensions] = _nothing
         """Finds skills and commands for a folder, and whether it is trusted; blocks."""
+        self.pack_places: Callable[[str], Sequence[PackPlace]] = _no_packs
+        """Where packs that are on have their files of a kind, such as ``workflows``; blocks."""
         self.find_hooks: Callable[[FolderFiles, bool], Hooks] = _no_hooks
         """Finds the hooks for a folder's files, and whether it is trusted; blocks."""
         self.acts = ActBook()
@@ -485,6 +487,10 @@ def with_own_tools(agent: Agent, toolbox: Toolbox) -> Agent:
     else:
         names = [name for name in named if name not in own and name != OWN_TOOLS]
     return replace(agent, tools=tuple(dict.fromkeys(names)))
+
+
+def _no_packs(kind: str) -> Sequence[PackPlace]:
+    return ()
 
 
 def _nothing(folder: Path, trusted: bool) -> Extensions:

@@ -22,7 +22,7 @@ PermissionMode: TypeAlias = Literal["ask", "auto", "plan"]
 are written at once, commands are still asked about. ``plan``: the model is
 offered only tools that read."""
 
-Origin: TypeAlias = Literal["shipped", "own", "folder"]
+Origin: TypeAlias = Literal["shipped", "own", "folder", "pack"]
 """Where an agent is from: the program, the person, or the folder that it works in."""
 Memory: TypeAlias = Literal["off", "index", "read", "write"]
 Desk: TypeAlias = Literal["auto", "own", "shared"]
@@ -157,10 +157,14 @@ class Agent:
     model_invocable: bool = True
     argument_hint: str = ""
     servers: tuple[str, ...] | None = None
+    pack: str = ""
+    """The name of the pack that brings it."""
 
     @property
     def whose(self) -> str:
-        """That the agent is the folder's, in words for a list; empty for any other."""
+        """That the agent is the folder's or a pack's, in words for a list; empty for any other."""
+        if self.origin == "pack":
+            return f"Of the pack {self.pack}"
         if self.origin != "folder":
             return ""
         return "This folder’s" if self.trusted else "This folder’s, not trusted"

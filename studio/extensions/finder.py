@@ -1,20 +1,20 @@
 """Finder: which skills and commands there are for a folder, and what is wrong with them (K-4, K-7).
 
-The folder's own come before the person's; of two with one name the first is used, and the other
-told. A folder's own are read only where the person trusts it (K-3).
+The folder's own come before the person's, and these before those of packs; of two with one name the
+first is used, and the other told. A folder's own are read only where the person trusts it (K-3).
 """
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from studio.agent.folder_files import COMMAND_PLACES, SKILL_PLACES
 from studio.agent.permission.invisible_characters import escape_line
-from studio.domain.extensions import Extension, Extensions, Finding, Kind, Place
+from studio.domain.extensions import Extension, Extensions, Finding, Kind, PackPlace, Place
 from studio.domain.records import dataclass
 from studio.storage.paths import Paths
 
@@ -34,6 +34,7 @@ FIRST_LINE = 200
 """Characters of a command's first line, where its file has no description."""
 _SKILL_NAME = re.compile(rf"[a-z0-9-]{{1,{MOST_NAME}}}")
 _COMMAND_PART = re.compile(r"\w[\w.-]*")
+_ORDER: dict[Place, int] = {"folder": 0, "own": 1, "pack": 2}
 _SKIPPED = {"node_modules", "__pycache__"}
 _READ = {
     *("name", "description", "argument-hint", "allowed-tools"),
@@ -45,18 +46,27 @@ _KEPT = {"license", "compatibility", "metadata", "version", "author", "tags", "w
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A folder with skills or commands. ``within``: links may not lead out of that folder."""
+    """A folder with skills or commands, how many folders deep.
+
+    ``within``: links may not lead out of that folder. ``pack`` is the name of the pack that has it.
+    """
 
     kind: Kind
     folder: Path
     place: Place
     within: Path | None = None
+    pack: str = ""
+    deepest: int = DEEPEST
 
 
 class ExtensionFinder:
     """Reads the folders at each call, so that saved changes apply at once, and files only once."""
 
-    def __init__(self, paths: Paths) -> None:
+    def __init__(
+        self, paths: Paths, packs: Callable[[str], Sequence[PackPlace]] = lambda _kind: ()
+    ) -> None:
+        """``packs`` finds where packs have skills or commands, and blocks."""
+        self._packs = packs
         config, home = paths.config, paths.home
         skills = [config / "skills", *(home / one for one in SKILL_PLACES)]
         commands = [config / "commands", *(home / one for one in COMMAND_PLACES)]
@@ -80,7 +90,15 @@ class ExtensionFinder:
                 Source("command", folder / one, "folder", within) for one in COMMAND_PLACES
             ]
             sources = [*of_folder, *sources]
-        sources.sort(key=lambda one: (one.place == "own", one.kind == "command"))
+        sources += [
+            Source("skill", one.path, "pack", one.path.resolve(), one.name, 1)
+            for one in self._packs("skills")
+        ]
+        sources += [
+            Source("command", one.path, "pack", one.path.resolve(), one.name)
+            for one in self._packs("commands")
+        ]
+        sources.sort(key=lambda one: (_ORDER[one.place], one.kind == "command"))
         names: dict[str, Extension] = {}
         findings: list[Finding] = []
         files: set[tuple[int, int]] = set()
@@ -105,7 +123,7 @@ class ExtensionFinder:
                     findings.append(Finding(found.path, words, left_out=True))
                 else:
                     names[found.name] = found
-        found = sorted(names.values(), key=lambda one: (one.place == "own", one.kind != "skill"))
+        found = sorted(names.values(), key=lambda one: (_ORDER[one.place], one.kind != "skill"))
         return Extensions(tuple(found), tuple(findings))
 
     def _extension(
@@ -123,7 +141,7 @@ class ExtensionFinder:
             made = make(document, path, name, findings)
             known = self._read[path] = mark, made, tuple(findings)
         found = known[1]
-        return found and replace(found, place=source.place), known[2]
+        return found and replace(found, place=source.place, pack=source.pack), known[2]
 
 
 def _skill(document: Document, path: Path, name: str, findings: list[Finding]) -> Extension | None:
@@ -255,7 +273,7 @@ def _folders(
         ]
 
         def enter(below: list[tuple[Path, int]] = below, depth: int = depth) -> None:
-            if depth < DEEPEST:
+            if depth < source.deepest:
                 ahead.extend(below)
 
         yield folder, files, enter

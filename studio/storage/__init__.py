@@ -6,6 +6,7 @@
 - ``database``: opens one file, writes it in one thread and reads it in a few.
 - ``exchanges``: what went to providers and came back, for a replay (W-27).
 - ``migrations``: numbered steps that make the schema of the program's database.
+- ``pack_records``: the database of one pack, made by the pack's numbered SQL (X-6).
 - ``paths``: says where data, settings, cache and logs are kept on this computer.
 - ``process_registry``: says which of the programs that opened a database still run.
 - ``read_only``: reads a database that cannot be written.

@@ -461,6 +461,7 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("Checked"),
     tr_later("exit {code}"),
     tr_later("Only if the server wants one"),
+    tr_later("Of the pack {pack}"),
     tr_later("This folder’s"),
     tr_later("This folder’s, not trusted"),
     # Drafts

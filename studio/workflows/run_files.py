@@ -39,13 +39,13 @@ class RunFiles:
 
         Raises ConfigurationError that lists what is there.
         """
-        paths = self._engine.paths
+        paths, packs = self._engine.paths, self._engine.services.pack_places
 
         def look() -> Path | None:
             if (given := folder / name).is_file():
                 return given
             known: dict[str, Path] = {}
-            for place, _ in workflow_places(paths, folder):
+            for place, _ in workflow_places(paths, folder, packs):
                 known |= {path.stem: path for path in sorted(place.glob("*.md"))}
             if name in known:
                 return known[name]

@@ -1,13 +1,15 @@
 """Workflow files: which workflows there are, each a markdown file.
 
-They come from three places: those that ship with the program, the person's own folder, and the
+They come from packs, from those that ship with the program, the person's own folder, and the
 ``.agents/workflows`` of a project. Of the same name the last one counts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TypeAlias
 
 from studio.agent.folder_files import (
     MAX_AGENTS,
@@ -17,11 +19,14 @@ from studio.agent.folder_files import (
     read_agent_file,
 )
 from studio.domain.agents import Origin
+from studio.domain.extensions import PackPlace
 from studio.domain.workflows import Workflow
 from studio.storage.paths import Paths
 
 from .reader import read_workflow_text
 
+FindPacks: TypeAlias = "Callable[[str], Sequence[PackPlace]]"
+"""Finds where packs have their files of a kind."""
 PROJECT_WORKFLOWS = Path(".agents") / "workflows"
 MOST_FILES = MAX_AGENTS
 """Files that are read in one place."""
@@ -41,9 +46,12 @@ class WorkflowFile:
         return self.workflow.name if self.workflow is not None else self.path.stem
 
 
-def workflow_places(paths: Paths, folder: Path | None = None) -> list[tuple[Path, Origin]]:
+def workflow_places(
+    paths: Paths, folder: Path | None, packs: FindPacks
+) -> list[tuple[Path, Origin]]:
     """The folders that have workflows, the one that counts most last."""
     places: list[tuple[Path, Origin]] = [
+        *((one.path, "pack") for one in packs("workflows")),
         (paths.resources / "workflows", "shipped"),
         (paths.workflows, "own"),
     ]
@@ -52,11 +60,11 @@ def workflow_places(paths: Paths, folder: Path | None = None) -> list[tuple[Path
     return places
 
 
-def find_workflows(paths: Paths, folder: Path | None = None) -> list[WorkflowFile]:
+def find_workflows(paths: Paths, folder: Path | None, packs: FindPacks) -> list[WorkflowFile]:
     """All files, also those that cannot be read. Blocks."""
     return [
         _read(path, origin, folder)
-        for place, origin in workflow_places(paths, folder)
+        for place, origin in workflow_places(paths, folder, packs)
         for path in sorted(agent_paths(place))[:MOST_FILES]
     ]
 

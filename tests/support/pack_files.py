@@ -26,12 +26,12 @@ You keep the files.
 WORKFLOW = """---
 name: Intake
 description: Takes in a letter
-start: read
+steps:
+  - {id: read, title: Read, agent: Clerk}
 ---
-## read
-agent: Clerk
+## Read
 
-Read it.
+Read the letter.
 """
 SERVERS = {
     "$schema": SERVER_SCHEMA,

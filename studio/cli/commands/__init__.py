@@ -20,6 +20,7 @@ functions: ``--help`` and Tab would wait for them.
 - ``keys``: keeps, tests and removes API keys.
 - ``mcp``: adds, switches, tries and calls servers of the Model Context Protocol.
 - ``models``: lists a provider's models, fetches and deletes models of this computer.
+- ``packs``: lists, installs, updates, switches and removes packs.
 - ``permissions``: lists, adds and tests permission rules.
 - ``run``: runs one turn and prints it.
 - ``serve``: starts the HTTP server.
@@ -56,6 +57,7 @@ COMMANDS = {
     "templates": "keep messages with places, for run -t",
     "skills": "look at skills and commands, write one, check them",
     "hooks": "look at commands that are told what agents do, approve one, try it",
+    "packs": "look at packs of all these, install one, update it",
     "agents": "look at agents, write one, check them",
     "workflow": "run workflows of many agents, and look for mistakes in them",
     "keys": "keep API keys in your system’s keychain, test them, remove them",

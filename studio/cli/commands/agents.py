@@ -26,7 +26,9 @@ ROLES = {
     "reads": "only reads",
 }
 
-ORIGINS: dict[Origin, str] = {"shipped": "built in", "own": "yours", "folder": "this folder"}
+ORIGINS: dict[Origin, str] = {"shipped": "built in", "own": "yours", "folder": "this folder"} | {
+    "pack": "a pack"
+}
 
 
 def arguments(parser: CommandParser) -> None:

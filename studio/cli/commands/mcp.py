@@ -196,10 +196,18 @@ class _Command:
         return await import_servers(self._engine, self._options, self._console, folder)
 
     async def do_remove(self) -> int:
+        from studio.mcp.entries import PACK
+
         view = await self._view()
         if view.entry.place:
+            place = view.entry.place
+            if place.startswith(PACK):
+                raise ConfigurationError(
+                    f"{view.entry.name} is a server of the pack {place.removeprefix(PACK)}. "
+                    "Switch it off, or remove the pack."
+                )
             raise ConfigurationError(
-                f"{view.entry.name} is a server of the folder {view.entry.place}. "
+                f"{view.entry.name} is a server of the folder {place}. "
                 "Switch it off, or remove it from the file there."
             )
         await self._servers.remove(view.entry)

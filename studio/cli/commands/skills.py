@@ -75,6 +75,7 @@ async def _list(
     width = max(map(len, names), default=0)
     for name, one in zip(names, found.found, strict=True):
         whose = "this folder’s " if one.place == "folder" else ""
+        whose = f"the pack {one.pack}’s " if one.pack else whose
         console.row(f"{name:<{width}}  {whose}{one.kind}: {one.description}".rstrip())
     if not names:
         console.say("There are no skills or commands. To begin one: agent-studio skills new NAME")
@@ -132,6 +133,7 @@ def _facts(one: Extension) -> dict[str, object]:
         "description": one.description,
         "path": one.path,
         "place": one.place,
+        "pack": one.pack,
         "argument_hint": one.hint,
         "for_model": one.for_model,
         "for_person": one.for_person,

@@ -14,20 +14,24 @@ from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 from uuid import uuid4
 
 from studio.domain.errors import StorageError
 from studio.domain.extensions import PackPlace
 from studio.domain.jsonvalue import JsonObject, as_object
 from studio.domain.records import dataclass
+from studio.extensions.hooks.finder import HookSource
 from studio.files.atomic_write import write_atomically
 from studio.files.file_lock import exclusive_access
 from studio.files.folders import private_folder
+from studio.mcp.entries import Entries, ServerEntry
+from studio.storage.pack_records import PackRecords, read_steps
 
 from .contents import copy_pack, difference, digest_of, state_of
 from .manifest import PARTS, PackError, PackManifest, Part, PartName, read_manifest
 from .origins import Brought, Origin
+from .servers import pack_servers
 
 if TYPE_CHECKING:
     from .fetching import Fetched
@@ -78,6 +82,11 @@ class InstalledPack:
     def records(self) -> Path:
         """Its database (X-6)."""
         return self.home / RECORDS
+
+    def open_records(self) -> PackRecords:
+        """Its database; raises StorageError for steps that are wrong. Blocks."""
+        part = self.manifest.parts().get("schema")
+        return PackRecords(self.records, read_steps(part.files if part else ()), self.id)
 
     def part(self, name: PartName) -> Part | None:
         """What it brings of a kind, if it runs and that is not switched off."""
@@ -182,10 +191,41 @@ class InstalledPacks:
         known = ", ".join(one.id for one in packs) or "none"
         raise PackError(f"There is no pack {id}. Known are: {known}.")
 
-    def places(self, name: PartName) -> tuple[PackPlace, ...]:
+    def running(self, name: str) -> list[tuple[InstalledPack, Part]]:
+        """The packs that run and bring something of a kind. Raises nothing: see ``problems``."""
+        try:
+            found = ((one, one.part(cast("PartName", name))) for one in self.list())
+            return [(one, part) for one, part in found if part]
+        except StorageError as error:
+            self.problems = (str(error),)
+            return []
+
+    def places(self, name: str) -> tuple[PackPlace, ...]:
         """Where the packs that run have their files of a kind; of a file, the file itself."""
-        found = ((one, one.part(name)) for one in self.list())
-        return tuple(PackPlace(one.id, one.name, part.path) for one, part in found if part)
+        return tuple(PackPlace(one.id, one.name, part.path) for one, part in self.running(name))
+
+    def servers(self) -> Entries:
+        """The MCP servers of the packs that run; each is off until the person approves it."""
+        found: dict[str, ServerEntry] = {}
+        problems: list[str] = []
+        for pack, _ in self.running("mcp"):
+            brought = pack_servers(pack.manifest, pack.data)
+            problems += (f"{pack.name}, {one}" for one in brought.problems)
+            for name, entry in brought.by_name.items():
+                if name in found:
+                    problems.append(f"{pack.name}: a server {name} is there already: left out.")
+                else:
+                    found[name] = entry
+            with suppress(OSError):
+                private_folder(pack.data)
+        return Entries(found, tuple(problems))
+
+    def hooks(self) -> list[HookSource]:
+        """The hooks of the packs that run; each runs once the person approved it."""
+        return [
+            HookSource(part.path, str(pack.manifest.folder))
+            for pack, part in self.running("hooks")
+        ]
 
     # What the person decides
 
@@ -289,7 +329,7 @@ class InstalledPacks:
         with suppress(OSError):
             shutil.rmtree(pack.manifest.folder)
         try:
-            if with_data and pack.home.exists():
+            if pack.home.exists() and (with_data or not _has_files(pack.home)):
                 shutil.rmtree(pack.home)
         except OSError as error:
             raise StorageError(
@@ -360,6 +400,10 @@ class InstalledPacks:
             for one in (self.folder / _STAGED).iterdir():
                 if time.time() - one.stat().st_ctime > _STALE:
                     shutil.rmtree(one, ignore_errors=True)
+
+
+def _has_files(folder: Path) -> bool:
+    return any(not one.is_dir() for one in folder.rglob("*"))
 
 
 def _with_words(pack: InstalledPack, said: JsonObject) -> InstalledPack:

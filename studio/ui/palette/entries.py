@@ -185,7 +185,9 @@ class Entries(QObject):
         from studio.workflows.workflow_files import find_workflows
 
         folder = Path(self._folder) if self._folder else None
-        files = await asyncio.to_thread(find_workflows, engine.paths, folder)
+        files = await asyncio.to_thread(
+            find_workflows, engine.paths, folder, engine.services.pack_places
+        )
         runs = await RunStore(engine.database).list(ALONE)
         wanted, found, now = self.workflow_wanted.emit, list[Entry](), time.time()
         for name in dict.fromkeys(file.name for file in files if file.workflow is not None):

@@ -23,6 +23,7 @@ from studio.ui.translation import tr, tr_later
 SECTIONS: tuple[tuple[Origin, str], ...] = (
     ("folder", tr_later("In {folder}")),
     ("own", tr_later("Your library")),
+    ("pack", tr_later("From packs")),
     ("shipped", tr_later("Come with the studio")),
 )
 

@@ -56,7 +56,7 @@ class FileDocument:
     @property
     def read_only(self) -> bool:
         """What ships with the program, or is another program's, is changed in a copy."""
-        return self.origin == "shipped" or self.foreign
+        return self.origin in ("shipped", "pack") or self.foreign
 
     def is_known(self, now: StoredText | None) -> bool:
         """Whether the file is as it was when it was looked at last."""

@@ -316,7 +316,8 @@ class WorkflowsPage(Page):
         """List the workflows as they are now, and show the wanted one."""
         folder = self._folder
         self._agents = (await self._engine.agents(folder)).by_name
-        self.files = await asyncio.to_thread(find_workflows, self._engine.paths, folder)
+        packs = self._engine.services.pack_places
+        self.files = await asyncio.to_thread(find_workflows, self._engine.paths, folder, packs)
         unsaved = await asyncio.to_thread(self.library.unsaved)
         if name:
             wanted = next((one.path for one in self.files if one.name == name), None)

@@ -16,6 +16,7 @@ from studio.workflows.workflow_files import WorkflowFile
 SECTIONS: tuple[tuple[Origin, str], ...] = (
     ("folder", tr_later("In {folder}")),
     ("own", tr_later("Your library")),
+    ("pack", tr_later("From packs")),
     ("shipped", tr_later("Come with the studio")),
 )
 

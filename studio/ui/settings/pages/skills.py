@@ -72,6 +72,7 @@ class SkillsPage(SettingsPage):
         for place, title in (
             ("folder", tr("In {folder}").format(folder=short_path(folder))),
             ("own", tr("Your own skills")),
+            ("pack", tr("From packs")),
         ):
             skills = [one for one in found.skills if one.place == place]
             if skills:

@@ -1,0 +1,232 @@
+"""``agent-studio packs``: lists, installs, shows, updates, switches, removes packs (X-1, X-2)."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.cli.command_context import CommandContext
+from studio.cli.exit_codes import DENIED, DONE
+from studio.cli.parser import CommandParser
+
+if TYPE_CHECKING:
+    from studio.cli.console import Console
+    from studio.extensions.packs.installed import InstalledPack, InstalledPacks, Offer
+
+
+def arguments(parser: CommandParser) -> None:
+    parser.description = (
+        "Packs bring skills, commands, agents, workflows, servers and more. You see all that one "
+        "brings before it is installed, and what changes before it is updated."
+    )
+    made = parser.add_subcommands(
+        {
+            "list": "all packs, and whether each is on",
+            "add": "install a pack: a folder, a zip file, an address for git, a marketplace",
+            "show": "all that a pack brings, also of one that is not installed",
+            "update": "look where a pack came from, and install what is new there",
+            "remove": "remove a pack; what it keeps for itself stays",
+            "on": "switch a pack on, or some of what it brings",
+            "off": "switch a pack off, or some of what it brings",
+        }
+    )
+    for name, one in made.items():
+        if name == "add":
+            one.add_argument("origin", metavar="ORIGIN", help="where it is; git also with #BRANCH")
+        elif name == "show":
+            one.add_argument("id", metavar="PACK", help="its id, or where it is")
+        elif name != "list":
+            one.add_argument("id", metavar="PACK", help="its id, as in packs list")
+        if name in ("on", "off"):
+            one.add_argument("parts", nargs="*", metavar="PART", help="such as hooks or servers")
+        if name in ("add", "show"):
+            one.add_argument("--pack", default="", metavar="NAME", help="which of a marketplace")
+        if name in ("add", "update", "on", "remove"):
+            one.add_argument("--yes", action="store_true", help="without asking")
+        one.add_argument("--json", action="store_true", help="print JSON")
+    made["remove"].add_argument(
+        "--with-data", action="store_true", help="remove what it keeps for itself too"
+    )
+
+
+async def run(context: CommandContext, options: argparse.Namespace) -> int:
+    """List packs, install, show, update, switch or remove one."""
+    from studio.extensions.packs.installed import InstalledPacks
+
+    engine = await context.engine()
+    command = _Command(engine.services.get(InstalledPacks), options, context.console)
+    return await getattr(command, f"do_{options.what}")()
+
+
+class _Command:
+    def __init__(
+        self, packs: InstalledPacks, options: argparse.Namespace, console: Console
+    ) -> None:
+        self._packs = packs
+        self._options = options
+        self._console = console
+
+    async def do_list(self) -> int:
+        packs = await asyncio.to_thread(self._packs.list)
+        if self._options.json:
+            self._console.write_json([_facts(one) for one in packs], indent=2)
+        else:
+            width = max((len(one.id) for one in packs), default=0)
+            for one in packs:
+                brings = ", ".join(one.manifest.parts()) or "nothing"
+                words = f"{one.id:<{width}}  {_state(one):<10}  {one.manifest.version:<8}  {brings}"
+                self._console.row(words)
+            if not packs:
+                self._console.say("There is no pack. Install one: agent-studio packs add ORIGIN")
+        if self._packs.problems:
+            self._console.say(*self._packs.problems)
+        return DONE
+
+    async def do_show(self) -> int:
+        from studio.extensions.packs.overview import overview
+
+        wanted = self._options.id
+        known = {one.id: one for one in await asyncio.to_thread(self._packs.list)}
+        if (pack := known.get(wanted)) is not None:
+            text = await asyncio.to_thread(overview, pack.manifest, pack.origin, pack.digest)
+            facts = _facts(pack)
+        else:
+            if not (Path(wanted).exists() or ":" in wanted):
+                await asyncio.to_thread(self._packs.get, wanted)  # says which there are
+            offer = await asyncio.to_thread(self._packs.look, wanted, self._options.pack)
+            await asyncio.to_thread(self._packs.forget, offer)
+            text, facts = offer.text, _offer_facts(offer)
+        if self._options.json:
+            self._console.write_json({**facts, "text": text})
+        else:
+            self._console.write(text)
+        return DONE
+
+    async def do_add(self) -> int:
+        options = self._options
+        return await self._offered(
+            await asyncio.to_thread(self._packs.look, options.origin, options.pack)
+        )
+
+    async def do_update(self) -> int:
+        return await self._offered(await asyncio.to_thread(self._packs.update, self._options.id))
+
+    async def _offered(self, offer: Offer) -> int:
+        """Show what was fetched; install it if the person wants it."""
+        try:
+            if not offer.is_news:
+                pack = await asyncio.to_thread(self._packs.add, offer)  # perhaps from elsewhere
+                return self._told(pack, "is as it was")
+            if not self._options.json:
+                self._console.write(offer.text)
+                if offer.before is not None:
+                    self._console.write(f"\nWhat changes:\n{offer.change}\n")
+            what = "Update" if offer.before else "Install"
+            if not await self._agreed(
+                f"{what} {offer.manifest.id}? It may do what is listed above."
+            ):
+                return DENIED
+            pack = await asyncio.to_thread(self._packs.add, offer)
+        finally:
+            await asyncio.to_thread(self._packs.forget, offer)
+        done = self._told(pack, "updated" if offer.before else "installed")
+        if "mcp" in pack.manifest.parts() and not self._options.json:
+            self._console.say("Its servers are off. To switch one on: agent-studio mcp on NAME")
+        return done
+
+    async def do_remove(self) -> int:
+        options = self._options
+        pack = await asyncio.to_thread(self._packs.get, options.id)
+        if options.with_data and not await self._agreed(
+            f"Remove {pack.id} and all that it keeps in {pack.home}? Nobody can bring that back."
+        ):
+            return DENIED
+        kept = await asyncio.to_thread(self._packs.remove, pack.id, options.with_data)
+        if options.json:
+            self._console.write_json({"id": pack.id, "kept": str(kept) if kept else None})
+            return DONE
+        self._console.say(f"{pack.id}: removed")
+        if kept:
+            self._console.say(f"What it keeps for itself is still in {kept}")
+        return DONE
+
+    async def do_on(self) -> int:
+        pack = await asyncio.to_thread(self._packs.get, self._options.id)
+        if not self._options.parts and pack.approved != pack.digest:
+            from studio.extensions.packs.overview import overview
+
+            if not self._options.json:
+                text = await asyncio.to_thread(overview, pack.manifest, pack.origin, pack.digest)
+                self._console.write(text)
+            if not await self._agreed(f"Use {pack.id} as it is now?"):
+                return DENIED
+            return self._told(await asyncio.to_thread(self._packs.approve, pack.id), "on")
+        return await self._switch(on=True)
+
+    async def do_off(self) -> int:
+        return await self._switch(on=False)
+
+    async def _switch(self, *, on: bool) -> int:
+        options, word = self._options, "on" if on else "off"
+        if not options.parts:
+            return self._told(await asyncio.to_thread(self._packs.switch, options.id, on), word)
+        pack = await asyncio.to_thread(self._packs.get, options.id)
+        for part in options.parts:
+            part = "mcp" if part == "servers" else part
+            pack = await asyncio.to_thread(self._packs.switch_part, options.id, part, on)
+        return self._told(pack, f"{', '.join(options.parts)} {word}")
+
+    async def _agreed(self, question: str) -> bool:
+        if self._options.yes:
+            return True
+        if not self._console.interactive or self._options.json:
+            self._console.say("This needs your yes, and nobody is here to ask. To do it: --yes")
+            return False
+        line = await self._console.line(f"{question} [y]es, [n]o: ")
+        return line is not None and line.strip().lower() in ("y", "yes")
+
+    def _told(self, pack: InstalledPack, words: str) -> int:
+        if self._options.json:
+            self._console.write_json(_facts(pack))
+        else:
+            self._console.say(f"{pack.id}: {words}")
+        return DONE
+
+
+def _state(pack: InstalledPack) -> str:
+    if pack.approved and pack.approved != pack.digest:
+        return "changed"
+    return "on" if pack.runs else "off"
+
+
+def _facts(pack: InstalledPack) -> dict[str, object]:
+    manifest = pack.manifest
+    return {
+        "id": pack.id,
+        "name": pack.name,
+        "version": manifest.version,
+        "description": manifest.description,
+        "state": _state(pack),
+        "origin": pack.origin.shown,
+        "commit": pack.origin.commit,
+        "digest": pack.digest,
+        "brings": {name: len(part.files) for name, part in manifest.parts().items()},
+        "off": sorted(pack.off),
+        "data": str(pack.home),
+        "problems": list(manifest.problems),
+    }
+
+
+def _offer_facts(offer: Offer) -> dict[str, object]:
+    parts = offer.manifest.parts()
+    return {
+        "id": offer.manifest.id,
+        "name": offer.manifest.name,
+        "version": offer.manifest.version,
+        "origin": offer.origin.shown,
+        "digest": offer.digest,
+        "brings": {name: len(part.files) for name, part in parts.items()},
+        "problems": list(offer.manifest.problems),
+    }

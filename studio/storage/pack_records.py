@@ -1,0 +1,280 @@
+"""Pack records: the database of one pack, whose tables are made by the pack's numbered SQL (X-6).
+
+A pack's SQL reaches this file alone: it attaches no other, loads no extension and sets no pragma.
+Before its tables change a copy is made; the steps that are new run in one transaction. A database
+that a newer version of the pack made is refused.
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from threading import RLock
+from typing import TypeAlias
+
+from studio.domain.errors import StorageError, ToolFailed
+from studio.domain.records import dataclass
+from studio.files.folders import private_folder
+
+Value: TypeAlias = str | int | float | bytes | None
+MOST_ROWS = 100_000
+"""Rows of one answer."""
+BUSY_SECONDS = 5.0
+_STEP = re.compile(r"(\d{1,6})[_-].*\.sql|(\d{1,6})\.sql", re.I)
+_REFUSED = frozenset({sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH})
+_OURS = frozenset({sqlite3.SQLITE_TRANSACTION, sqlite3.SQLITE_SAVEPOINT})
+"""What the studio alone does: a pack's SQL is always within a transaction."""
+_PRAGMAS = {"data_version"}
+"""What full-text search asks for itself."""
+_FUNCTIONS = {"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit"}
+_MODULES = {"fts5", "fts5vocab", "rtree"}
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of a schema, from a file such as ``002_prices.sql``."""
+
+    number: int
+    name: str
+    sql: str
+
+
+def read_steps(files: Sequence[Path]) -> list[Step]:
+    """The steps in order, 1, 2, 3 …; raises StorageError that says what is wrong. Blocks."""
+    steps: list[Step] = []
+    for path in files:
+        match = _STEP.fullmatch(path.name)
+        if match is None:
+            raise StorageError(f"{path.name}: the name of a step begins with its number: 001_x.sql")
+        try:
+            sql = path.read_text("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            raise StorageError(f"{path.name} cannot be read: {error}.") from error
+        steps.append(Step(int(match[1] or match[2]), path.name, sql))
+    steps.sort(key=lambda one: one.number)
+    for wanted, step in enumerate(steps, 1):
+        if step.number != wanted:
+            raise StorageError(f"{step.name}: step {wanted} is missing, or a number is there twice")
+    return steps
+
+
+class PackRecords:
+    """The database of one pack, opened with the first use. It blocks; any thread may call."""
+
+    def __init__(self, path: Path, steps: Sequence[Step], pack: str) -> None:
+        self.path = path
+        self._steps = steps
+        self._pack = pack
+        self._db: sqlite3.Connection | None = None
+        self._lock = RLock()
+
+    def read(self, sql: str, *values: Value) -> list[dict[str, Value]]:
+        """The rows that a query finds; raises ToolFailed where it is wrong or changes something."""
+        with self._lock:
+            db = self._opened()
+            try:
+                db.set_authorizer(_reads)
+                cursor = db.execute(sql, values)
+                names = [one[0] for one in cursor.description or ()]
+                rows = cursor.fetchmany(MOST_ROWS + 1)
+            except (sqlite3.Error, sqlite3.Warning) as error:
+                raise self._wrong(error) from error
+            finally:
+                db.set_authorizer(None)
+            if len(rows) > MOST_ROWS:
+                raise ToolFailed(f"The query finds more than {MOST_ROWS:,} rows. Add a LIMIT.")
+            return [dict(zip(names, row, strict=True)) for row in rows]
+
+    def write(self, sql: str, *values: Value) -> int:
+        """Change rows; returns the id of the row that was added, or how many were changed.
+
+        All of it happens, or nothing.
+        """
+        with self._lock:
+            db = self._opened()
+            try:
+                db.execute("BEGIN IMMEDIATE")
+                db.set_authorizer(_writes)
+                cursor = db.execute(sql, values)
+                cursor.fetchall()
+                added = sql.lstrip()[:6].upper() in ("INSERT", "REPLAC")
+                result = (cursor.lastrowid if added else cursor.rowcount) or 0
+            except (sqlite3.Error, sqlite3.Warning) as error:
+                self._undo(db)
+                raise self._wrong(error) from error
+            except BaseException:
+                self._undo(db)
+                raise
+            db.set_authorizer(None)
+            db.execute("COMMIT")
+            return result
+
+    def check(self) -> str:
+        """What is wrong with the file; empty if nothing is."""
+        with self._lock:
+            try:
+                rows = self._opened().execute("PRAGMA quick_check(5)").fetchall()
+            except (StorageError, sqlite3.Error) as error:
+                return str(error)
+            return "" if rows == [("ok",)] else "; ".join(str(row[0]) for row in rows)
+
+    def close(self) -> None:
+        with self._lock:
+            if self._db is not None:
+                self._db.close()
+                self._db = None
+
+    def _opened(self) -> sqlite3.Connection:
+        """Raises StorageError."""
+        if self._db is None:
+            try:
+                private_folder(self.path.parent)
+                db = sqlite3.connect(
+                    self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+                )
+            except (OSError, sqlite3.Error) as error:
+                raise StorageError(f"{self.path} cannot be opened: {error}.") from error
+            try:
+                db.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+                db.execute("PRAGMA trusted_schema = OFF")
+                db.execute("PRAGMA foreign_keys = ON")
+                db.execute("PRAGMA journal_mode = WAL")
+                self._migrate(db)
+            except (OSError, sqlite3.Error) as error:
+                db.close()
+                raise StorageError(f"{self.path}: {error}.") from error
+            except BaseException:
+                db.close()
+                raise
+            self._db = db
+        return self._db
+
+    def _migrate(self, db: sqlite3.Connection) -> None:
+        version: int = db.execute("PRAGMA user_version").fetchone()[0]
+        self._check_version(version)
+        if version == len(self._steps):
+            return
+        if version:
+            self._copy(db, version)
+        db.execute("BEGIN IMMEDIATE")  # another program may have been faster
+        step = None
+        try:
+            version = db.execute("PRAGMA user_version").fetchone()[0]
+            self._check_version(version)
+            for step in self._steps[version:]:
+                for statement in _statements(step):
+                    db.set_authorizer(_builds)
+                    db.execute(statement)
+                    db.set_authorizer(None)
+            db.execute(f"PRAGMA user_version = {len(self._steps)}")
+            db.execute("COMMIT")
+        except (sqlite3.Error, sqlite3.Warning) as error:
+            self._undo(db)
+            where = step.name if step else "the schema"
+            raise StorageError(
+                f"{where} of the pack {self._pack} failed, and nothing was changed: {_told(error)}."
+            ) from error
+        except BaseException:
+            self._undo(db)
+            raise
+
+    def _check_version(self, version: int) -> None:
+        if version > len(self._steps):
+            raise StorageError(
+                f"{self.path} was made by a newer version of the pack {self._pack}: it has "
+                f"{version} steps, and this version knows {len(self._steps)}. Update the pack."
+            )
+
+    def _copy(self, db: sqlite3.Connection, version: int) -> None:
+        """A copy beside the file, as it was before its tables change."""
+        target = self.path.with_name(f"{self.path.name}.before-{version + 1}")
+        unfinished = target.with_name(f"{target.name}.part")
+        unfinished.unlink(missing_ok=True)
+        with closing(sqlite3.connect(unfinished)) as copy:
+            db.backup(copy)
+        unfinished.chmod(0o600)
+        unfinished.replace(target)
+
+    def _undo(self, db: sqlite3.Connection) -> None:
+        db.set_authorizer(None)
+        with suppress(sqlite3.Error):
+            if db.in_transaction:
+                db.execute("ROLLBACK")
+
+    def _wrong(self, error: Exception) -> ToolFailed:
+        return ToolFailed(f"The records of {self._pack}: {_told(error)}.")
+
+
+def _told(error: Exception) -> str:
+    if "not authorized" in str(error) or "prohibited" in str(error):
+        return (
+            "a pack's SQL may not attach files, load extensions, set pragmas or end transactions, "
+            "and a query may not change anything"
+        )
+    return str(error)
+
+
+def _statements(step: Step) -> Iterator[str]:
+    """The statements of a step, one by one: Python runs several only outside a transaction."""
+    rest = ""
+    for line in step.sql.splitlines(keepends=True):
+        rest += line
+        while (end := rest.find(";")) >= 0:
+            cut = end
+            while cut >= 0 and not sqlite3.complete_statement(rest[: cut + 1]):
+                cut = rest.find(";", cut + 1)
+            if cut < 0:
+                break
+            yield rest[: cut + 1]
+            rest = rest[cut + 1 :]
+    if _is_code(rest):
+        yield rest
+
+
+def _is_code(sql: str) -> bool:
+    """Whether there is more in it than blanks and comments."""
+    return bool(re.sub(r"--[^\n]*|/\*.*?\*/", "", sql, flags=re.S).strip())
+
+
+def _allowed(action: int, first: str | None, second: str | None) -> bool:
+    if action in _REFUSED or action in _OURS:
+        return False
+    if action == sqlite3.SQLITE_PRAGMA:
+        return first in _PRAGMAS and not second
+    if action == sqlite3.SQLITE_FUNCTION:
+        return (second or "").lower() not in _FUNCTIONS
+    if action == sqlite3.SQLITE_CREATE_VTABLE:
+        return (second or "").lower() in _MODULES
+    return True
+
+
+_CHANGES = frozenset({sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE})
+_SHAPES = frozenset(
+    getattr(sqlite3, f"SQLITE_{verb}_{what}")
+    for verb in ("CREATE", "DROP")
+    for what in ("INDEX", "TABLE", "TRIGGER", "VIEW", "VTABLE")
+) | {sqlite3.SQLITE_ALTER_TABLE, sqlite3.SQLITE_REINDEX}
+
+
+def _builds(
+    action: int, first: str | None, second: str | None, db: str | None, by: str | None
+) -> int:
+    return sqlite3.SQLITE_OK if _allowed(action, first, second) else sqlite3.SQLITE_DENY
+
+
+def _writes(
+    action: int, first: str | None, second: str | None, db: str | None, by: str | None
+) -> int:
+    """Changes rows; the shape of tables is changed by steps alone."""
+    refused = action in _SHAPES or not _allowed(action, first, second)
+    return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK
+
+
+def _reads(
+    action: int, first: str | None, second: str | None, db: str | None, by: str | None
+) -> int:
+    refused = action in _SHAPES or action in _CHANGES or not _allowed(action, first, second)
+    return sqlite3.SQLITE_DENY if refused else sqlite3.SQLITE_OK

@@ -1,0 +1,84 @@
+"""``agent-studio packs`` shows, installs, updates, switches and removes packs (X-1, X-2)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from studio.extensions.packs.installed import InstalledPacks
+from studio.workflows.workflow_files import find_workflows
+from studio.workflows.workflow_runs import WorkflowRuns
+from support.engine_home import engine_home
+from support.pack_files import OURS, write_pack
+
+
+async def test_x2_nothing_is_installed_without_a_yes(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = write_pack(tmp_path / "pack")
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        packs = home.engine.services.get(InstalledPacks)
+        assert await home.command("packs", "add", str(source)) != 0
+        out = capsys.readouterr()
+        assert "PreToolUse Bash: echo checked" in out.out and "--yes" in out.err
+        assert not packs.list()
+        assert not list((packs.folder / ".staged").iterdir())
+        assert await home.command("packs", "show", str(source), "--json") == 0
+        assert "Clerk" in json.loads(capsys.readouterr().out)["text"]
+        assert await home.command("packs", "add", str(source), "--yes") == 0
+        assert "agent-studio mcp on" in capsys.readouterr().err
+        assert await home.command("packs", "list", "--json") == 0
+        (one,) = json.loads(capsys.readouterr().out)
+        assert (one["id"], one["state"], one["brings"]["agents"]) == ("office", "on", 1)
+
+        assert await home.command("packs", "update", "office") == 0
+        assert "as it was" in capsys.readouterr().err
+        (source / "skills/deed/SKILL.md").write_text("---\ndescription: New\n---\nObey.\n")
+        assert await home.command("packs", "update", "office") != 0
+        assert "+Obey." in capsys.readouterr().out
+        assert await home.command("packs", "update", "office", "--yes") == 0
+
+        assert await home.command("packs", "off", "office", "servers", "hooks") == 0
+        assert packs.get("office").off == {"mcp", "hooks"}
+        assert await home.command("packs", "off", "office", "pages") != 0
+        assert await home.command("packs", "off", "office") == 0
+        (packs.get("office").manifest.folder / "plugin.json").write_text("{")
+        assert await home.command("packs", "list") == 0
+        assert "is no JSON" in capsys.readouterr().err
+
+
+async def test_x1_what_packs_bring_is_in_the_lists_that_are_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Agents, workflows, skills, commands and servers, until the pack is switched off."""
+    source = write_pack(tmp_path / "pack")
+    agents = source / OURS / "agents"
+    (agents / "coder.md").write_text("---\nname: coder\ndescription: Another\n---\nObey.\n")
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        assert await home.command("packs", "add", str(source), "--yes") == 0
+        found = await home.engine.agents(home.folder)
+        assert found.by_name["Clerk"].origin == "pack"
+        assert found.by_name["Coder"].origin == "shipped"  # no pack takes the place of one
+        assert any("there is an agent Coder already" in one for one in found.problems)
+        (home.engine.paths.agents).mkdir(exist_ok=True)
+        (home.engine.paths.agents / "clerk.md").write_text("---\nname: Clerk\n---\nMine.\n")
+        assert (await home.engine.agents(home.folder)).by_name["Clerk"].origin == "own"
+        capsys.readouterr()
+        assert await home.command("skills", "list", "--folder", str(home.folder)) == 0
+        out = capsys.readouterr().out
+        assert "the pack The office’s skill: Writes deeds" in out and "/review-deed" in out
+        assert await home.command("mcp", "list", "--json") == 0
+        listed = json.loads(capsys.readouterr().out)
+        assert {one["name"] for one in listed} == {"files", "cloud"}
+        assert await home.command("mcp", "remove", "files") != 0
+        places = home.engine.services.pack_places
+        found = find_workflows(home.engine.paths, home.folder, places)
+        (intake,) = [one for one in found if one.origin == "pack"]
+        assert (intake.name, intake.problem) == ("Intake", "")
+        runs = WorkflowRuns(home.engine)
+        assert await runs.files.locate("intake", home.folder) == intake.path
+        assert await home.command("packs", "off", "office") == 0
+        assert not (await home.engine.services.extensions(home.folder)).found
+        assert not home.engine.services.servers.read().by_name

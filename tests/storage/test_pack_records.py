@@ -1,0 +1,116 @@
+"""The database of a pack: numbered steps, copies, and what its SQL may not do (X-6)."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from studio.domain.errors import StorageError, ToolFailed
+from studio.storage.pack_records import PackRecords, Step, read_steps
+
+FIRST = """-- Deeds; and who they are about.
+CREATE TABLE deed (id INTEGER PRIMARY KEY, title TEXT NOT NULL, cents INTEGER);
+CREATE TRIGGER trim_title AFTER INSERT ON deed BEGIN
+  UPDATE deed SET title = trim(title) WHERE id = new.id;
+END;
+INSERT INTO deed (title) VALUES ('a; b');
+CREATE VIRTUAL TABLE words USING fts5(title)
+"""
+
+
+def records(path: Path, *steps: str) -> PackRecords:
+    made = [Step(number, f"{number:03}.sql", sql) for number, sql in enumerate(steps, 1)]
+    return PackRecords(path, made, "office")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "office" / "records.db"
+
+
+def test_steps_make_tables_and_rows_are_kept(path: Path) -> None:
+    with closing(records(path, FIRST)) as db:
+        assert db.write("INSERT INTO deed (title, cents) VALUES (?, ?)", " Sale ", 1250) == 2
+        assert db.write("UPDATE deed SET cents = 1") == 2
+        assert db.read("SELECT id, title FROM deed WHERE cents = ?", 1) == [
+            {"id": 1, "title": "a; b"},
+            {"id": 2, "title": "Sale"},
+        ]
+        db.write("INSERT INTO words (title) VALUES ('contract of sale')")
+        assert db.read("SELECT title FROM words WHERE words MATCH 'sale'")
+        assert db.check() == ""
+    with closing(records(path, FIRST)) as db:
+        assert len(db.read("SELECT * FROM deed")) == 2
+
+
+def test_a_new_step_runs_after_a_copy_and_a_failed_one_changes_nothing(path: Path) -> None:
+    with closing(records(path, FIRST)) as db:
+        db.read("SELECT 1")
+    bad = "ALTER TABLE deed ADD COLUMN day TEXT; INSERT INTO nowhere VALUES (1);"
+    with closing(records(path, FIRST, bad)) as db, pytest.raises(StorageError, match=r"002\.sql"):
+        db.read("SELECT 1")
+    with closing(records(path, FIRST)) as db:
+        assert "day" not in db.read("SELECT * FROM deed")[0]
+    with closing(records(path, FIRST, bad.split(";")[0])) as db:
+        assert "day" in db.read("SELECT * FROM deed")[0]
+    with closing(sqlite3.connect(path.with_name("records.db.before-2"))) as copy:
+        assert copy.execute("SELECT * FROM deed").fetchone() == (1, "a; b", None)
+    with closing(records(path, FIRST)) as db, pytest.raises(StorageError, match="newer version"):
+        db.read("SELECT 1")
+
+
+FORBIDDEN = (
+    "ATTACH '{other}' AS other",
+    "SELECT load_extension('x')",
+    "PRAGMA writable_schema = ON",
+    "PRAGMA journal_mode = DELETE",
+    "PRAGMA user_version = 9",
+    "VACUUM INTO '{other}'",
+    "COMMIT",
+    "SAVEPOINT a",
+    "DETACH main",
+    "CREATE VIRTUAL TABLE x USING dbstat",
+)
+
+
+@pytest.mark.parametrize("sql", FORBIDDEN)
+def test_no_sql_of_a_pack_leaves_its_file(path: Path, tmp_path: Path, sql: str) -> None:
+    other = tmp_path / "other.db"
+    sql = sql.format(other=other)
+    with closing(records(path, FIRST)) as db:
+        for run in (db.read, db.write):
+            with pytest.raises(ToolFailed):
+                run(sql)
+        assert len(db.read("SELECT * FROM deed")) == 1
+    with closing(records(path, FIRST, sql)) as db, pytest.raises(StorageError):
+        db.read("SELECT 1")
+    assert not other.exists()
+
+
+def test_a_query_changes_nothing_and_a_change_keeps_the_tables(path: Path) -> None:
+    with closing(records(path, FIRST)) as db:
+        with pytest.raises(ToolFailed, match="may not change anything"):
+            db.read("DELETE FROM deed")
+        with pytest.raises(ToolFailed):
+            db.write("DROP TABLE deed")
+        with pytest.raises(ToolFailed, match="no such table"):
+            db.read("SELECT * FROM nowhere")
+        with pytest.raises(ToolFailed, match="NOT NULL"):
+            db.write("INSERT INTO deed (title) VALUES (?)", None)
+        assert len(db.read("SELECT * FROM deed")) == 1
+        assert db.write("INSERT INTO deed (title) VALUES ('after')") == 2
+
+
+def test_steps_are_numbered_without_gaps(tmp_path: Path) -> None:
+    for name in ("002_b.sql", "001_a.sql", "010_c.sql"):
+        (tmp_path / name).write_text(f"-- {name}")
+    files = sorted(tmp_path.iterdir())
+    with pytest.raises(StorageError, match="step 3 is missing"):
+        read_steps(files)
+    assert [one.name for one in read_steps(files[:2])] == ["001_a.sql", "002_b.sql"]
+    (tmp_path / "first.sql").write_text("")
+    with pytest.raises(StorageError, match="begins with its number"):
+        read_steps([tmp_path / "first.sql"])
