@@ -113,6 +113,7 @@ PAGES: tuple[PageEntry, ...] = (
     PageEntry("mcp", tr_later("MCP servers"), "blocks", "servers:ServersPage"),
     PageEntry("skills", tr_later("Skills"), "sparkle", "skills:SkillsPage"),
     PageEntry("hooks", tr_later("Hooks"), "hand", "hooks:HooksPage"),
+    PageEntry("packs", tr_later("Packs"), "layers", "packs:PacksPage"),
     PageEntry("permissions", tr_later("Permissions"), "shield", "permissions:PermissionsPage"),
     PageEntry("web", tr_later("Web"), "globe", "web:WebPage"),
     PageEntry("server", tr_later("Server"), "server", "server:ServerPage"),

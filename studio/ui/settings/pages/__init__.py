@@ -18,6 +18,7 @@
 - ``about``: Versions, licences of what ships, and facts for a bug report.
 - ``skills``: The skills of the folder and the person, each with a switch.
 - ``hooks``: The hooks of the folder, the person and packs, each with a switch that approves it.
+- ``packs``: Packs: what one brings before it is installed, its switch and those of its parts.
 - ``web``: Search engine, what may be fetched, and what is masked (T-8, T-9).
 - ``server``: The server for other programs: address, token and rules of its clients (S-3, S-4).
 """

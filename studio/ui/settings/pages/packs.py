@@ -1,0 +1,394 @@
+"""The Packs page: shows what a pack brings before it is installed, and switches it (X-1, X-2)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QFileDialog, QLayout, QWidget
+from shiboken6 import isValid
+
+from studio.domain.errors import StudioError
+from studio.ui.engine_texts import tr_engine
+from studio.ui.formatting import short_path
+from studio.ui.settings.form import SettingsPage, Slot
+from studio.ui.settings.registry import SettingsServices
+from studio.ui.settings.rows import IconTile
+from studio.ui.settings.servers.rows import ElidedLabel
+from studio.ui.settings.servers.text_area import TextArea
+from studio.ui.theme import Theme, joined
+from studio.ui.translation import tr, tr_later, tr_plural
+from studio.ui.widgets import Button, Card, Check, Field, Label, Status, Toggle
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+
+if TYPE_CHECKING:
+    from studio.extensions.packs.installed import InstalledPack, Offer
+
+TEXT_LINES = 14
+PARTS = {
+    "skills": tr_later("Skills"),
+    "commands": tr_later("Commands"),
+    "agents": tr_later("Agents"),
+    "workflows": tr_later("Workflows"),
+    "mcp": tr_later("Servers"),
+    "hooks": tr_later("Hooks"),
+    "tools": tr_later("Tools"),
+    "schema": tr_later("Tables"),
+    "pages": tr_later("Pages"),
+    "data": tr_later("Data"),
+}
+SWITCHED = ("skills", "commands", "agents", "workflows", "mcp", "hooks", "tools", "pages")
+"""Parts that a person switches; tables and data are used by others."""
+
+
+class PacksPage(SettingsPage):
+    """All packs, each with a switch; one that is looked at stands above them."""
+
+    def __init__(self, theme: Theme, services: SettingsServices) -> None:
+        line = tr("Packs bring skills, agents, servers and more at once.")
+        super().__init__(theme, tr("Packs"), line)
+        self._services = services
+        self._shown: tuple[InstalledPack, ...] | None = None
+        self.rows: dict[str, PackRow] = {}
+        self.offered: OfferCard | None = None
+        self.asked: RemoveCard | None = None
+        self.origin = Field(
+            theme,
+            tr("Folder, zip file or address for git"),
+            role="code",
+            name=tr("Where the pack is"),
+        )
+        self.origin.returnPressed.connect(self._look_typed)
+        self.folder = Button(theme, tr("Folder…"), clicked=self._choose_folder)
+        self.file = Button(theme, tr("File…"), clicked=self._choose_file)
+        self.look = Button(theme, tr("Look at it"), "primary", clicked=self._look_typed)
+        self.looking = Status(theme)
+        self.looking.hide()
+        self.notice = Label(theme, "", "small", "text2", wrap=True)
+        self.notice.hide()
+        self._names = Slot()
+        self._names.hide()
+        self._above = Slot()
+        self._above.hide()
+        self._list = Slot()
+        foot = tr("Nothing of a pack runs before you have seen all that it brings.")
+        self.column.addLayout(
+            column_of(
+                [
+                    row_of([(self.origin, 1), self.folder, self.file, self.look], spacing=8),
+                    Label(theme, foot, "small", "text2", wrap=True),
+                    self.looking,
+                    self._names,
+                    self.notice,
+                ],
+                spacing=6,
+            )
+        )
+        self.column.addWidget(self._above)
+        self.column.addWidget(self._list)
+        self.column.addStretch(1)
+        self.tab_in_order()
+
+    @property
+    def _packs(self):
+        from studio.extensions.packs.installed import InstalledPacks
+
+        return self._services.engine.services.get(InstalledPacks)
+
+    # What there is
+
+    def refresh(self) -> None:
+        self._services.tasks.start(self._load(), cancelled_on_close=True)
+
+    async def _load(self) -> None:
+        packs = await asyncio.to_thread(self._packs.list)
+        if isValid(self):
+            self._show(packs)
+
+    def _show(self, packs: tuple[InstalledPack, ...]) -> None:
+        if packs == self._shown:  # a row may have the focus
+            return
+        self._shown = packs
+        self.rows = {one.id: self._row(one) for one in packs}
+        parts: list[QWidget] = [*self.rows.values()]
+        parts += [
+            Label(self.theme, tr_engine(one), "small", "err", wrap=True)
+            for one in self._packs.problems
+        ]
+        if not parts:
+            words = tr("There are no packs yet.")
+            parts.append(Label(self.theme, words, "ui", "text2", wrap=True))
+        self._list.put(widget_of(column_of(parts, spacing=10)))
+
+    def _row(self, pack: InstalledPack) -> PackRow:
+        row = PackRow(self.theme, pack)
+        row.toggle.toggled.connect(partial(self._switch, pack))
+        row.look.clicked.connect(partial(self._look_at, pack))
+        row.update_button.clicked.connect(partial(self._update, pack))
+        row.remove.clicked.connect(partial(self._ask_to_remove, pack))
+        for part, check in row.parts.items():
+            check.toggled.connect(partial(self._switch_part, pack.id, part))
+        return row
+
+    # Looking at a pack
+
+    def _choose_folder(self) -> None:
+        self.ask_for_folder(tr("Folder of the pack"), "", self._look_chosen)
+
+    def _choose_file(self) -> None:
+        dialog = QFileDialog(self.window(), tr("Zip file of the pack"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        packs = tr("Packs")
+        dialog.setNameFilter(f"{packs} (*.zip marketplace.json)")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self._look_chosen)
+        dialog.open()
+
+    def _look_chosen(self, path: str) -> None:
+        self.origin.setText(path)
+        self._look_typed()
+
+    def _look_typed(self) -> None:
+        if origin := self.origin.text().strip():
+            self._run(self._look(origin))
+
+    async def _look(self, origin: str, name: str = "") -> None:
+        from studio.extensions.packs.fetching import ManyPacks
+
+        try:
+            offer = await asyncio.to_thread(self._packs.look, origin, name)
+        except ManyPacks as many:
+            buttons = [
+                Button(self.theme, one, clicked=lambda one=one: self._run(self._look(origin, one)))
+                for one in many.names
+            ]
+            label = Label(self.theme, tr("It has several packs. Which one?"), "small", "text2")
+            self._names.put(widget_of(column_of([label, *buttons], spacing=6)))
+            self._names.show()
+            return
+        self._names.hide()
+        self._show_offer(offer)
+
+    def _update(self, pack: InstalledPack) -> None:
+        async def look() -> None:
+            offer = await asyncio.to_thread(self._packs.update, pack.id)
+            if offer.is_news:
+                self._show_offer(offer)
+            else:
+                await asyncio.to_thread(self._packs.forget, offer)
+                self.notice.show_text(tr("{name} is as it was.").format(name=pack.name))
+
+        self._run(look())
+
+    def _look_at(self, pack: InstalledPack) -> None:
+        """Show an installed pack; one that is not what was approved can be used from there."""
+
+        async def look() -> None:
+            from studio.extensions.packs.overview import overview
+
+            text = await asyncio.to_thread(overview, pack.manifest, pack.origin, pack.digest)
+            card = OfferCard(self.theme, pack.name, text)
+            if pack.approved == pack.digest:
+                card.title.setText(pack.name)
+                card.agree.hide()
+                card.leave.setText(tr("Close"))
+            else:
+                card.title.setText(tr("Use {name} as it is now?").format(name=pack.name))
+                card.agree.setText(tr("Use it"))
+            card.agree.clicked.connect(
+                lambda: self._close_and_run(asyncio.to_thread(self._packs.approve, pack.id))
+            )
+            card.leave.clicked.connect(self._close)
+            self._put_above(card)
+
+        self._run(look())
+
+    def _show_offer(self, offer: Offer) -> None:
+        """Ask whether what was fetched is to be installed."""
+        text = offer.text
+        if offer.before is not None:
+            changes = tr("What changes")
+            text = f"{changes}\n\n{offer.change}\n\n{text}"
+        card = OfferCard(self.theme, offer.manifest.name, text)
+        if offer.before is not None:
+            card.title.setText(tr("Update {name}?").format(name=offer.manifest.name))
+            card.agree.setText(tr("Update"))
+        card.agree.clicked.connect(
+            lambda: self._close_and_run(asyncio.to_thread(self._packs.add, offer))
+        )
+        card.leave.clicked.connect(
+            lambda: self._close_and_run(asyncio.to_thread(self._packs.forget, offer))
+        )
+        self._put_above(card)
+        self.origin.clear()
+
+    def _put_above(self, card: OfferCard | RemoveCard) -> None:
+        self.offered = card if isinstance(card, OfferCard) else None
+        self.asked = card if isinstance(card, RemoveCard) else None
+        self._above.put(card)
+        self._above.show()
+        self.verticalScrollBar().setValue(0)
+        card.leave.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _close(self) -> None:
+        self.offered = self.asked = None
+        self._above.hide()
+        self.origin.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _close_and_run(self, work: Coroutine[Any, Any, object]) -> None:
+        self._close()
+        self._run(work)
+
+    # Switching and removing
+
+    def _switch(self, pack: InstalledPack, on: bool) -> None:
+        if on and pack.approved != pack.digest:
+            self.rows[pack.id].toggle.show_value(False)
+            self._look_at(pack)
+        else:
+            self._run(asyncio.to_thread(self._packs.switch, pack.id, on))
+
+    def _switch_part(self, id: str, part: str, on: bool) -> None:
+        self._run(asyncio.to_thread(self._packs.switch_part, id, part, on))
+
+    def _ask_to_remove(self, pack: InstalledPack) -> None:
+        card = RemoveCard(self.theme, pack)
+        card.agree.clicked.connect(
+            lambda: self._close_and_run(self._remove(pack, card.data.isChecked()))
+        )
+        card.leave.clicked.connect(self._close)
+        self._put_above(card)
+
+    async def _remove(self, pack: InstalledPack, with_data: bool) -> None:
+        kept = await asyncio.to_thread(self._packs.remove, pack.id, with_data)
+        if kept is not None and isValid(self):
+            words = tr("{name} is removed. What it keeps is still in {folder}")
+            self.notice.show_text(words.format(name=pack.name, folder=short_path(str(kept))))
+
+    def _run(self, work: Coroutine[Any, Any, object]) -> None:
+        """Do something with packs, and show what there is then."""
+
+        async def then_show() -> None:
+            self.notice.show_text("")
+            self.looking.set(tr("Working…"), "busy")
+            self.looking.show()
+            try:
+                await work
+            except StudioError as error:
+                if isValid(self):
+                    self.notice.show_text(tr_engine(str(error)))
+            finally:
+                if isValid(self):
+                    self.looking.hide()
+                    self._shown = None
+                    await self._load()
+
+        self._services.tasks.start(then_show())
+
+
+class PackRow(Card):
+    """One pack: what it is, its switch, and what it brings, each with a check."""
+
+    def __init__(self, theme: Theme, pack: InstalledPack) -> None:
+        super().__init__(theme, "surface", "hair")
+        self.pack, manifest = pack, pack.manifest
+        tile = IconTile(theme, "layers")
+        title = Label(theme, " ".join(filter(None, (pack.name, manifest.version))), "ui_strong")
+        line = ElidedLabel(theme, "", "small", "text2")
+        line.set_text(". ".join(filter(None, (manifest.description, pack.origin.shown))))
+        self.status = Status(theme)
+        state = tr("On") if pack.runs else tr("Off")
+        if pack.approved and pack.approved != pack.digest:
+            state = tr("Changed")
+            self.status.set(state, "warn")
+        else:
+            self.status.set(state, "ok" if pack.runs else "off")
+        self.toggle = Toggle(theme, tr("Pack {name}").format(name=pack.name))
+        self.toggle.show_value(pack.runs)
+        self.look = Button(theme, tr("Look…"))
+        self.update_button = Button(theme, tr("Look for an update"))
+        self.remove = Button(theme, tr("Remove…"))
+        stays = pack.origin.kind in ("shipped", "distribution")
+        for button in (self.look, self.update_button, self.remove):
+            button.setAccessibleName(joined((button.text().removesuffix("…"), pack.name)))
+        self.update_button.setVisible(not stays)
+        self.remove.setVisible(not stays)
+        self.parts: dict[str, Check] = {}
+        for part, found in manifest.parts().items():
+            if part in SWITCHED:
+                words = f"{tr(PARTS[part])} ({len(found.files)})"
+                words = tr(PARTS[part]) if part in ("mcp", "hooks") else words
+                check = self.parts[part] = Check(theme, words)
+                check.setAccessibleName(joined((words, pack.name)))
+                check.setChecked(part not in pack.off)
+        middle = Qt.AlignmentFlag.AlignVCenter
+        words_column = column_of([title, line], spacing=0)
+        head = [(tile, middle), (words_column, 1), (self.status, middle), (self.toggle, middle)]
+        rows: list[QLayout | QWidget] = [row_of(head, spacing=10)]
+        checks = list(self.parts.values())
+        rows += [
+            row_of([*checks[at : at + 4], STRETCH], spacing=14) for at in range(0, len(checks), 4)
+        ]
+        if left := len(manifest.problems):
+            told = tr_plural(
+                "{count} thing is left out: Look…", "{count} things are left out: Look…", left
+            )
+            rows.append(Label(theme, told, "small", "text2", wrap=True))
+        rows.append(row_of([self.look, self.update_button, self.remove, STRETCH], spacing=8))
+        column_of(rows, spacing=8, margins=(14, 10, 14, 10), on=self)
+        self.setAccessibleName(joined((pack.name, state)))
+
+
+class OfferCard(Card):
+    """All that a pack brings, and the question whether the person wants it."""
+
+    def __init__(self, theme: Theme, name: str, text: str) -> None:
+        super().__init__(theme, "raised", "warn_line")
+        words = tr("Install {name}?").format(name=name)
+        self.title = Label(theme, words, "ui_strong", wrap=True)
+        line = tr("This is all that it brings. What runs has your rights, as any program does.")
+        self.text = TextArea(theme, tr("What it brings"), lines=TEXT_LINES, read_only=True)
+        self.text.show_text(text)
+        self.agree = Button(theme, tr("Install"), "primary")
+        self.leave = Button(theme, tr("Leave it"), "ghost")
+        head = row_of(
+            [
+                (IconTile(theme, "shield-question-mark", "warn"), Qt.AlignmentFlag.AlignTop),
+                (
+                    column_of(
+                        [self.title, Label(theme, line, "small", "text2", wrap=True)], spacing=1
+                    ),
+                    1,
+                ),
+            ],
+            spacing=10,
+        )
+        buttons = row_of([self.agree, self.leave, STRETCH], spacing=8)
+        column_of([head, self.text, buttons], spacing=10, margins=(12, 12, 12, 12), on=self)
+        self.setAccessibleName(words)
+
+
+class RemoveCard(Card):
+    """Asks whether a pack is to be removed, and whether its data is."""
+
+    def __init__(self, theme: Theme, pack: InstalledPack) -> None:
+        super().__init__(theme, "raised", "warn_line")
+        words = tr("Remove {name}?").format(name=pack.name)
+        line = tr("What it keeps for itself stays in {folder}, and is found again with the pack.")
+        line = line.format(folder=short_path(str(pack.home)))
+        self.data = Check(theme, tr("Remove that too; nobody can bring it back"))
+        self.data.setVisible(Path(pack.home).exists())
+        self.agree = Button(theme, tr("Remove"), "danger")
+        self.leave = Button(theme, tr("Keep it"), "ghost")
+        parts = [
+            Label(theme, words, "ui_strong", wrap=True),
+            Label(theme, line, "small", "text2", wrap=True),
+            self.data,
+            row_of([self.agree, self.leave, STRETCH], spacing=8),
+        ]
+        column_of(parts, spacing=10, margins=(12, 12, 12, 12), on=self)
+        self.setAccessibleName(words)

@@ -1,0 +1,91 @@
+"""Settings, Packs: what one brings is seen first; installed, updated, switched, removed (X-2)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from studio.extensions.packs.installed import InstalledPacks
+from studio.ui.settings.pages.packs import PacksPage
+from support.pack_files import write_pack
+from support.waiting import until
+from support.window import alone, at_window, on_window_loop
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+
+
+@on_window_loop
+async def test_x2_a_pack_is_seen_installed_updated_and_removed(tmp_path: Path) -> None:
+    source = write_pack(tmp_path / "market" / "office")
+    listed = {"plugins": [{"name": "office", "source": "./office"},
+                          {"name": "other", "source": "./other"}]}  # fmt: skip
+    (tmp_path / "market" / "marketplace.json").write_text(json.dumps(listed))
+    async with at_window(tmp_path, "anthropic", []) as person:
+        packs = person.engine.services.get(InstalledPacks)
+        person.window.preferences.open("packs")
+        dialog = person.window.preferences.dialog
+        assert dialog is not None
+        page = dialog.pages["packs"]
+        assert isinstance(page, PacksPage)
+        page.origin.setText(str(tmp_path / "nowhere"))
+        page.look.click()
+        await until(lambda: "no folder, no zip file" in page.notice.text())
+        page.origin.setText(str(tmp_path / "market"))
+        page.look.click()
+        await until(page._names.isVisible)  # it has several
+        page._run(page._look(str(tmp_path / "market"), "office"))
+        await until(lambda: page.offered is not None)
+        assert page.offered is not None
+        assert "PreToolUse Bash: echo checked" in page.offered.text.text
+        page.offered.leave.click()
+        await until(lambda: not list((packs.folder / ".staged").iterdir()))
+        assert not packs.list()
+
+        page.origin.setText(str(source))
+        page.look.click()
+        await until(lambda: page.offered is not None)
+        page.offered.agree.click()
+        await until(lambda: "office" in page.rows)
+        row = page.rows["office"]
+        assert packs.get("office").runs and row.toggle.isChecked()
+        assert set(row.parts) == {
+            "skills", "commands", "agents", "workflows", "mcp", "hooks", "tools"
+        }  # fmt: skip
+        row.parts["agents"].click()
+        await until(lambda: packs.get("office").off == {"agents"})
+        await until(lambda: page.rows["office"] is not row)
+        page.rows["office"].toggle.click()
+        await until(lambda: not packs.get("office").on and not page.rows["office"].pack.on)
+
+        page.rows["office"].update_button.click()
+        await until(lambda: "is as it was" in page.notice.text())
+        (source / "skills/deed/SKILL.md").write_text("---\ndescription: New\n---\nObey.\n")
+        page.rows["office"].update_button.click()
+        await until(lambda: page.offered is not None)
+        assert "+Obey." in page.offered.text.text
+        page.offered.agree.click()
+        digest = packs.get("office").digest
+        await until(lambda: packs.get("office").digest != digest)
+        await until(lambda: page.rows["office"].pack.digest != digest)
+
+        skill = packs.get("office").manifest.folder / "skills/deed/SKILL.md"
+        skill.write_text("changed by somebody")
+        page.refresh()
+        await until(lambda: page.rows["office"].pack.approved != page.rows["office"].pack.digest)
+        page.rows["office"].toggle.click()  # it is looked at first
+        await until(lambda: page.offered is not None)
+        assert not page.rows["office"].toggle.isChecked()
+        page.offered.agree.click()
+        await until(lambda: packs.get("office").runs and page.rows["office"].toggle.isChecked())
+
+        home = packs.get("office").home
+        (home / "data").mkdir(parents=True, exist_ok=True)
+        (home / "data" / "kept").write_text("kept")
+        page.rows["office"].remove.click()
+        assert page.asked is not None and page.asked.data.isVisible()
+        page.asked.agree.click()
+        await until(lambda: "What it keeps is still in" in page.notice.text())
+        assert (home / "data" / "kept").exists() and not packs.list()
