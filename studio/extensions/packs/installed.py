@@ -223,8 +223,7 @@ class InstalledPacks:
     def hooks(self) -> list[HookSource]:
         """The hooks of the packs that run; each runs once the person approved it."""
         return [
-            HookSource(part.path, str(pack.manifest.folder))
-            for pack, part in self.running("hooks")
+            HookSource(part.path, str(pack.manifest.folder)) for pack, part in self.running("hooks")
         ]
 
     # What the person decides
