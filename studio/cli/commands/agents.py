@@ -26,8 +26,11 @@ ROLES = {
     "reads": "only reads",
 }
 
-ORIGINS: dict[Origin, str] = {"shipped": "built in", "own": "yours", "folder": "this folder"} | {
-    "pack": "a pack"
+ORIGINS: dict[Origin, str] = {
+    "shipped": "built in",
+    "own": "yours",
+    "folder": "this folder",
+    "pack": "a pack",
 }
 
 

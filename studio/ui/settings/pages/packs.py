@@ -171,16 +171,11 @@ class PacksPage(SettingsPage):
             self._names.show()
             return
         self._names.hide()
-        self._show_offer(offer)
+        await self._show_offer(offer)
 
     def _update(self, pack: InstalledPack) -> None:
         async def look() -> None:
-            offer = await asyncio.to_thread(self._packs.update, pack.id)
-            if offer.is_news:
-                self._show_offer(offer)
-            else:
-                await asyncio.to_thread(self._packs.forget, offer)
-                self.notice.show_text(tr("{name} is as it was.").format(name=pack.name))
+            await self._show_offer(await asyncio.to_thread(self._packs.update, pack.id))
 
         self._run(look())
 
@@ -207,8 +202,12 @@ class PacksPage(SettingsPage):
 
         self._run(look())
 
-    def _show_offer(self, offer: Offer) -> None:
-        """Ask whether what was fetched is to be installed."""
+    async def _show_offer(self, offer: Offer) -> None:
+        """Ask whether what was fetched is to be installed, if it is not what is there."""
+        if not offer.is_news:
+            pack = await asyncio.to_thread(self._packs.add, offer)  # perhaps from elsewhere
+            self.notice.show_text(tr("{name} is as it was.").format(name=pack.name))
+            return
         text = offer.text
         if offer.before is not None:
             changes = tr("What changes")
