@@ -21,7 +21,6 @@ from studio.domain.errors import StorageError
 from studio.domain.extensions import PackPlace
 from studio.domain.jsonvalue import JsonObject, as_object
 from studio.domain.records import dataclass
-from studio.extensions.hooks.finder import HookSource
 from studio.files.atomic_write import write_atomically
 from studio.files.file_lock import exclusive_access
 from studio.files.folders import private_folder
@@ -219,12 +218,6 @@ class InstalledPacks:
             with suppress(OSError):
                 private_folder(pack.data)
         return Entries(found, tuple(problems))
-
-    def hooks(self) -> list[HookSource]:
-        """The hooks of the packs that run; each runs once the person approved it."""
-        return [
-            HookSource(part.path, str(pack.manifest.folder)) for pack, part in self.running("hooks")
-        ]
 
     # What the person decides
 
