@@ -39,10 +39,10 @@ def letters(text: str) -> int:
 
 def fits(template: str, parts: list[str]) -> bool:
     """Whether a text with these parts around its values can be what the template stands for."""
+    if not all(part in template for part in parts):
+        return False
     pattern = ".*".join(map(re.escape, parts))
-    return all(part in template for part in parts) and bool(
-        re.fullmatch(pattern, template, re.DOTALL)
-    )
+    return re.fullmatch(pattern, template, re.DOTALL) is not None
 
 
 def test_each_template_is_one_that_the_engine_writes() -> None:
