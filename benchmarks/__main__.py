@@ -23,6 +23,7 @@ WITH_ROWS = (
     "sessions",
     "loop",
     "stop",
+    "hooks",
     "snapshot",
     "decisions",
     "graph",

@@ -71,4 +71,4 @@ async def test_k9_it_ends_with_the_caller(tmp_path: Path) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert not Path(f"/proc/{number}").exists()
+    await until(lambda: not Path(f"/proc/{number}").exists())
