@@ -6,6 +6,7 @@ They may refuse it, ask about it, or say something to the agent, and nothing els
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import PurePath
 from typing import Literal, TypeAlias, get_args
 
 from .extensions import Finding
@@ -59,8 +60,8 @@ class Hook:
     @property
     def label(self) -> str:
         """The hook in a line: “the hook check.sh (yours)”."""
-        words = " ".join(self.command.split())
-        short = words if len(words) <= 60 else f"{words[:59]}…"
+        words = PurePath(self.files[0]).name if self.files else " ".join(self.command.split())
+        short = words if len(words) <= 40 else f"{words[:39]}…"
         whose = {"own": "yours", "folder": "this folder’s", "pack": "a pack’s"}[self.place]
         return f"the hook {short} ({whose})"
 

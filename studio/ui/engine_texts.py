@@ -64,7 +64,7 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("The hook {name} ({words_whose}) changed a call of {tool}."),
     tr_later("The hook {name} ({words_whose}) sent the agent back: {said}"),
     tr_later("The hook {name} ({words_whose}) asks about it: {said}"),
-    tr_later("The hook {name} ({words_whose}) refused this: {said}"),
+    tr_later("Refused by a hook: {said}"),
     tr_later("The hook {name} ({words_whose}) refused this message: {said}"),
     tr_later("The hook {name} ({words_whose}) ended the turn: {said}"),
     tr_later("The hook {name} ({words_whose}) failed with {fault}."),

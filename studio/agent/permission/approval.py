@@ -510,8 +510,8 @@ _SCOPES: dict[Answer, str] = {
 
 def refused_by_hook(ruling: Ruling) -> Refused:
     """What the model and the person are told of a call that a hook refuses."""
-    who = f"{ruling.by[:1].upper()}{ruling.by[1:]}"
-    return Refused(f"{who} refused this: {ruling.why}", ruling.by)
+    text = f"Refused by a hook: {ruling.why}"
+    return Refused(f"{text}\n[It was {ruling.by}. Do not repeat the call.]", ruling.by)
 
 
 def _refused(spec: ToolSpec, decision: Decision) -> ToolFailed:

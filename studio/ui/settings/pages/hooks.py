@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtWidgets import QLayout, QWidget
 from shiboken6 import isValid
 
+from studio.agent.permission.invisible_characters import escape_invisible, escape_line
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
 from studio.ui.settings.form import FormCard, SettingsPage, Slot
@@ -101,7 +102,11 @@ class HooksPage(SettingsPage):
         left = FormCard(self.theme)
         never = [one for one in found.found if one.state == "never"]
         for one in never:
-            left.add(one.command or one.event, widget_of(row_of([])), tr_engine(one.reason))
+            left.add(
+                escape_invisible(one.command) or one.event,
+                widget_of(row_of([])),
+                tr_engine(one.reason),
+            )
         for finding in found.findings:
             name, words = Path(finding.path).name, tr_engine(finding.words)
             left.add(name, widget_of(row_of([])), words)
@@ -121,14 +126,16 @@ class HooksPage(SettingsPage):
     def _card(self, hooks: list[Hook]) -> FormCard:
         card = FormCard(self.theme)
         for one in hooks:
-            toggle = self.switches[one.id] = Toggle(self.theme, one.command)
+            toggle = self.switches[one.id] = Toggle(self.theme, escape_line(one.command))
             toggle.show_value(one.state == "on")
             toggle.toggled.connect(partial(self._switch, one))
             button = self.tries[one.id] = Button(
                 self.theme, tr("Try"), clicked=partial(self._try, one)
             )
             control: QWidget = widget_of(row_of([button, toggle], spacing=10))
-            self.lines[one.id] = card.add(one.command, control, self._line(one), role="code")
+            self.lines[one.id] = card.add(
+                escape_invisible(one.command), control, self._line(one), role="code"
+            )
         return card
 
     def _line(self, one: Hook) -> str:
