@@ -36,6 +36,8 @@ _LISTS = {
     "resources/list": "resources",
     "resources/templates/list": "resourceTemplates",
 }
+_OVER = "Connection closed"
+"""How the SDK says that the connection ended."""
 _LATE = "ttlMs", "cacheScope", "resultType"
 """What only the era without a handshake has in lists."""
 
@@ -98,7 +100,7 @@ class Session(ClientSession):
                     self.adopt(found)
                     return
             except MCPError as raised:
-                if raised.code == types.CONNECTION_CLOSED:
+                if _is_over(raised):
                     raise
                 error = raised
             except (TimeoutError, ValidationError):
@@ -111,7 +113,7 @@ class Session(ClientSession):
                 return
             except MCPError as raised:
                 # A server that starts slowly answered the question for its era too late.
-                if raised.code == types.CONNECTION_CLOSED or error is not None:
+                if _is_over(raised) or error is not None:
                     raise
                 version, limit = self._other(raised) or version, 10 * PROBE
         raise MCPError(types.INVALID_REQUEST, "No common revision of the protocol.")
@@ -206,6 +208,11 @@ def _wrong_part(part: Json) -> bool:
     except ValidationError:
         return True
     return False
+
+
+def _is_over(error: MCPError) -> bool:
+    """Whether the connection ended; servers answer with the SDK's code for that, too."""
+    return error.code == types.CONNECTION_CLOSED and error.error.message == _OVER
 
 
 def is_handshake(version: str) -> bool:

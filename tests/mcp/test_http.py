@@ -46,6 +46,35 @@ async def test_a_server_at_an_address_is_called(tmp_path: Path, kind: str) -> No
         assert len((await servers.call("web", "large", {"megabytes": 3})).text) == 3_000_000
 
 
+async def test_a_refusal_of_the_question_for_the_era_leads_to_the_handshake(tmp_path: Path) -> None:
+    """M-1: servers refuse it by the code that the SDK has for a connection that ended."""
+
+    def answer(number: int, body: Any) -> tuple[int, str, bytes]:
+        results = {
+            "initialize": {
+                "protocolVersion": "2025-11-25",
+                "capabilities": {"tools": {}},
+                "serverInfo": {"name": "old", "version": "1"},
+            },
+            "tools/list": {"tools": [{"name": "add", "inputSchema": {"type": "object"}}]},
+        }
+        found: dict[str, Any] = {"jsonrpc": "2.0", "id": body.get("id")}
+        if body.get("method") in results:
+            found["result"] = results[body["method"]]
+            return 200, "application/json", json.dumps(found).encode()
+        if body.get("method") != "server/discover":
+            return 202, "application/json", b""
+        error = {"code": -32000, "message": "Bad Request: Unsupported protocol version"}
+        found |= {"id": None, "error": error}
+        return 400, "application/json", json.dumps(found).encode()
+
+    async with HostileServer(answer) as web:
+        entry = at(f"http://127.0.0.1:{web.port}/mcp")
+        async with running_servers(tmp_path, entry) as servers:
+            lists = await servers.start("web")
+            assert [tool.name for tool in lists.tools] == ["add"] and lists.server == "old"
+
+
 @pytest.mark.parametrize(
     ("status", "kind", "words"),
     [

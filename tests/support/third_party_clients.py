@@ -25,6 +25,11 @@ PACKAGES = {
     "aider": ("aider-chat==0.86.2",),
     # Of this torch there are wheels without CUDA, for who has an index with them.
     "open-webui": ("open-webui==0.12.4", "torch==2.13.0"),
+    "mcp-servers": (
+        "mcp-server-git==2026.10.19",
+        "mcp-server-time==2026.10.19",
+        "mcp-server-fetch==2026.10.24",
+    ),
 }
 
 NODE_PACKAGES = {
@@ -32,6 +37,15 @@ NODE_PACKAGES = {
     "claude": ("@anthropic-ai/claude-code@2.1.197",),
     "opencode": ("opencode-ai@1.18.33",),
     "vercel": ("ai@7.0.173", "@ai-sdk/openai@3.0.141"),
+    "mcp-servers-of-node": (
+        "@modelcontextprotocol/server-everything@2026.8.31",
+        "@modelcontextprotocol/server-filesystem@2026.8.31",
+        "@modelcontextprotocol/server-memory@2026.8.31",
+        "@modelcontextprotocol/server-sequential-thinking@2026.8.31",
+        "@playwright/mcp@0.0.83",
+        "@upstash/context7-mcp@4.1.1",
+    ),
+    "mcp-conformance": ("@modelcontextprotocol/conformance@0.1.16",),
 }
 """Some have hundreds of megabytes."""
 
