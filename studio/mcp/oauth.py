@@ -184,7 +184,8 @@ class Authorization(httpx2.Auth):
 
     def _judge(self, response: httpx2.Response) -> None:
         """Say what a refusal means for the person."""
-        where = f"Settings, MCP servers, or “agent-studio mcp login {self._server}”"
+        name = self._server.partition(" (")[0]  # without the mark of a folder's server
+        where = f"Settings, MCP servers, or “agent-studio mcp login {name}”"
         scope = extract_scope_from_www_auth(response) or ""
         if response.status_code == 401:
             problem = f" {self._sign_ins.problem}".rstrip()
@@ -224,7 +225,7 @@ async def refreshed(known: SignIn) -> SignIn:
     code = _error_code(response)
     if code == "invalid_grant":
         raise GrantEnded
-    if response.status_code != 200:
+    if code or response.status_code != 200:
         raise Outage(f"{place} answers {code or f'with status {response.status_code}'}")
     return _with_tokens(known, response)
 
@@ -388,11 +389,10 @@ class _SigningIn:
         try:
             found = await handle_registration_response(response)
             check_registration_usable(found)
-        except OAuthRegistrationError as error:
+        except OAuthRegistrationError:
             code = _error_code(response) or f"status {response.status_code}"
-            raise self._failed(
-                f"{_place(plain.issuer)} does not register this program ({code})"
-            ) from error
+            reason = f"{_place(plain.issuer)} does not register this program ({code})"
+            raise self._failed(reason) from None  # its text has the answer, maybe with a secret
         return replace(
             plain,
             client_id=found.client_id,
@@ -573,8 +573,6 @@ def _method(about: OAuthMetadata, *, secret: bool) -> str:
 
 def _error_code(response: httpx2.Response) -> str:
     """The error that an answer names, if it does; nothing else of an answer is shown."""
-    if response.status_code < 400:
-        return ""
     try:
         code = as_text(as_object(response.json()).get("error"))
     except ValueError:

@@ -135,7 +135,11 @@ class Servers:
         connection = await server.connection()
         age = asyncio.get_running_loop().time() - connection.fetched
         if 0 < connection.lists.seconds < age:
-            await connection.refresh(server.entry.seconds)
+            try:
+                await connection.refresh(server.entry.seconds)
+            except ServerFailed as error:
+                server.note(error)
+                raise
         return connection.lists
 
     def lists(self, name: str) -> ServerLists | None:

@@ -171,13 +171,17 @@ class SupervisedServer:
                 self._listed()
             return found
         except ServerFailed as error:
-            if error.kind in SIGN_IN and self._connection is not None:
-                self._fault = error
-                self._set("sign_in", str(error))
+            self.note(error)
             raise
         finally:
             self._open_calls -= 1
             self._stay()
+
+    def note(self, error: ServerFailed) -> None:
+        """Show that the person has to sign in, if that is what is wrong; it stays connected."""
+        if error.kind in SIGN_IN and self._connection is not None:
+            self._fault = error
+            self._set("sign_in", str(error))
 
     async def close(self) -> None:
         """End it for good; returns when that is done, also if cancelled."""

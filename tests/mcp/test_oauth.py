@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import sys
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,16 +13,21 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 
+import studio
+from studio.cli.doctor import Finding
+from studio.cli.doctor.network_checks import NetworkChecks
 from studio.domain.errors import ConfigurationError, ToolFailed
-from studio.mcp.entries import ServerEntry, described, parse_entry
+from studio.mcp.entries import EntriesFile, ServerEntry, described, parse_entry
 from studio.mcp.faults import ServerFailed
 from studio.mcp.servers import Servers
 from studio.mcp.sign_ins import SignIn, SignIns, place_of
 from studio.storage.config.keychain import Keychain
+from studio.storage.config.settings import Settings
+from studio.storage.paths import Paths
 from support.authorization_server import CANARY, Browser, Guarded, guarded
 from support.mcp_servers import approved, running_servers
 from support.vault import Vault
-from support.waiting import until
+from support.waiting import HANG, until
 
 
 def entry(web: Guarded, **oauth: str) -> ServerEntry:
@@ -370,3 +376,63 @@ def test_the_entry_says_who_we_are() -> None:
     assert found.digest != replace(found, oauth={}).digest
     with pytest.raises(ValueError, match="callbackPort"):
         parse_entry("x", {"url": "https://x.example/mcp", "oauth": {"callbackPort": "99999"}})
+
+
+async def test_another_program_holds_the_lock(tmp_path: Path) -> None:
+    """M-22: a real process that refreshes keeps all others from it, however it ends."""
+    script = (
+        "import asyncio, sys\n"
+        "from pathlib import Path\n"
+        "from studio.mcp.sign_ins import SignIns\n"
+        "async def hold():\n"
+        "    async with SignIns(None, Path(sys.argv[1])).alone('place', 60):\n"
+        "        print('held', flush=True)\n"
+        "        sys.stdin.read()\n"
+        "asyncio.run(hold())\n"
+    )
+    other = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", script, str(tmp_path)),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        cwd=Path(studio.__file__).parents[1],
+    )
+    assert other.stdout is not None
+    assert await other.stdout.readline() == b"held\n"
+    sign_ins = SignIns(Keychain(backend=Vault()), tmp_path)
+    with pytest.raises(TimeoutError):
+        async with sign_ins.alone("place", 0.1):
+            raise AssertionError
+    async with sign_ins.alone("another place", 60):
+        pass
+    other.kill()
+    await other.wait()
+    async with sign_ins.alone("place", HANG):
+        pass
+
+
+async def test_the_doctor_names_a_sign_in_that_is_over(tmp_path: Path) -> None:
+    """M-22"""
+    paths, vault = Paths.below(tmp_path), Vault()
+    file = EntriesFile(paths.servers, paths.data / "servers.json")
+    checks = NetworkChecks(paths, Settings(), None, offline=True)
+    checks._keychain = Keychain(backend=vault)
+
+    async def found() -> str:
+        finding = await checks.servers(lambda: Finding("MCP servers", "ok", "1, 1 on"))
+        return f"{finding.state}: {finding.text} {finding.advice}"
+
+    async with guarded() as web:
+        file.put(entry(web))
+        async with running_servers(paths.data, entry(web), vault=vault) as servers:
+            assert await found() == "ok: 1, 1 on "
+            await signed_in(servers)
+            assert await found() == "ok: 1, 1 on "
+            web.expire()
+            web.refresh.clear()
+            with pytest.raises(ServerFailed):
+                await servers.call("web", "look", {})
+            assert await found() == (
+                "warning: 1, 1 on; web: its sign-in is over Sign in: agent-studio mcp login web"
+            )
+    checks._keychain.close()
+    await checks.close()

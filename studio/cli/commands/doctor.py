@@ -74,7 +74,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         here("Display", check_display),
         here("Tools", local.tools, f"A file in {paths.tools} does not come to its end."),
         here("Agents", local.agents),
-        here("MCP servers", local.servers),
+        Check("MCP servers", partial(network.servers, local.servers), late=DISK),
         here("Server port", local.port, "Look at the name server, for server_host."),
     ]
     running = [started(one) for one in checks]

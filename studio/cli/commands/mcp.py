@@ -451,8 +451,8 @@ def _state(view: ServerView) -> str:
         return "changed, off"
     if view.changed:
         return f"{len(view.changed)} changed"
-    if state.kind == "failed":
-        return "failed"
+    if state.kind in ("failed", "sign_in"):
+        return state.kind.replace("_", " ")
     return f"on, {_tool_count(view)}" if view.known.fetched else "on, not known yet"
 
 

@@ -6,16 +6,19 @@ import ipaddress
 import os
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from email.utils import parsedate_to_datetime
 from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
 from studio.agent.provider_factory import ProviderFactory
-from studio.domain.errors import ConfigurationError, ProviderError, ProviderFault
+from studio.domain.errors import ConfigurationError, ProviderError, ProviderFault, StorageError
 from studio.domain.redaction import redact
+from studio.mcp.entries import EntriesFile, ServerEntry
+from studio.mcp.sign_ins import SignIns, place_of
 from studio.processes.daemon_thread import in_daemon_thread
 from studio.providers.descriptor import ProviderDescriptor
 from studio.providers.errors import ErrorFactory
@@ -85,6 +88,7 @@ class NetworkChecks:
         self.dates: list[tuple[float, float]] = []
         """Pairs of this computer's time and a provider's at the same moment."""
         self._values = values
+        self._paths = paths
         self._offline = offline
         limit = seconds or LIMIT
         commands = KeyCommands(lambda: values.key_command, limit / 2)
@@ -100,6 +104,31 @@ class NetworkChecks:
         """Ask the system's keychain for a key."""
         await self._keychain.get(KEYED[0])
         return Finding("Keychain", *_KEYCHAIN.get(self._keychain.status, ("note", "not tried", "")))
+
+    async def servers(self, local: Callable[[], Finding]) -> Finding:
+        """What ``local`` finds of the MCP servers, and whose sign-in is over (M-22)."""
+        found = await in_daemon_thread(local)
+        ended = [
+            one for one in await in_daemon_thread(self._at_addresses) if await self._ended(one)
+        ]
+        if not ended:
+            return found
+        told = "; ".join(f"{one.name}: its sign-in is over" for one in ended)
+        advice = found.advice or f"Sign in: agent-studio mcp login {ended[0].name}"
+        return replace(found, state="warning", text=f"{found.text}; {told}", advice=advice)
+
+    def _at_addresses(self) -> list[ServerEntry]:
+        """The servers that are on, and that a person can be signed in to."""
+        try:
+            found = EntriesFile(self._paths.servers, self._paths.data / "servers.json").read()
+        except StorageError:
+            return []
+        return [one for one in found.by_name.values() if one.runs and one.may_sign_in]
+
+    async def _ended(self, entry: ServerEntry) -> bool:
+        sign_ins = SignIns(self._keychain, self._paths.data / "sign-ins")
+        known = await sign_ins.read(place_of(entry.name, entry.url))
+        return known is not None and not known.is_signed_in
 
     def providers(self) -> list[Check]:
         """A check for each provider outside of the program."""
