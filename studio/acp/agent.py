@@ -275,6 +275,7 @@ class AcpAgent:
             session,
             self._editor,
             forms=self._can.elicitation is not None and self._can.elicitation.form is not None,
+            addresses=self._can.elicitation is not None and self._can.elicitation.url is not None,
         )
         try:
             reason = await self._answered(session, prompt, requests)

@@ -12,16 +12,18 @@ from acp.interfaces import Client
 from acp.schema import (
     AcceptElicitationResponse,
     AllowedOutcome,
+    DeclineElicitationResponse,
     ElicitationFormSessionMode,
     ElicitationMultiSelectPropertySchema,
     ElicitationSchema,
     ElicitationStringPropertySchema,
+    ElicitationUrlSessionMode,
     EnumOption,
     PermissionOption,
     TitledMultiSelectItems,
     ToolCallUpdate,
 )
-from pydantic import ValidationError
+from pydantic import AnyUrl, ValidationError
 
 from studio.agent.changes.draft_review import DraftDecision
 from studio.agent.permission.invisible_characters import escape_invisible
@@ -32,8 +34,16 @@ from studio.agent.session.session import Session
 from studio.domain.aio import BackgroundTasks
 from studio.domain.drafts import KindDraft
 from studio.domain.events import AwaitingReply
+from studio.domain.forms import SECRET, check_form, fields_of, is_web_address
+from studio.domain.jsonvalue import JsonObject
 from studio.domain.permissions import Answer, Question
-from studio.domain.questions import AskedQuestion, joined_answers
+from studio.domain.questions import (
+    DECLINED,
+    AskedQuestion,
+    ServerAnswer,
+    ServerQuestion,
+    joined_answers,
+)
 
 from .updates import SessionUpdates, text_content
 
@@ -42,6 +52,12 @@ ANSWER = "answer"
 """Begins the name of a form's field, before the number of the question."""
 OWN, ELSE = "_own", "Something else"
 """An answer that is none of the choices: what ends the name of its field, and what it is called."""
+TRIES = 3
+"""How often a form of a server is shown until what is filled in fits it."""
+OPENED = [
+    PermissionOption(option_id="opened", name="I opened it", kind="allow_once"),
+    PermissionOption(option_id="no", name="Decline", kind="reject_once"),
+]
 DRAFT = [
     PermissionOption(option_id="approve", name="Write it", kind="allow_once"),
     PermissionOption(option_id="discard", name="Discard it", kind="reject_once"),
@@ -57,13 +73,16 @@ SERVER = [
 class ClientRequests:
     """Asks the questions of one prompt. A question without an answer counts as denied.
 
-    ``forms``: the editor can have its user fill in a form.
+    ``forms``: the editor can have its user fill in a form; ``addresses``: open an address.
     """
 
-    def __init__(self, session: Session, editor: Client, *, forms: bool = False) -> None:
+    def __init__(
+        self, session: Session, editor: Client, *, forms: bool = False, addresses: bool = False
+    ) -> None:
         self._session = session
         self._editor = editor
         self._forms = forms
+        self._addresses = addresses
         self._updates = SessionUpdates(session.info.folder)
         self._tasks = BackgroundTasks()
         self._outside: asyncio.Task[None] | None = None
@@ -77,8 +96,11 @@ class ClientRequests:
         self._tasks.start(self._permission(question))
 
     def reply(self, asked: AwaitingReply) -> None:
-        """Pass on the agent's own question."""
-        self._tasks.start(self._reply(asked))
+        """Pass on the agent's own question, or a server's."""
+        if asked.form is not None:
+            self._tasks.start(self._form(asked.call_id, asked.form))
+        else:
+            self._tasks.start(self._reply(asked))
 
     async def close(self) -> None:
         """Withdraw the questions that are still open when the turn ends."""
@@ -183,6 +205,69 @@ class ClientRequests:
             answers = found if any(found) else answers
         finally:
             self._session.answer_question(asked.call_id, *answers)
+
+    async def _form(self, call_id: str, question: ServerQuestion) -> None:
+        """Have the editor's user answer a server (M-19); what it cannot show is declined."""
+        answer = DECLINED
+        try:
+            if question.schema is not None and self._forms:
+                answer = await self._server_form(call_id, question, question.schema)
+            elif question.schema is None and is_web_address(question.url):
+                answer = await self._address(call_id, question)
+        finally:
+            self._session.answer_form(call_id, answer)
+
+    async def _server_form(
+        self, call_id: str, question: ServerQuestion, schema: JsonObject
+    ) -> ServerAnswer:
+        fields = fields_of(schema)
+        warned = [SECRET] if any(one.secret for one in fields) else []
+        wrong = ""
+        for _ in range(TRIES):
+            words = [f"The server {question.server} asks: {question.message}", *warned, wrong]
+            try:
+                mode = ElicitationFormSessionMode(
+                    session_id=self._session.info.id,
+                    tool_call_id=call_id,
+                    requested_schema=ElicitationSchema.model_validate(schema),
+                )
+                text = escape_invisible("\n".join(filter(None, words)))
+                found = await self._editor.create_elicitation(text, mode)
+            except (RequestError, ValidationError, ConnectionError):
+                return DECLINED
+            if not isinstance(found, AcceptElicitationResponse):
+                declined = isinstance(found, DeclineElicitationResponse)
+                return DECLINED if declined else ServerAnswer("cancel")
+            names = {one.name for one in fields}
+            given = cast("JsonObject", found.content or {})
+            content = {name: value for name, value in given.items() if name in names}
+            if not (wrong := check_form(fields, content)):
+                return ServerAnswer("accept", content)
+        return ServerAnswer("cancel")
+
+    async def _address(self, call_id: str, question: ServerQuestion) -> ServerAnswer:
+        """Have the user open an address: by the editor, or by themselves."""
+        text = f"The server {question.server} asks: {question.message}"
+        if not self._addresses:
+            call = ToolCallUpdate(
+                tool_call_id=call_id, title=escape_invisible(f"{text}\n{question.url}")
+            )
+            chosen = await self._chosen(call, OPENED)
+            actions: dict[str, ServerAnswer] = {"opened": ServerAnswer("accept"), "no": DECLINED}
+            return actions.get(chosen, ServerAnswer("cancel"))
+        try:
+            mode = ElicitationUrlSessionMode(
+                session_id=self._session.info.id,
+                tool_call_id=call_id,
+                elicitation_id=uuid.uuid4().hex,
+                url=AnyUrl(question.url),
+            )
+            found = await self._editor.create_elicitation(escape_invisible(text), mode)
+        except (RequestError, ValidationError, ConnectionError):
+            return DECLINED
+        if isinstance(found, AcceptElicitationResponse):
+            return ServerAnswer("accept")
+        return DECLINED if isinstance(found, DeclineElicitationResponse) else ServerAnswer("cancel")
 
     async def _one_of(self, call_id: str, question: AskedQuestion) -> str:
         """The suggested answer that is chosen, or free words; empty if there is no answer."""

@@ -33,6 +33,7 @@ Modules:
 - ``request_gate``: Asks the policies of packs before each request to a provider.
 - ``servers``: Makes tools of what MCP servers offer, and keeps what the person said of them.
 - ``server_flags``: Finds in the words of a server's tool what a person should look at.
+- ``server_questions``: Makes what a server asks safe to show.
 - ``server_facts``: What a person approves of a server, escaped and without secrets.
 - ``server_advice``: Says what to do where a server does not work.
 - ``tool_search``: Lets a model find servers' tools where they are too many to tell.

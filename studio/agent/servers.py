@@ -19,6 +19,7 @@ from studio.domain.errors import ConfigurationError, StorageError, ToolFailed
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Image
 from studio.domain.permissions import covers
+from studio.domain.questions import ServerAnswer, ServerQuestion
 from studio.domain.records import dataclass
 from studio.domain.tools import ToolSpec
 from studio.files.folders import private_folder
@@ -40,6 +41,7 @@ from .folder_files import FolderFiles
 from .permission.invisible_characters import escape_line, visible
 from .prompts import SERVER_CHANGED, SERVER_INSTRUCTIONS, SERVER_TOOL, SERVER_TOOL_GONE
 from .server_flags import flags_of
+from .server_questions import readable
 
 MOST_SOURCES = 10
 """Addresses of one result that are named."""
@@ -357,6 +359,9 @@ class ServerTools:
                 share = f"{done:g} of {total:g}" if total else f"{done:g}"
                 context.emit(f"{visible(words) or share}\n")
 
+            async def ask(question: ServerQuestion) -> ServerAnswer:
+                return await context.ask_form(readable(question, entry.name))
+
             lists = await self.servers.list(name, folder)
             now = next((one for one in lists.tools if one.name == tool.name), None)
             if now is None or pin_of(now) != pin:  # it may never run as what it is not (M-15)
@@ -370,6 +375,7 @@ class ServerTools:
                 folder=folder,
                 progress=progress,
                 seconds=entry.seconds,
+                ask=ask,
             )
             if found.for_person:
                 context.emit(f"{visible(found.for_person)}\n")

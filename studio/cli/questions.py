@@ -1,4 +1,4 @@
-"""Asks the person an agent's questions at a terminal, one after the other (C-24)."""
+"""Asks the person at a terminal what an agent or a server wants to know (C-24, M-19)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # a command that asks nothing loads nothing
-    from studio.domain.questions import AskedQuestion
+    from studio.domain.forms import FormField
+    from studio.domain.jsonvalue import JsonObject
+    from studio.domain.questions import AskedQuestion, ServerAnswer, ServerQuestion
 
     from .console import Console
 
@@ -38,3 +40,78 @@ def _chosen_by_number(question: AskedQuestion, text: str) -> str:
     if not all(number in known for number in numbers):
         return ""
     return joined_answers([known[number] for number in dict.fromkeys(numbers)])
+
+
+async def ask_form(console: Console, question: ServerQuestion) -> ServerAnswer:
+    """Ask what a server asks: its form field by field, or whether to open an address."""
+    from studio.domain.forms import is_web_address
+    from studio.domain.questions import DECLINED, ServerAnswer
+
+    console.say("", f"The server {question.server} asks:", f"    {question.message}")
+    if question.schema is None and not is_web_address(question.url):
+        console.say(f"    {question.url}", "That is no address that is opened: declined.")
+        return DECLINED
+    if question.schema is None:
+        console.say("It wants this address opened:", f"    {question.url}")
+    verb = "[o]pen it in the browser" if question.schema is None else "[a]nswer"
+    while (line := await console.line(f"{verb}, [d]ecline, [c]ancel: ")) is not None:
+        match line.strip().lower()[:1]:
+            case "d":
+                return DECLINED
+            case "c":
+                return ServerAnswer("cancel")
+            case "o" if question.schema is None:
+                await _open(console, question.url)
+                return ServerAnswer("accept")
+            case "a" if question.schema is not None:
+                content = await _filled_in(console, question.schema)
+                return ServerAnswer("cancel") if content is None else content
+            case _:
+                pass
+    return ServerAnswer("cancel")
+
+
+async def _open(console: Console, url: str) -> None:
+    import asyncio
+    import webbrowser
+
+    if not await asyncio.to_thread(webbrowser.open, url):
+        console.say("There is no browser here: open the address yourself.")
+
+
+async def _filled_in(console: Console, schema: JsonObject) -> ServerAnswer | None:
+    """The fields of a form, one after the other; None at the end of the input."""
+    from studio.domain.forms import fields_of
+    from studio.domain.questions import ServerAnswer
+
+    content: JsonObject = {}
+    for one in fields_of(schema):
+        if not await _field(console, one, content):
+            return None
+    return ServerAnswer("accept", content)
+
+
+async def _field(console: Console, one: FormField, content: JsonObject) -> bool:
+    """Ask until the text is a value of the field, or may be left out; False at the end."""
+    from studio.domain.forms import SECRET
+
+    title = f"{one.title}{'' if one.required else ' (may be left out)'}"
+    console.say("", *filter(None, [title, one.about, SECRET if one.secret else ""]))
+    for number, choice in enumerate(one.choices, 1):
+        console.say(f"  {number}. {choice.title}")
+    hint = {"choices": "Numbers such as 1,2", "switch": "yes or no", "json": "JSON"}
+    words = hint.get(one.kind, "Answer")
+    if one.default is not None:
+        words += f" [{one.shown(one.default)}]"
+    while (text := await console.line(f"{words}: ")) is not None:
+        if not text.strip() and one.default is not None:
+            content[one.name] = one.default
+            return True
+        if not text.strip() and not one.required:
+            return True
+        try:
+            content[one.name] = one.read(text.strip())
+            return True
+        except ValueError as error:
+            console.say(f"{error}")
+    return False

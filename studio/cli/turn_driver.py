@@ -40,7 +40,7 @@ from .event_printer import JsonPrinter, TextPrinter, format_seconds
 from .exit_codes import LIMITS, exit_code_of_turn
 from .final_answer import FinalAnswer
 from .json_stream import JsonStreamPrinter
-from .questions import ask_questions
+from .questions import ask_form, ask_questions
 
 T = TypeVar("T")
 Printer: TypeAlias = JsonPrinter | TextPrinter | JsonStreamPrinter
@@ -265,9 +265,15 @@ class TurnDriver:
 
     async def _reply(self, event: AwaitingReply) -> None:
         if self._window is not None:
+            if event.form is not None:
+                self._console.say(f"{event.text}", "  Nobody is here to ask: declined.")
             self._session.answer_question(event.call_id, NOBODY_ANSWERS)
             return
         with self._printer.quiet():
+            if event.form is not None:
+                answer = await ask_form(self._console, event.form)
+                self._session.answer_form(event.call_id, answer)
+                return
             answers = await ask_questions(self._console, event.asked)
             left = [""] * (len(event.asked) - len(answers)) if answers else [NOBODY_ANSWERS]
             self._session.answer_question(event.call_id, *answers, *left)
@@ -284,9 +290,11 @@ class TurnDriver:
 def asked_by(session: Session) -> list[Question | AwaitingReply]:
     """What a session asks the person now."""
     replies = [
-        AwaitingReply.of(one.call_id, one.asks)
+        AwaitingReply.of_server(one.call_id, one.form)
+        if one.form is not None
+        else AwaitingReply.of(one.call_id, one.asks)
         for one in session.transcript.last_calls
-        if one.state == "waiting" and one.asks
+        if one.state == "waiting" and (one.asks or one.form)
     ]
     return [*session.transcript.questions, *replies]
 

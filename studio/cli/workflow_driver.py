@@ -43,6 +43,7 @@ from studio.workflows.workflow_runs import answer_of_run
 from .console import Console
 from .event_printer import one_line
 from .exit_codes import CANCELLED, DENIED, DONE, LIMIT, PROVIDER, UNSURE, USAGE
+from .questions import ask_form
 
 INTERRUPTED = "You interrupted it."
 _MARKS = {"done": "✓", "failed": "×", "skipped": "–", "stopped": "–"}
@@ -203,6 +204,8 @@ class WorkflowDriver:
 
     async def _ask(self, one: StepRun, question: RunQuestion) -> Json:
         self._console.say("", f"{self._path(one, question)}: {question.text}")
+        if question.server is not None:
+            return (await ask_form(self._console, question.server)).told
         if question.detail:
             self._console.say(*(f"    {line}" for line in question.detail.split("\n")))
         match question.kind:

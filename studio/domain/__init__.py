@@ -9,6 +9,7 @@
 - ``events``: Defines the events of a turn, as a tagged union of small frozen values (L-2).
 - ``exchanges``: Describes what went to a provider and what came back (W-27).
 - ``extensions``: Describes skills and commands, and what is wrong with their files.
+- ``forms``: Reads the fields of a form from a schema, and checks what is filled in (M-19).
 - ``hooks``: Commands that are told of what a chat does, and which of them count.
 - ``jsonvalue``: Defines JSON values, reads JSON of unknown shape, and repairs text.
 - ``ledger``: Identifies requests by hash chains, and describes their usage and cost (H-9).
@@ -20,7 +21,7 @@
 - ``plans``: Describes what an agent is going to do, and how far it is (C-2).
 - ``permissions``: Defines rules by tool and pattern, questions and answers (T-7).
 - ``python_syntax``: Parses Python, also beside other threads that do.
-- ``questions``: Describes what an agent asks the person, up to four at once (C-24).
+- ``questions``: Describes what an agent or a server asks the person (C-24, M-19).
 - ``records``: Makes data classes whose methods are made when they are first used.
 - ``redaction``: Removes keys, tokens and passwords from texts (L-15).
 - ``run_events``: Defines what happens in a run of a workflow, and what a run asks the person.

@@ -21,7 +21,7 @@ from .messages import Block as MessageBlock
 from .messages import Image, Message, Reasoning, Said, Text, ToolCall, ToolResult
 from .permissions import Answer, Question
 from .plans import Plan
-from .questions import AskedQuestion
+from .questions import AskedQuestion, ServerQuestion
 from .tools import Effect
 
 
@@ -82,7 +82,8 @@ class ToolBlock:
 
     ``output`` is what the tool has printed, and after it ended the text that the model gets.
     ``question`` is the permission question while it is open, ``answer`` the answer to it.
-    ``asks`` are the agent's questions to the person, ``reply`` is the answer to them.
+    ``asks`` are the agent's questions to the person, ``reply`` is the answer to them; ``form`` is
+    what a server asks, while it is open.
     ``child`` is the agent that works for it, as it was heard of last.
     """
 
@@ -103,6 +104,7 @@ class ToolBlock:
     question: Question | None = None
     answer: Answer | None = None
     asks: tuple[AskedQuestion, ...] = ()
+    form: ServerQuestion | None = None
     reply: str | None = None
     allowed_by: str = ""
     step: int = 0

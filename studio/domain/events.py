@@ -24,7 +24,7 @@ from .messages import Image, Message, Said
 from .models import NO_USAGE, StopReason, Usage
 from .permissions import Answer, Question
 from .plans import Plan
-from .questions import AskedQuestion, Choice
+from .questions import AskedQuestion, Choice, ServerQuestion
 from .tools import Effect, Exposure
 
 CompletionReason: TypeAlias = Literal[
@@ -314,13 +314,15 @@ class PermissionResolved:
 class AwaitingReply:
     """The agent asks the person something, with suggested answers or none.
 
-    ``questions`` are empty for one question whose choices say all in their words.
+    ``questions`` are empty for one question whose choices say all in their words. ``form`` is what
+    a server asks (M-19); ``text`` says it in words.
     """
 
     call_id: str
     text: str
     choices: tuple[str, ...] = ()
     questions: tuple[AskedQuestion, ...] = ()
+    form: ServerQuestion | None = None
 
     @classmethod
     def of(cls, call_id: str, questions: Sequence[AskedQuestion]) -> AwaitingReply:
@@ -330,6 +332,11 @@ class AwaitingReply:
         plain = cls(call_id, text, tuple(choice.text for choice in choices))
         same = plain.asked == tuple(questions)
         return plain if same else replace(plain, questions=tuple(questions))
+
+    @classmethod
+    def of_server(cls, call_id: str, form: ServerQuestion) -> AwaitingReply:
+        """The event for what a server asks."""
+        return cls(call_id, f"{form.server} asks: {form.message}", form=form)
 
     @property
     def asked(self) -> tuple[AskedQuestion, ...]:

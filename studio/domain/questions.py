@@ -1,9 +1,12 @@
-"""Questions: describes what an agent asks the person, up to four at once (C-24)."""
+"""Questions: describes what an agent or a server asks the person (C-24, M-19)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import field
+from typing import Literal, TypeAlias
 
+from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.records import dataclass
 
 
@@ -38,3 +41,50 @@ class AskedQuestion:
 def joined_answers(chosen: Sequence[str]) -> str:
     """Several answers to one question as one text."""
     return "; ".join(chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerQuestion:
+    """What an MCP server asks during a call: a form, by a flat JSON schema, or to open an address.
+
+    All of its words are the server's.
+    """
+
+    server: str
+    message: str
+    schema: JsonObject | None = field(default=None, hash=False)
+    url: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerAnswer:
+    """``decline``: the person does not want to answer. ``cancel``: they put the question away."""
+
+    action: Literal["accept", "decline", "cancel"]
+    content: JsonObject | None = field(default=None, hash=False)
+
+    @classmethod
+    def of(cls, value: Json) -> ServerAnswer:
+        """The answer as an object says it; anything else declines."""
+        match value:
+            case {"action": "accept", **more}:
+                content = more.get("content")
+                return cls("accept", content if isinstance(content, dict) else None)
+            case {"action": "cancel"}:
+                return cls("cancel")
+            case _:
+                return DECLINED
+
+    @property
+    def told(self) -> JsonObject:
+        """The same as an object."""
+        return {"action": self.action, "content": self.content}
+
+
+AskForm: TypeAlias = Callable[[ServerQuestion], Awaitable[ServerAnswer]]
+DECLINED = ServerAnswer("decline")
+
+
+async def nobody_fills_in(question: ServerQuestion) -> ServerAnswer:
+    """Where nobody is there to ask."""
+    return DECLINED

@@ -13,6 +13,7 @@ from .agents import NO_CAPS, Caps
 from .events import Exposed
 from .jsonvalue import Json, JsonObject
 from .permissions import Rule
+from .questions import ServerQuestion
 
 StepState: TypeAlias = Literal[
     "waiting", "queued", "running", "needs_you", "done", "failed", "skipped", "stopped", "unsure"
@@ -40,7 +41,8 @@ class RunQuestion:
 
     ``approve`` takes true or false, ``ask`` what fits ``form`` or a text. ``permission`` and
     ``reply`` are questions of a step's session ``session_id`` and are answered there; ``choices``
-    are the answers that a ``reply`` suggests. ``unsure`` takes one of ``UNSURE``. ``conflict``
+    are the answers that a ``reply`` suggests, and ``server`` is what a server asks there: it takes
+    an object with ``action`` and ``content``. ``unsure`` takes one of ``UNSURE``. ``conflict``
     takes one of its ``choices`` or the whole text of the file (W-25). ``path`` names who asks: the
     run, its steps, the agent (W-22). ``rules`` are those that the answer “run” to a permission
     adds: they count for the whole run, with all runs below it.
@@ -55,6 +57,7 @@ class RunQuestion:
     session_id: str = ""
     path: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
+    server: ServerQuestion | None = None
 
 
 MERGE = ""

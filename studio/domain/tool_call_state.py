@@ -107,10 +107,15 @@ class ToolCallState:
                 if event.call_id not in self._places:  # the program asks, ahead of a limit
                     self._place(event.call_id, "limit", step)
                     self._change(event.call_id, **_OF_PROGRAM)
+                if event.form is not None:  # what a server asks is not what the call is about
+                    return self._change(event.call_id, state="waiting", form=event.form)
                 self._name_questions(event)
                 return self._change(event.call_id, state="waiting", asks=event.asked)
             case ReplyGiven():
                 block = self.get(event.call_id)
+                if block is not None and block.form is not None:
+                    state = block.state if block.finished else "running"
+                    return self._change(event.call_id, state=state, form=None)
                 state = "running" if block is None or block.whole else "done"  # nothing follows
                 return self._change(event.call_id, state=state, reply=event.text)
             case ChildWorks():
@@ -137,7 +142,7 @@ class ToolCallState:
         for index in self._places.values():
             block = self._at(index)
             if not block.finished and (external or not block.external):
-                block.state, block.question = "cancelled", None
+                block.state, block.question, block.form = "cancelled", None, None
                 changed.append(index)
         return min(changed, default=None)
 
@@ -172,6 +177,7 @@ class ToolCallState:
             sources=event.sources,
             images=event.images,
             question=None,
+            form=None,
             whole=True,
             state="denied" if block is not None and block.answer == "deny" else done,
         )

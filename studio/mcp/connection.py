@@ -17,16 +17,16 @@ from typing import Any, Protocol, TypeAlias, TypeVar, cast
 import mcp_types as types
 from mcp.client.session import ClientRequestContext
 from mcp.client.subscriptions import SubscriptionLost, listen
-from mcp.shared.exceptions import MCPError
+from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
 from pydantic import ValidationError
 
 from studio import __version__
 from studio.domain.aio import BackgroundTasks, settled
 from studio.domain.errors import ToolFailed
 from studio.domain.jsonvalue import JsonObject
+from studio.domain.questions import AskForm, ServerAnswer, ServerQuestion, nobody_fills_in
 from studio.mcp.faults import NotSent, ServerFailed
 from studio.mcp.lists import ServerLists, ServerPrompt, ServerResource, ServerTool
-from studio.mcp.questions import Ask, ServerQuestion
 from studio.mcp.results import ServerResult, read_result
 from studio.mcp.server_log import ServerLog
 from studio.mcp.session import Dispatcher, Session, is_handshake
@@ -94,7 +94,6 @@ class Connection:
         *,
         era: str = "",
         folder: Path | None = None,
-        ask: Ask | None = None,
     ) -> None:
         self.name = name
         self.era = era
@@ -108,14 +107,13 @@ class Connection:
         self._make = make
         self._log = log
         self._folder = folder
-        self._ask = ask
         self._session: Session | None = None
         self._transport: Transport | None = None
         self._closing = asyncio.Event()
         self._lost = asyncio.Event()
         self._live: asyncio.Task[None] | None = None
         self._tasks = BackgroundTasks()
-        self._clocks: set[CallClock] = set()
+        self._calls: list[OpenCall] = []
         self._fetching = asyncio.Lock()
         self._refreshing: asyncio.Task[None] | None = None
         self._stale = False
@@ -149,16 +147,17 @@ class Connection:
         self,
         tool: str,
         arguments: JsonObject,
-        *,
         seconds: float = 60.0,
         progress: Progress | None = None,
+        ask: AskForm | None = None,
     ) -> ServerResult:
         """Call a tool by the server's own name; raises ToolFailed.
 
         Progress extends the time. If the caller is cancelled the server is told, and the caller is
         free within a second.
         """
-        work = self._tasks.start(self._call(tool, arguments, seconds, progress))
+        call = OpenCall(seconds, ask or nobody_fills_in)
+        work = self._tasks.start(self._call(call, tool, arguments, progress))
         try:
             await asyncio.wait([work])
         except asyncio.CancelledError:
@@ -253,7 +252,7 @@ class Connection:
             dispatcher=dispatcher,
             client_info=types.Implementation(name="agent-studio", version=__version__),
             list_roots_callback=self._roots if self._folder else None,
-            elicitation_callback=self._elicit if self._ask else None,
+            elicitation_callback=self._elicit,
             logging_callback=self._said,
             message_handler=self._heard,
         )
@@ -266,34 +265,37 @@ class Connection:
     # --- calls ------------------------------------------------------------------------------
 
     async def _call(
-        self, tool: str, arguments: JsonObject, seconds: float, progress: Progress | None
+        self, call: OpenCall, tool: str, arguments: JsonObject, progress: Progress | None
     ) -> ServerResult:
         session = self._open_session()
-        clock = CallClock(seconds)
 
         async def moved(done: float, total: float | None, message: str | None) -> None:
-            clock.extend()
+            call.extend()
             if progress is not None:
                 progress(done, total, self._log.clean(message or "")[:500])
 
         try:
-            async with clock.limit:
-                self._clocks.add(clock)
-                result = await self._rounds(session, tool, arguments, moved)
+            async with call.limit():
+                self._calls.append(call)
+                result = await self._rounds(session, call, tool, arguments, moved)
         except TimeoutError:
             raise ToolFailed(
-                f"The server {self.name} did not answer within {clock.seconds:g} seconds, so the "
+                f"The server {self.name} did not answer within {call.seconds:g} seconds, so the "
                 "call was cancelled. It may have acted all the same."
             ) from None
         except (MCPError, ValidationError) as error:
+            if isinstance(error, MCPError) and error.code == types.URL_ELICITATION_REQUIRED:
+                raise await self._to_be_opened(call, error) from error
             raise await self._call_failed(error) from error
         finally:
-            self._clocks.discard(clock)
+            if call in self._calls:
+                self._calls.remove(call)
+            call.end()
         raw = cast("JsonObject", result.model_dump(by_alias=True, mode="json", exclude_none=True))
         return await asyncio.to_thread(read_result, raw)
 
     async def _rounds(
-        self, session: Session, tool: str, arguments: JsonObject, moved: Any
+        self, session: Session, call: OpenCall, tool: str, arguments: JsonObject, moved: Any
     ) -> types.CallToolResult:
         """Call, and answer what the server asks in between."""
         answers: types.InputResponses | None = None
@@ -311,6 +313,9 @@ class Connection:
                 return result
             answers, state = {}, result.request_state
             for key, request in (result.input_requests or {}).items():
+                if isinstance(request, types.ElicitRequest):
+                    answers[key] = await self._asked(call, request.params)
+                    continue
                 meta = request.params.meta if request.params else None
                 context = ClientRequestContext(session=session, request_id=key, meta=meta)
                 answer = await session.dispatch_input_request(context, request)
@@ -321,6 +326,23 @@ class Connection:
                 answers = None
                 await asyncio.sleep(0.1)
         raise MCPError(types.INVALID_REQUEST, "It asks for more again and again.")
+
+    async def _to_be_opened(self, call: OpenCall, error: MCPError) -> ToolFailed:
+        """Ask the person to open the addresses without which the server does nothing."""
+        try:
+            wanted = UrlElicitationRequiredError.from_error(error.error).elicitations
+        except ValidationError:
+            wanted = []
+        for one in wanted[:ROUNDS]:
+            if (await self._asked(call, one)).action != "accept":
+                return ToolFailed(
+                    f"The server {self.name} wanted an address opened first, and the person did "
+                    "not open it."
+                )
+        return ToolFailed(
+            f"The server {self.name} wanted an address opened first. The person opened it: call "
+            "again when they have done there what it asks for."
+        )
 
     async def _call_failed(self, error: MCPError | ValidationError) -> ToolFailed:
         if isinstance(error, ValidationError):
@@ -482,7 +504,12 @@ class Connection:
     async def _elicit(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult | types.ErrorData:
-        assert self._ask is not None
+        """Asked by handshake, where nothing says for which call: the newest is meant."""
+        if not self._calls:
+            return types.ElicitResult(action="decline")
+        return await self._asked(self._calls[-1], params)
+
+    async def _asked(self, call: OpenCall, params: types.ElicitRequestParams) -> types.ElicitResult:
         form = isinstance(params, types.ElicitRequestFormParams)
         question = ServerQuestion(
             self.name,
@@ -490,13 +517,14 @@ class Connection:
             cast("JsonObject", params.requested_schema) if form else None,
             "" if form else params.url,
         )
-        for clock in self._clocks:  # a person may take their time
-            clock.pause()
+        paused = list(self._calls)
+        for one in paused:
+            one.pause()
         try:
-            answer = await self._ask(question)
+            answer = await call.answer(question)
         finally:
-            for clock in self._clocks:
-                clock.extend()
+            for one in paused:
+                one.resume()
         content = cast("Any", answer.content) if answer.action == "accept" and form else None
         return types.ElicitResult(action=answer.action, content=content)
 
@@ -505,29 +533,67 @@ class _EndedInProbe(Exception):
     """The server ended because it was asked for its era: it is asked no more."""
 
 
-class CallClock:
-    """The time of one call: ``limit`` ends it. Progress extends it, and questions stop it."""
+class OpenCall:
+    """A call under way: its time, and who is asked meanwhile.
 
-    def __init__(self, seconds: float) -> None:
-        self.limit = asyncio.timeout(seconds)
+    ``limit`` ends it. Progress extends it, and questions stop it.
+    """
+
+    def __init__(self, seconds: float, ask: AskForm) -> None:
         self.seconds = seconds
         self._each = seconds
+        self._ask = ask
+        self._asking: set[asyncio.Future[ServerAnswer]] = set()
         self._loop = asyncio.get_running_loop()
         self._began = self._loop.time()
+        self._limit = asyncio.timeout(None)
+        self._paused, self._since = 0, 0.0
+
+    def limit(self) -> asyncio.Timeout:
+        self._limit = asyncio.timeout(self.seconds)
+        self._began = self._loop.time()
+        return self._limit
+
+    async def answer(self, question: ServerQuestion) -> ServerAnswer:
+        """Ask the person; if the call ends meanwhile, the question is put away."""
+        asked = asyncio.ensure_future(self._ask(question))
+        self._asking.add(asked)
+        try:
+            await asyncio.wait([asked])
+        finally:
+            asked.cancel()
+            self._asking.discard(asked)
+        return ServerAnswer("cancel") if asked.cancelled() else asked.result()
+
+    def end(self) -> None:
+        for asked in self._asking:
+            asked.cancel()
 
     def extend(self) -> None:
         """It goes on, for ``LONGEST`` at most."""
+        if self._paused:
+            return
         latest = self._began + max(self._each, LONGEST)
         at = min(self._loop.time() + self._each, latest)
         self._set(at)
         self.seconds = round(at - self._began, 1)
 
     def pause(self) -> None:
-        self._set(None)
+        """A person is asked, who may take their time."""
+        if not self._paused:
+            self._since = self._loop.time()
+            self._set(None)
+        self._paused += 1
+
+    def resume(self) -> None:
+        self._paused -= 1
+        if not self._paused:
+            self._began += self._loop.time() - self._since
+            self.extend()
 
     def _set(self, at: float | None) -> None:
         with suppress(RuntimeError):  # the call has ended
-            self.limit.reschedule(at)
+            self._limit.reschedule(at)
 
 
 async def _pages(fetch: Callable[..., Awaitable[Page]]) -> AsyncIterator[Page]:

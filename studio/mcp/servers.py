@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject
+from studio.domain.questions import AskForm
 from studio.domain.records import dataclass
 from studio.domain.secret_names import names_secret
 from studio.domain.server_names import server_prefix
@@ -24,7 +25,6 @@ from studio.mcp.eras import Eras
 from studio.mcp.faults import GivenUp, ServerFailed
 from studio.mcp.lists import ServerLists
 from studio.mcp.programs import Programs
-from studio.mcp.questions import Ask
 from studio.mcp.results import ServerResult
 from studio.mcp.server_log import ServerLog
 from studio.mcp.sign_ins import SignIn, SignIns, place_of, port_of
@@ -55,8 +55,7 @@ class Servers:
     """The MCP servers. Belongs to the event loop.
 
     ``environment`` returns what child processes get, without secrets; ``resolve`` the secret that
-    the keychain has under a name; ``sign_ins`` has what signing in to servers gave. Set ``ask``
-    where a person can be asked.
+    the keychain has under a name; ``sign_ins`` has what signing in to servers gave.
     """
 
     def __init__(
@@ -68,7 +67,6 @@ class Servers:
         sign_ins: SignIns,
         times: ServerTimes | None = None,
     ) -> None:
-        self.ask: Ask | None = None
         self._keeper = keeper
         self._folders = folders
         self._environment = environment
@@ -121,13 +119,15 @@ class Servers:
         folder: Path | None = None,
         progress: Progress | None = None,
         seconds: float | None = None,
+        ask: AskForm | None = None,
     ) -> ServerResult:
         """Call a tool by the server's own name; it starts the server. Raises ToolFailed.
 
-        A call that may have acted is never sent again.
+        A call that may have acted is never sent again. ``ask`` asks the person what the server
+        wants to know meanwhile; without it that is declined.
         """
         server = await self._started(name, folder)
-        return await server.call(tool, arguments, seconds, progress)
+        return await server.call(tool, arguments, seconds, progress, ask)
 
     async def list(self, name: str, folder: Path | None = None) -> ServerLists:
         """What a server offers, fetched anew where it says that the last answer holds no more."""
@@ -352,9 +352,7 @@ class Servers:
         connect = await asyncio.to_thread(_connection_class)
         entry = server.entry
         era = await self._eras.of(entry.digest)
-        connection = connect(
-            entry.name, make, server.log, era=era, folder=server.folder, ask=self.ask
-        )
+        connection = connect(entry.name, make, server.log, era=era, folder=server.folder)
         await connection.open(self._times.start)
         await self._eras.keep(entry.digest, connection.era)
         return connection

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from studio.domain.aio import BackgroundTasks, settled
 from studio.domain.jsonvalue import JsonObject
+from studio.domain.questions import AskForm
 from studio.domain.records import dataclass
 from studio.mcp.entries import ServerEntry
 from studio.mcp.faults import FaultKind, NotSent, ServerFailed
@@ -153,19 +154,18 @@ class SupervisedServer:
         arguments: JsonObject,
         seconds: float | None = None,
         progress: Progress | None = None,
+        ask: AskForm | None = None,
     ) -> ServerResult:
         """Call a tool; raises ToolFailed. A call's time begins when it need not wait for others."""
         self._open_calls += 1
         self._stay()
         try:
             async with self._calls:
-                limit = seconds or self.entry.seconds
+                given = tool, arguments, seconds or self.entry.seconds, progress, ask
                 try:
-                    connection = await self.connection()
-                    found = await connection.call(tool, arguments, seconds=limit, progress=progress)
+                    found = await (await self.connection()).call(*given)
                 except NotSent:
-                    connection = await self.connection()
-                    found = await connection.call(tool, arguments, seconds=limit, progress=progress)
+                    found = await (await self.connection()).call(*given)
             if self._fault is not None and self._fault.kind == "sign_in":
                 self._fault = None  # another program's sign-in holds for this one, too
                 self._listed()

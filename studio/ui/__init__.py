@@ -19,6 +19,7 @@
 - ``qt_texts``: Gives lines of Qt's own menus letters.
 - ``engine_texts``: Translates what the engine composed.
 - ``plan_text``: Says in words and marks how far an agent's plan is (C-2).
+- ``forms``: Has a person fill in what a server asks for.
 - ``question_form``: Keeps what a person has answered on a card of questions so far (C-24).
 - ``formatting``: Writes folders, counts, prices, times and dates as a person reads them.
 """

@@ -14,9 +14,7 @@ from PySide6.QtWidgets import (
     QAbstractButton,
     QFrame,
     QPlainTextEdit,
-    QScrollArea,
     QSizePolicy,
-    QWidget,
 )
 
 from studio.ui.engine_texts import tr_engine
@@ -28,6 +26,7 @@ from studio.ui.widgets import Button, Card, Label, Mark, OverlayBar, make_transp
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.lone_letter import LoneLetter
 from studio.ui.widgets.painting import PaintedWidget, centred, paint_rounded
+from studio.ui.widgets.scrolled_body import ScrolledBody
 
 if TYPE_CHECKING:
     from studio.domain.permissions import Answer
@@ -105,7 +104,7 @@ class RemoteApprovalCard(PaintedWidget):
         self.more = Label(theme, "", "small", "text2")
         buttons = row_of([self.allow, (self.more, 1), self.deny], spacing=px(12))
         parts = [self.title, self.source, self.reason, px(7), box, self.facts, self._why]
-        self.body = _Body(theme, widget_of(column_of(parts, spacing=0)))
+        self.body = ScrolledBody(theme, widget_of(column_of(parts, spacing=0)))
         column = column_of([self.body, px(10), buttons], spacing=0)
         margins = (px(16), px(13), px(16), px(12))
         row_of([(_Shield(theme), top), (column, 1)], spacing=px(12), margins=margins, on=self.card)
@@ -303,40 +302,6 @@ class _Detail(QPlainTextEdit):
             event.ignore()  # the card's
         else:
             super().keyPressEvent(event)
-
-
-class _Body(QScrollArea):
-    """What is asked, as tall as it is up to a height; the rest is scrolled to."""
-
-    def __init__(self, theme: Theme, inner: QWidget) -> None:
-        super().__init__()
-        self._inner, self._least, self._most = inner, theme.height(28), 0
-        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        policy.setHeightForWidth(True)
-        self.setSizePolicy(policy)
-        self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        self.viewport().setAutoFillBackground(False)
-        self.setWidget(inner)
-        inner.setAutoFillBackground(False)
-        self.setWidgetResizable(True)
-        self._bar = OverlayBar(self)
-
-    def set_most(self, height: int) -> None:
-        """Let it be no taller, in pixels; one line is always seen."""
-        self._most = max(self._least, height)
-        self.updateGeometry()
-
-    def hasHeightForWidth(self) -> bool:
-        return True
-
-    def heightForWidth(self, width: int) -> int:
-        return min(self._most, self._inner.heightForWidth(width))
-
-    def sizeHint(self) -> QSize:
-        return QSize(200, self.heightForWidth(max(self.width(), 200)))
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(0, self._least)
 
 
 class _Facts(PaintedWidget):

@@ -44,6 +44,7 @@ def session_question(
                 *(event.call_id, "reply", event.text, "", event.choices),
                 session_id=session_id,
                 path=path,
+                server=event.form,
             )
             return StepAsked(*key, question)
         case PermissionResolved():

@@ -24,6 +24,7 @@ from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.events import Exposed
 from studio.domain.jsonvalue import Json
 from studio.domain.permissions import Answer, Rule
+from studio.domain.questions import ServerAnswer
 from studio.domain.run_events import (
     MERGE,
     UNSURE,
@@ -307,7 +308,9 @@ class Runner:
                         permitted = "session"
                     session.answer_permission(question_id, permitted, by)
             case "reply":
-                if session is not None:
+                if session is not None and question.server is not None:
+                    session.answer_form(question_id, ServerAnswer.of(answer))
+                elif session is not None:
                     session.answer_question(question_id, as_words(answer))
             case "approve":
                 finish = approved(one.step, one.item, bool(answer))

@@ -41,6 +41,7 @@ from support.delegation_home import agent, cast, delegate, repeats, save, says
 from support.engine_home import is_locked, reply_requests
 from support.model_calls import reading
 from support.sample_files import picture
+from support.server_home import ListedServer, tool
 from support.waiting import until, within
 
 FORMS = ClientCapabilities(elicitation=ElicitationCapabilities(form=ElicitationFormCapabilities()))
@@ -261,6 +262,64 @@ async def test_c24_several_questions_are_one_form(
         told = str(reply_requests(person.simulator)[-1].json["messages"][-1]).replace("\\n", "\n")
         assert all(words in told for words in heard), told
         assert len(person.questions) == (0 if can else 2)
+
+
+SHOP_FORM = {
+    "type": "object",
+    "properties": {
+        "size": {"type": "integer", "maximum": 9},
+        "color": {"type": "string", "oneOf": [{"const": "b", "title": "Blue"}]},
+    },
+    "required": ["size"],
+}
+
+
+@pytest.mark.parametrize(
+    ("can", "asks", "filled_in", "chosen", "heard"),
+    [
+        (FORMS, {"schema": SHOP_FORM}, {"size": 4, "color": "b"}, "",
+         {"action": "accept", "content": {"size": 4, "color": "b"}}),
+        (FORMS, {"schema": SHOP_FORM}, {}, "", {"action": "decline", "content": None}),
+        (FORMS, {"schema": SHOP_FORM}, {"size": 10}, "", {"action": "cancel", "content": None}),
+        (None, {"schema": SHOP_FORM}, {"size": 4}, "", {"action": "decline", "content": None}),
+        (None, {"url": "https://example.com/a"}, {}, "opened",
+         {"action": "accept", "content": None}),
+        (None, {"url": "https://example.com/a"}, {}, "", {"action": "cancel", "content": None}),
+        (None, {"url": "file:///etc/passwd"}, {}, "opened",
+         {"action": "decline", "content": None}),
+    ],
+)  # fmt: skip
+async def test_m19_a_server_asks_in_the_editor(
+    tmp_path: Path,
+    can: ClientCapabilities | None,
+    asks: dict[str, Any],
+    filled_in: dict[str, object],
+    chosen: str,
+    heard: dict[str, object],
+) -> None:
+    """M-19: in its form, which names the server; what it cannot show is declined."""
+    shop = ListedServer(tmp_path)
+    shop.offer({**tool("order"), "asks": {"message": "Which?", **asks}})
+    titles: list[str] = []
+
+    def choices(call: Any, options: list[str]) -> str:
+        titles.append(call.title)
+        return "once" if "once" in options else chosen
+
+    async with editor(
+        tmp_path, [Turn(Call("shop__order", {})), Turn(Words("."))], choices, can=can
+    ) as person:
+        add = ["--", shop.entry.command, *shop.entry.arguments]
+        assert (await person.terminal("mcp", "add", "shop", *add)).code == 0
+        assert (await person.terminal("mcp", "on", "shop", "--yes")).code == 0
+        assert (await person.terminal("mcp", "test", "shop")).code == 0
+        person.filled_in = filled_in
+        session = await person.agent.new_session(cwd=str(person.folder))
+        await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
+        told = str(reply_requests(person.simulator)[-1].json["messages"][-1])
+        assert json.dumps(heard) in told
+        if chosen == "opened" and heard["action"] == "accept":
+            assert titles[-1] == "The server shop asks: Which?\nhttps://example.com/a"
 
 
 async def test_c24_a_choice_can_be_answered_otherwise(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from studio.simulator import Call, Text, Turn, stall
 from support.command import ROOT, Command, at_provider
 from support.engine_home import KEY, reply_requests
 from support.model_calls import reading, run
+from support.server_home import ListedServer, tool
 from support.terminal_emulator import TerminalEmulator, at_terminal
 from support.waiting import HANG, within
 
@@ -556,3 +557,47 @@ async def test_a_command_goes_to_the_background_and_is_listed_and_stopped(tmp_pa
         assert "abc" in str(first[0].json["messages"][-1])
         assert "It goes on as job" in str(first[1].json["messages"][-1])
         assert not simulator.violations
+
+
+async def test_m19_a_server_asks_at_the_terminal(tmp_path: Path) -> None:
+    """M-19: field by field, with defaults and limits; what is wrong is said and asked again."""
+    form = {
+        "type": "object",
+        "properties": {
+            "size": {"type": "integer", "title": "Size", "maximum": 9},
+            "color": {"type": "string", "enum": ["red", "blue"], "default": "red"},
+            "password": {"type": "string"},
+        },
+        "required": ["size"],
+    }
+    shop = ListedServer(tmp_path)
+    shop.offer({**tool("order"), "asks": {"message": "Which one?", "schema": form}})
+    script = [Turn(Call("shop__order", {})), Turn(Text("Ordered."))]
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        add = ["--", shop.entry.command, *shop.entry.arguments]
+        assert (await terminal("mcp", "add", "shop", *add)).code == 0
+        assert (await terminal("mcp", "on", "shop", "--yes")).code == 0
+        assert (await terminal("mcp", "test", "shop")).code == 0
+        assert (await terminal("permissions", "add", "shop__*")).code == 0
+        async with at_terminal(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("order\r")
+            text = await person.until("[a]nswer, [d]ecline, [c]ancel:")
+            assert "The server shop asks:\n    Which one?" in text
+            person.type("a\r")
+            await person.until(asked("Size", "Answer:"))
+            person.type("10\r")
+            await person.until(asked("Size is at most 9.", "Answer:"))
+            person.type("4\r")
+            text = await person.until("Answer [red]:")
+            assert "1. red\n  2. blue" in text
+            person.type("\r")
+            await person.until(asked("here.", "Answer:"))
+            assert "This looks like a secret." in person.glass.text
+            person.type("\r")
+            await person.until("Ordered.")
+            await person.until(at_rest)
+            person.type("\x04")
+            assert await person.end() == 0
+        told = str(reply_requests(simulator)[-1].json["messages"][-1])
+        assert '"content": {"size": 4, "color": "red"}' in told

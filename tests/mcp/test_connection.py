@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from studio.domain.questions import ServerAnswer, ServerQuestion
 from studio.mcp.faults import ServerFailed
-from studio.mcp.questions import ServerAnswer, ServerQuestion
 from studio.mcp.servers import Servers
 from support.mcp_servers import running_servers, sdk_server
 
@@ -30,9 +30,8 @@ async def test_a_server_of_the_sdk_asks_and_tells(tmp_path: Path, era: str) -> N
         (tmp_path / "cache").mkdir()
         (tmp_path / "cache" / "eras.json").write_text(f'{{"{entry.digest}": "handshake"}}')
     async with running_servers(tmp_path, entry) as servers:
-        servers.ask = ask
-        assert (await servers.call("simple", "ask", {})).text == "accept 7"
-        assert (await servers.call("simple", "ask", {})).text == "decline"
+        assert (await servers.call("simple", "ask", {}, ask=ask)).text == "accept 7"
+        assert (await servers.call("simple", "ask", {}, ask=ask)).text == "decline"
         assert (asked[0].server, asked[0].message) == ("simple", "How wide?")
         assert asked[0].schema is not None and "width" in str(asked[0].schema["properties"])
         told: list[tuple[float, float | None, str]] = []

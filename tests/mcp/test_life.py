@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 
 from studio.domain.errors import ToolFailed
-from studio.mcp.connection import LONGEST, CallClock
+from studio.domain.questions import nobody_fills_in
+from studio.mcp.connection import LONGEST, OpenCall
 from studio.mcp.entries import ServerEntry
 from studio.mcp.faults import ServerFailed
 from studio.mcp.supervised import ServerTimes
@@ -209,21 +210,26 @@ async def test_what_cannot_start_says_why(
 
 async def test_progress_extends_the_time_of_a_call() -> None:
     """M-7: to ten minutes; a question to the person stops it."""
-    clock = CallClock(60.0)
-    async with clock.limit:
-        began = clock.limit.when() or 0.0
+    call = OpenCall(60.0, nobody_fills_in)
+    async with call.limit() as limit:
+        began = limit.when() or 0.0
         await asyncio.sleep(0.01)
-        clock.extend()
-        assert began < (clock.limit.when() or 0.0) < began + LONGEST
-        clock.pause()
-        assert clock.limit.when() is None
-    clock.extend()  # a late word about a call that ended
-    long = CallClock(2 * LONGEST)
-    async with long.limit:
-        before = long.limit.when() or 0.0
+        call.extend()
+        assert began < (limit.when() or 0.0) < began + LONGEST
+        call.pause()
+        call.pause()
+        call.extend()  # progress meanwhile
+        call.resume()
+        assert limit.when() is None, "another question is open"
+        call.resume()
+        assert limit.when() is not None
+    call.extend()  # a late word about a call that ended
+    long = OpenCall(2 * LONGEST, nobody_fills_in)
+    async with long.limit() as limit:
+        before = limit.when() or 0.0
         await asyncio.sleep(0.01)
         long.extend()
-        assert before <= (long.limit.when() or 0.0) < before + 1.0
+        assert before <= (limit.when() or 0.0) < before + 1.0
 
 
 async def test_who_listens_is_told(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from studio.domain.messages import Image, Message, Text, ToolCall, ToolResult
 from studio.domain.models import Usage
 from studio.domain.permissions import Question, Rule
 from studio.domain.plans import Plan, PlanItem
-from studio.domain.questions import AskedQuestion, Choice
+from studio.domain.questions import AskedQuestion, Choice, ServerQuestion
 
 QUESTION = Question(
     "q1", "c1", "run", "Coder wants to run a command", "ls", always=(Rule("allow", "run", "ls *"),)
@@ -50,6 +50,7 @@ SAMPLES: list[Event] = [
     ev.ToolOutput("c1", "a.txt\n"),
     ev.ChildWorks("c1", "s2", "Researcher", "telescope", "plum", "m", "Reading", "a", "", 10, 0.1),
     ev.AwaitingReply.of("c1", [AskedQuestion("Which?", (Choice("a", "or b"),), several=True)]),
+    ev.AwaitingReply.of_server("c1", ServerQuestion("shop", "How many?", {"type": "object"})),
     ev.ReplyGiven("c1", "a"),
     ev.DraftCreated("c1", FileDraft("d1", "a.txt", None, "new\n", "")),
     ev.PlanChanged("c1", Plan((PlanItem("look", "active"), PlanItem("end")), "asked")),

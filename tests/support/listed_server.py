@@ -1,6 +1,8 @@
 """An MCP server of the official SDK whose tools are those of a file. Run as a script.
 
 The file has ``tools``, each with ``name``, ``description`` and ``schema``, and ``instructions``.
+A tool whose entry has ``asks`` (``message`` and ``schema``, or ``url``) asks that first, and returns
+the answer.
 Each call appends its name and arguments to the file beside it that ends with ``.calls``.
 """
 
@@ -34,11 +36,32 @@ async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
     )
 
 
-async def call_tool(context: Any, params: Any) -> types.CallToolResult:
+async def call_tool(context: Any, params: Any) -> types.CallToolResult | types.InputRequiredResult:
+    (tool,) = [one for one in offered()["tools"] if one["name"] == params.name]
+    if asks := tool.get("asks"):
+        if not params.input_responses:
+            return types.InputRequiredResult(input_requests={"it": question(asks)})
+        answer = params.input_responses["it"].model_dump(exclude_none=True, exclude={"meta"})
+        text = json.dumps({"action": answer["action"], "content": answer.get("content")})
+        return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
     with FILE.with_suffix(".calls").open("a", encoding="utf-8") as file:
         file.write(json.dumps([params.name, params.arguments]) + "\n")
     text = json.dumps({"tool": params.name, "arguments": params.arguments})
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
+
+
+def question(asks: Any) -> types.ElicitRequest:
+    if "url" in asks:
+        return types.ElicitRequest(
+            params=types.ElicitRequestURLParams(
+                message=asks["message"], url=asks["url"], elicitation_id="one"
+            )
+        )
+    return types.ElicitRequest(
+        params=types.ElicitRequestFormParams(
+            message=asks["message"], requested_schema=asks["schema"]
+        )
+    )
 
 
 async def main() -> None:

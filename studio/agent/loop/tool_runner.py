@@ -49,7 +49,7 @@ from studio.domain.events import (
 )
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Text, ToolCall, ToolResult
-from studio.domain.questions import AskedQuestion
+from studio.domain.questions import AskedQuestion, ServerAnswer, ServerQuestion
 from studio.domain.records import dataclass
 from studio.domain.tools import APPLY_PATCH, EDIT, JOB, Effect, ToolSpec
 from studio.processes.shell_command import last_states
@@ -438,14 +438,23 @@ class ToolRunner:
     ) -> Result:
         """Run the tool inside its time limit; ``clock`` stands while the person is asked."""
 
-        async def ask(questions: Sequence[AskedQuestion]) -> str:
+        @contextmanager
+        def asking() -> Generator[None]:
             clock.pause()
             self._asking.add(call.id)
             try:
-                return await self.approvals.ask(call.id, questions)
+                yield
             finally:
                 self._asking.discard(call.id)
                 clock.resume()
+
+        async def ask(questions: Sequence[AskedQuestion]) -> str:
+            with asking():
+                return await self.approvals.ask(call.id, questions)
+
+        async def ask_form(question: ServerQuestion) -> ServerAnswer:
+            with asking():
+                return await self.approvals.ask_form(call.id, question)
 
         access, workspace = self._access, self._access.workspace
         printed: list[str] = []
@@ -462,6 +471,7 @@ class ToolRunner:
             emit=self._output_emitter(tool.spec, call, printed),
             show_plan=lambda plan: self._emit(PlanChanged(call.id, plan)),
             ask_all=ask,
+            ask_form=ask_form,
             may=lambda target: self.approvals.allows_target(tool.spec, target),
             environment=self._services.environment(),
             sandbox=access.sandbox,

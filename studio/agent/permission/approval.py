@@ -26,10 +26,11 @@ from studio.domain.events import (
     PermissionResolved,
     ReplyGiven,
 )
+from studio.domain.forms import fields_of, told_answer
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.permissions import Answer, Question, Rule
-from studio.domain.questions import AskedQuestion
+from studio.domain.questions import DECLINED, AskedQuestion, ServerAnswer, ServerQuestion
 from studio.domain.records import dataclass
 from studio.domain.tools import ToolSpec
 from studio.domain.transcript import Transcript
@@ -199,13 +200,14 @@ class Approvals:
         self._one_question = asyncio.Lock()
         self._answers: dict[str, asyncio.Future[tuple[Answer, str]]] = {}
         self._replies: dict[str, asyncio.Future[Sequence[str]]] = {}
+        self._forms: dict[str, asyncio.Future[ServerAnswer]] = {}
         self._given: dict[str, Sequence[str]] = {}
         """What was answered to questions of children, until these have it."""
 
     def asks(self, question_id: str) -> bool:
         """Whether a question waits for its answer."""
-        future = self._answers.get(question_id) or self._replies.get(question_id)
-        return future is not None and not future.done()
+        waiting = (self._answers, self._replies, self._forms)
+        return any((one := asked.get(question_id)) and not one.done() for asked in waiting)
 
     def answer_permission(self, question_id: str, answer: Answer, by: str = "") -> None:
         """Answer a permission question; a late answer is ignored.
@@ -221,19 +223,28 @@ class Approvals:
     def answer_question(self, call_id: str, *answers: str) -> None:
         """Answer the agent's questions to the person in order; a late answer is ignored.
 
-        An empty answer leaves the question to the agent. A single one is for all questions.
+        An empty answer leaves the question to the agent. A single one is for all questions. What a
+        server asks is not answered in words: that declines it.
         """
+        self.answer_form(call_id, DECLINED)
         future = self._replies.get(call_id)
         if future is not None and not future.done():
             future.set_result(answers)
             if self._above is not None:
                 self._above.approvals.answer_question(self._above.call_id, *answers)
 
+    def answer_form(self, call_id: str, answer: ServerAnswer) -> None:
+        """Answer what a server asks (M-19); a late answer is ignored."""
+        future = self._forms.get(call_id)
+        if future is not None and not future.done():
+            future.set_result(answer)
+
     def end(self) -> None:
         """The turn is over: what children ask from now on, they ask for themselves."""
         self.over = True
-        for future in (*self._answers.values(), *self._replies.values()):
-            future.cancel()
+        for asked in (self._answers, self._replies, self._forms):
+            for future in asked.values():
+                future.cancel()
 
     async def permit(self, spec: ToolSpec, call: ToolCall, ruling: Ruling = NO_RULING) -> Permit:
         """Wait for permission; raises ToolFailed, with a text for the model, if there is none.
@@ -325,6 +336,26 @@ class Approvals:
         async with self._asking():
             await self._reply(call_id, questions)
         return self._given.pop(call_id, ())
+
+    async def ask_form(self, call_id: str, question: ServerQuestion) -> ServerAnswer:
+        """Ask the person what a server asks during a call; ``answer_form`` brings the answer.
+
+        A child's is asked in the turn above it, which the person sees.
+        """
+        above = self._above
+        if above is not None and not above.approvals.over:
+            return await above.approvals.ask_form(above.call_id, question)
+        async with self._asking():
+            future: asyncio.Future[ServerAnswer] = asyncio.get_running_loop().create_future()
+            self._forms[call_id] = future
+            self._emit(AwaitingReply.of_server(call_id, question))
+            answer = ServerAnswer("cancel")
+            try:
+                answer = await future
+            finally:
+                del self._forms[call_id]
+                self._emit(ReplyGiven(call_id, _told(question, answer)))
+            return answer
 
     @asynccontextmanager
     async def _asking(self) -> AsyncGenerator[None]:
@@ -498,6 +529,15 @@ def answers_text(questions: Sequence[AskedQuestion], answers: Sequence[str]) -> 
         return "\n".join(words) or NOT_ANSWERED
     pairs = zip(questions, words, strict=True)
     return "\n".join(ANSWERED.format(question=one.text, answer=word) for one, word in pairs)
+
+
+def _told(question: ServerQuestion, answer: ServerAnswer) -> str:
+    """The answer to a server, for the record."""
+    if answer.action != "accept":
+        return "Declined" if answer.action == "decline" else "Put away"
+    if question.schema is None:
+        return f"Opened {question.url}"
+    return f"Sent {told_answer(fields_of(question.schema), answer.content or {})}".rstrip()
 
 
 _SCOPES: dict[Answer, str] = {

@@ -42,6 +42,7 @@ from studio.domain.events import (
 from studio.domain.messages import Said, ToolCall, ToolResult
 from studio.domain.models import DEFAULT_GENERATION, Generation
 from studio.domain.permissions import Answer, Rule
+from studio.domain.questions import ServerAnswer
 from studio.domain.sessions import SessionInfo, title_of
 from studio.domain.tools import ToolSpec
 
@@ -381,6 +382,11 @@ class Session:
         """Answer the agent's questions, see ``Approvals.answer_question``."""
         if self._turn is not None:
             self._turn.approvals.answer_question(call_id, *answers)
+
+    def answer_form(self, call_id: str, answer: ServerAnswer) -> None:
+        """Answer what a server asks during a call (M-19)."""
+        if self._turn is not None:
+            self._turn.approvals.answer_form(call_id, answer)
 
     def steer(self, message_id: str) -> None:
         """Give a queued message to the running turn, if there is one."""

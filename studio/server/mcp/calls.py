@@ -20,8 +20,8 @@ from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 from studio import __version__
 from studio.domain.aio import BackgroundTasks
 from studio.domain.jsonvalue import JsonObject
+from studio.domain.questions import ServerAnswer
 from studio.domain.records import dataclass
-from studio.mcp.questions import ServerAnswer
 
 from .forms import Form
 from .studio_tools import TOOLS, StudioTools, ToolAnswer

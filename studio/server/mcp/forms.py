@@ -17,10 +17,10 @@ from studio.domain.errors import StorageError
 from studio.domain.events import AwaitingReply
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.permissions import Answer, Question
+from studio.domain.questions import DECLINED, ServerAnswer, ServerQuestion
 from studio.domain.records import dataclass
 from studio.domain.redaction import without_secrets
 from studio.domain.run_events import RunQuestion
-from studio.mcp.questions import ServerAnswer
 from studio.server.permission_forwarder import PermissionForwarder
 
 ANSWER, OWN = "answer", "_own"
@@ -55,6 +55,11 @@ class FormQuestions(PermissionForwarder):
         return None if form is None else allowed(await self._form(form))
 
     async def _reply(self, asked: AwaitingReply) -> None:
+        if asked.form is not None:
+            form = server_form(asked.form)
+            given = DECLINED if form is None else await self._form(form)
+            self._session.answer_form(asked.call_id, given)
+            return
         answer = await self._form(questions_form(asked))
         answers = [_written(answer, f"{ANSWER}{n}") for n in range(1, len(asked.asked) + 1)]
         said = answers if any(answers) else [NOBODY_ANSWERS]
@@ -100,8 +105,17 @@ def questions_form(asked: AwaitingReply) -> Form:
     return Form(message, {"type": "object", "properties": fields})
 
 
+def server_form(asked: ServerQuestion) -> Form | None:
+    """What a server asks, by its name; None for an address, which nobody here opens."""
+    if asked.schema is None:
+        return None
+    return Form(escape_invisible(f"{asked.server} asks: {asked.message}"), asked.schema)
+
+
 def run_form(question: RunQuestion) -> Form | None:
     """The question of a run; None if it is one for the window alone."""
+    if question.server is not None:
+        return server_form(question.server)
     lines = [", ".join(question.path), question.text, question.detail]
     text = "\n".join(filter(None, lines))
     match question.kind:
@@ -119,6 +133,8 @@ def run_form(question: RunQuestion) -> Form | None:
 
 def run_answer(question: RunQuestion, answer: ServerAnswer) -> Json:
     """What the run is answered; None if nobody answered, and the run waits for the person."""
+    if question.server is not None:
+        return None if answer.action == "cancel" else answer.told
     if question.kind == "reply":
         return _written(answer, ANSWER) or (None if answer.action == "cancel" else NOBODY_ANSWERS)
     given = allowed(answer)

@@ -16,10 +16,10 @@ from studio.agent.engine import DEFAULT_AGENT, Engine
 from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Message, Text
+from studio.domain.questions import ServerAnswer
 from studio.domain.records import dataclass
 from studio.domain.run_events import RunQuestion
 from studio.domain.workflows import Input
-from studio.mcp.questions import ServerAnswer
 from studio.server.client_runs import AskRun
 from studio.server.contract import (
     WORKFLOW,

@@ -11,7 +11,7 @@ from studio.domain.errors import ToolFailed
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.persons import NOBODY, Person
 from studio.domain.plans import Plan
-from studio.domain.questions import AskedQuestion, Choice
+from studio.domain.questions import AskedQuestion, AskForm, Choice, nobody_fills_in
 from studio.domain.records import dataclass
 from studio.processes.jobs import Jobs
 from studio.processes.keeper import Keeper
@@ -169,7 +169,8 @@ class Context:
     loop's thread (a tool that is a plain function may call it anywhere).
     ``show_plan`` shows the agent's whole plan.
     ``ask_all`` puts questions to the person and waits for the answers, which are choices or free
-    words; it returns them as one text. ``may`` says whether the call may go on to another
+    words; it returns them as one text. ``ask_form`` puts a form of a server to the person.
+    ``may`` says whether the call may go on to another
     target without a question; ToolFailed if that is refused. ``environment`` is
     what child processes get, without keys; ``sandbox`` is where they run, and ``keeper``
     starts them so that nothing of them is left; ``jobs`` are those that go on.
@@ -187,6 +188,7 @@ class Context:
     emit: Callable[[str], None] = _silent
     show_plan: Callable[[Plan], None] = _silent
     ask_all: Callable[[Sequence[AskedQuestion]], Awaitable[str]] = _nobody
+    ask_form: AskForm = nobody_fills_in
     may: Callable[[str], Awaitable[bool]] = anywhere
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     sandbox: Sandbox = field(default_factory=NoSandbox)

@@ -423,7 +423,7 @@ class MainWindow(QMainWindow):
         """Go to the question on screen, else to the next chat that waits."""
         if self.remote_approvals is not None and self.remote_approvals.take_focus():
             return
-        if self.chat.session is not None and self.chat.view.canvas.waiting():
+        if self.chat.waits:
             self._show_chat()
             self.chat.show_question()
             return

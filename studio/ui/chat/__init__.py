@@ -11,6 +11,7 @@
 - ``attachments`` shows the attached files and takes dropped and pasted ones.
 - ``find_strip`` is where words are looked for in the chat.
 - ``job_view`` shows the commands that go on in the background.
+- ``server_card`` shows what a server asks during a call.
 - ``queue_view`` shows the messages that wait while a turn runs.
 - ``agents`` keeps up who works for the chat, for a tree of facts and a graph.
 - ``plan_strip`` shows what the agent does now, and how far its plan is.

@@ -11,6 +11,7 @@ from .composer import Composer
 from .job_view import JobView
 from .plan_strip import PlanStrip
 from .queue_view import QueueView
+from .server_card import ServerCard
 from .status_strip import StatusStrip
 
 HANG = 36
@@ -38,11 +39,13 @@ class PageLayout:
         queue: QueueView,
         jobs: JobView,
         plan: PlanStrip,
+        asked: ServerCard,
     ) -> None:
         self._theme, self._page = theme, page
         self._header, self._heading = header, heading
         self._composer, self._suggestions = composer, suggestions
         self._strip, self._queue, self._plan, self._jobs = strip, queue, plan, jobs
+        self._asked = asked
         self.view: QWidget | None = None
         self.find: QWidget | None = None
         """The strip below the header, once it was wanted; shown in a chat only."""
@@ -54,6 +57,7 @@ class PageLayout:
         queue.changed.connect(self.place)
         jobs.changed.connect(self.place)
         plan.changed.connect(self.place)
+        asked.changed.connect(self.place)
 
     def show(self, *, new: bool) -> None:
         """Show a new chat, or one that has begun."""
@@ -94,7 +98,7 @@ class PageLayout:
         left = (width - column - px(HANG)) // 2 if room >= px(box_width) else px(24)
         bottom = height - composer - px(18)
         self._composer.setGeometry(left, bottom, box, composer)
-        for part in (self._queue, self._jobs, self._plan, self._strip):
+        for part in (self._queue, self._asked, self._jobs, self._plan, self._strip):
             if not part.isHidden():
                 tall = part.heightForWidth(box)
                 bottom -= tall + px(8)

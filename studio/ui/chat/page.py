@@ -37,6 +37,7 @@ from .model.unsent import UnsentBuffer
 from .option_menus import OptionMenus
 from .plan_strip import PlanStrip
 from .queue_view import QueueView
+from .server_card import ServerCard
 from .status_strip import StatusStrip
 from .suggestions import Suggestions
 
@@ -108,6 +109,7 @@ class ChatPage(PaintedWidget):
         self.queue = QueueView(theme, self.model, self)
         self.jobs = JobView(theme, self.model, self)
         self.plan = PlanStrip(theme, self.model, self)
+        self.asked = ServerCard(theme, self.model, self)
         self.menus = OptionMenus(self.composer, self.model)
         self.agents = ChatAgents(self.model, self)
         self._layout = PageLayout(
@@ -121,6 +123,7 @@ class ChatPage(PaintedWidget):
             queue=self.queue,
             jobs=self.jobs,
             plan=self.plan,
+            asked=self.asked,
         )
         drops = DropTarget(self)
         drops.files_dropped.connect(self.composer.attachments.add_paths)
@@ -135,6 +138,8 @@ class ChatPage(PaintedWidget):
         self.strip.review_wanted.connect(self._review_drafts)
         self.queue.taken_back.connect(self.composer.setFocus)
         self.jobs.left.connect(self.composer.setFocus)
+        self.asked.left.connect(self.composer.setFocus)
+        self.asked.appeared.connect(lambda: None if self._writes() else self.asked.take_focus())
         self.plan.opened.connect(self.show_block)
         self.suggestions.open_wanted.connect(self.open_wanted)
         self.suggestions.text_wanted.connect(self.composer.set_text)
@@ -280,11 +285,19 @@ class ChatPage(PaintedWidget):
         words = read_filters(query, time.time()).words
         self.view.finder.go_to_line(Wanted(words, each_word=True), line)
 
+    @property
+    def waits(self) -> bool:
+        """Whether something in the chat waits for the person."""
+        if self.session is None:
+            return False
+        return self.asked.panel is not None or bool(self.view.canvas.waiting())
+
     def show_question(self) -> None:
         """Scroll to the next question that waits in the chat, and give it the keyboard."""
         self.show_graph(False)
         self.view.flush()
-        self.view.canvas_viewport.go_to_waiting()
+        if not self.asked.take_focus():
+            self.view.canvas_viewport.go_to_waiting()
 
     def show_block(self, block: int) -> bool:
         """Scroll to a block of the chat and give it the keyboard; False if there is none."""
@@ -385,7 +398,7 @@ class ChatPage(PaintedWidget):
         if not reloaded and not same_place:
             self.composer.setFocus()
             if self.composer.state == "waiting" and not self.composer.editor.writing:
-                view.focus_prompt()
+                self._focus_waiting()
 
     def _show_event(self, change: Change) -> None:
         from studio.domain.events import FilesChanged, FilesRestored, TurnComplete, TurnStarted
@@ -410,9 +423,14 @@ class ChatPage(PaintedWidget):
         before, self._state = self._state, self.model.input.state
         answered = before == "waiting" and self._state == "running"
         if self._state == "waiting" and not self._writes():
-            self.view.focus_prompt()
+            self._focus_waiting()
         elif self._state == "idle" or (answered and self.view.hasFocus()):
             self.composer.setFocus()
+
+    def _focus_waiting(self) -> None:
+        """Give the keyboard to what waits for the person."""
+        if not self.asked.take_focus():
+            self.view.focus_prompt()
 
     def _writes(self) -> bool:
         """Whether the keyboard is needed where it is: something is written or looked for."""

@@ -7,6 +7,8 @@ screen readers find what they expect.
 - ``choice``: Segments, switches, check boxes, and buttons that open a menu.
 - ``headed_list``: Choices under headings, moved through by the keys of a field.
 - ``panels``: Text fields, labels, cards, tags, status marks and scroll bars.
+- ``scrolled_body``: Shows a widget up to a height, and scrolls to the rest.
+- ``breakable``: Breaks words that are longer than their place.
 - ``layouts``: Puts widgets in rows and columns.
 - ``focus``: Shows a ring around the control that has the keyboard's focus.
 - ``painting``: Paints the shapes that controls share and the logo, and times animations.

@@ -18,9 +18,9 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.permissions import Rule
 from studio.mcp.entries import ServerEntry
 from studio.storage.config.keychain import Keychain
+from studio.ui.forms.schema_form import SchemaForm
 from studio.ui.settings.dialog import SettingsDialog
 from studio.ui.settings.pages.servers import ServersPage
-from studio.ui.settings.servers.schema_form import SchemaForm
 from studio.ui.settings.servers.server_view import ABOUT, LOG
 from studio.ui.settings.servers.tool_list import TOOL, ToolFacts
 from studio.ui.settings.servers.trial import table_of
@@ -100,7 +100,7 @@ async def test_a_server_is_pasted_seen_switched_on_tried_and_removed(tmp_path: P
         # Tried: by its form, and the same as JSON.
         trial = page.one.trial
         assert trial.title.text() == "Try count_stock" and trial.form is not None
-        field = trial.form.rows["item"].field
+        field = trial.form.rows["item"].line
         assert field is not None
         field.setFocus()
         person.type("bolts")
@@ -349,7 +349,7 @@ def test_a_form_is_made_of_a_schema(qapp: object) -> None:
     form = SchemaForm(Theme("light"), schema)
     assert form.value() == {}
     rows = form.rows
-    fields = {name: row.field for name, row in rows.items() if row.field}
+    fields = {name: row.line for name, row in rows.items() if row.line}
     assert list(fields) == ["table", "limit", "share"]
     assert fields["limit"].placeholderText() == "10"
     QTest.keyClicks(fields["table"], "releases")

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from studio.agent.engine import Engine
 from studio.domain.jsonvalue import Json
+from studio.domain.questions import ServerAnswer
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import clock
 from studio.ui.pages.page import Page, Run
@@ -198,7 +199,7 @@ class NeedsPage(Page):
             self.card.show_question(None, ())
             return
         self.card.show_question(row.question, row.path, for_chat=not row.run_id)
-        for part in (*self.card.buttons, self.card.field, self.card.send):
+        for part in (*self.card.buttons, self.card.field, self.card.send, self.card.asked):
             part.setEnabled(row.here)
         words = tr("Open the run") if row.run_id else tr("Open the chat")
         self.to_asker.set_text(words)
@@ -230,6 +231,8 @@ class NeedsPage(Page):
                     session.answer_permission(row.question.id, value)
                 case _:
                     return
+        elif row.question.server is not None:
+            session.answer_form(row.question.id, ServerAnswer.of(value))
         else:
             session.answer_question(row.question.id, str(value))
 

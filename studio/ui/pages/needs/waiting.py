@@ -101,7 +101,10 @@ def _questions(session: Session) -> Sequence[RunQuestion]:
         for one in session.transcript.questions
     ]
     for block in session.transcript.blocks:
-        if isinstance(block, ToolBlock) and block.state == "waiting" and block.asks:
+        if isinstance(block, ToolBlock) and block.state == "waiting" and block.form is not None:
+            words = tr("{server} asks").format(server=block.form.server)
+            found.append(RunQuestion(block.call_id, "reply", words, server=block.form))
+        elif isinstance(block, ToolBlock) and block.state == "waiting" and block.asks:
             asked = block.asks[0]
             choices = tuple(one.text for one in asked.choices)
             words = asked.text if len(block.asks) == 1 else tr("Several questions")

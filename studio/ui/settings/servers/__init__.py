@@ -9,6 +9,4 @@
 - ``tool_list``: A server's tools with their rights.
 - ``changed_tool``: Shows how a tool changed since it was allowed.
 - ``trial``: Calls a tool with arguments that the person gives.
-- ``schema_form``: Fields for the arguments of a tool, made from its schema.
-- ``text_area``: A field of several lines.
 """

@@ -16,6 +16,7 @@ from studio.agent.server_facts import shown_start
 from studio.mcp.entries import ServerEntry
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
+from studio.ui.forms.text_area import TextArea
 from studio.ui.settings.rows import IconTile, RowCard
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr, tr_plural
@@ -24,7 +25,6 @@ from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
 from .desk import ServersDesk
 from .rows import ElidedLabel, icon_of
-from .text_area import TextArea
 
 if TYPE_CHECKING:
     from studio.mcp.importing.formats import ForeignFile

@@ -15,6 +15,7 @@ from studio.ui.settings.rows import IconTile
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets import Button, Card, Label
+from studio.ui.widgets.breakable import BreakableLabel
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
 from .desk import ServerFacts, ServersDesk
@@ -72,20 +73,6 @@ class ApprovalCard(Card):
         column_of(parts, spacing=10, margins=(12, 12, 12, 12), on=self)
         said = ". ".join(f"{name}: {value}" for name, value in self.facts)
         self.setAccessibleName(f"{title} {said}")
-
-
-class BreakableLabel(Label):
-    """Code that breaks anywhere, so that all of it is seen."""
-
-    def __init__(self, theme: Theme, text: str, token: str = "text1") -> None:
-        super().__init__(theme, _breakable(text), "code", token, wrap=True)
-        self.setAccessibleName(text)
-        self.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-
-
-def _breakable(text: str) -> str:
-    """With places at which a long word may be broken."""
-    return "".join(f"{one}\u200b" if one in "/=&?@,-_.:" else one for one in text)
 
 
 def key_rows(theme: Theme, desk: ServersDesk, facts: ServerFacts) -> list[QWidget]:

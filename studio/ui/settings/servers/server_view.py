@@ -16,6 +16,7 @@ from studio.mcp.lists import ServerLists, ServerPrompt, ServerResource
 from studio.mcp.results import ServerResult
 from studio.mcp.sign_ins import SignIn
 from studio.ui.engine_texts import tr_engine
+from studio.ui.forms.text_area import TextArea
 from studio.ui.settings.form import FormCard, Slot
 from studio.ui.settings.key_row import KeyOwner, KeyRow
 from studio.ui.settings.rows import IconTile, RowCard
@@ -33,14 +34,14 @@ from studio.ui.widgets import (
     message_box,
     plain_tip,
 )
+from studio.ui.widgets.breakable import BreakableLabel
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
-from .approval import ApprovalCard, BreakableLabel, facts_of, key_rows
+from .approval import ApprovalCard, facts_of, key_rows
 from .changed_tool import Change, ChangedToolCard
 from .client_form import ClientForm
 from .desk import ServerFacts, ServersDesk
 from .rows import ElidedLabel, icon_of, sign_in_text, state_words
-from .text_area import TextArea
 from .tool_list import ToolFacts, ToolList
 from .trial import TrialCard
 

@@ -27,6 +27,8 @@ from studio.mcp.lists import ServerTool
 from studio.mcp.results import ServerResult
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import decimal
+from studio.ui.forms.schema_form import SchemaForm
+from studio.ui.forms.text_area import TextArea
 from studio.ui.settings.form import Slot
 from studio.ui.settings.registry import SettingsTasks
 from studio.ui.theme import Theme
@@ -48,8 +50,6 @@ from studio.ui.widgets.announcement import announce
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import paint_text
 
-from .schema_form import SchemaForm
-from .text_area import TextArea
 from .tool_list import ToolFacts
 
 Call = Callable[[str, JsonObject], Awaitable[ServerResult]]

@@ -9,6 +9,8 @@ from PySide6.QtCore import Signal
 from studio.domain.jsonvalue import Json
 from studio.domain.run_events import RunQuestion
 from studio.ui.engine_texts import tr_engine
+from studio.ui.forms.question_panel import QuestionPanel
+from studio.ui.settings.form import Slot
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_in, tr_later
 from studio.ui.widgets import Button, Card, Field, Label, Mark
@@ -30,6 +32,10 @@ ANSWERS: Mapping[str, Sequence[tuple[str, Json]]] = {
     ),
 }
 """The buttons of a question, with the answer that each gives. The last one stands apart."""
+
+
+SERVER = 480
+"""Pixels that a form of a server gets before it scrolls."""
 
 
 class QuestionCard(Card):
@@ -55,7 +61,10 @@ class QuestionCard(Card):
         head = row_of([(Mark(theme, "shield-question-mark", "warn"), 0), (self.title, 1)], 8)
         self._choices = WrappingRow(self.buttons, apart=True)
         self._said = widget_of(row_of([(self.field, 1), self.send], 8))
-        parts = [head, self.path, self.detail, self._choices, self._said]
+        self.server: QuestionPanel | None = None
+        self.asked = Slot()
+        self._head = widget_of(head)
+        parts = [self._head, self.path, self.detail, self._choices, self._said, self.asked]
         column_of(parts, spacing=8, margins=(12, 12, 12, 12), on=self)
         self.hide()
 
@@ -88,7 +97,17 @@ class QuestionCard(Card):
         if question.kind in ("reply", "conflict") and 0 < len(question.choices) <= 3:
             answers = [(words, words) for words in question.choices]
         self._choices.setVisible(bool(answers))
-        self._said.setVisible(question.kind in ("ask", "reply", "conflict"))
+        asked = question.server
+        self._said.setVisible(question.kind in ("ask", "reply", "conflict") and asked is None)
+        self._head.setVisible(asked is None)
+        self.asked.setVisible(asked is not None)
+        self.server = None
+        if asked is not None:
+            self.server = QuestionPanel(self.theme, asked)
+            self.server.set_most(SERVER)
+            self.server.appear()
+            self.server.answered.connect(lambda answer: self._answer(answer.told))
+            self.asked.put(self.server)
         placed = [*answers[:-1], *[None] * (3 - len(answers)), *answers[-1:]]
         self._values = []
         for button, answer in zip(self.buttons, placed, strict=True):

@@ -1,0 +1,53 @@
+"""Server questions: makes what a server asks safe to show (M-19)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from studio.domain.jsonvalue import Json, JsonObject, as_object, as_text
+from studio.domain.questions import ServerQuestion
+
+from .permission.invisible_characters import escape_line, visible
+
+MOST_WORDS = 4000
+MOST_FIELDS = 100
+_WORDS = ("title", "description", "enumNames")
+
+
+def readable(question: ServerQuestion, server: str) -> ServerQuestion:
+    """A question by the name that the person gave the server, with no character hidden."""
+    schema = question.schema
+    return replace(
+        question,
+        server=escape_line(server, 60),
+        message=visible(question.message)[:MOST_WORDS],
+        schema=None if schema is None else readable_form(schema),
+        url=escape_line(question.url, MOST_WORDS),
+    )
+
+
+def readable_form(schema: JsonObject) -> JsonObject:
+    """A form with the words as they are shown; names and values stay the server's."""
+    shown = as_object(_readable(schema))
+    properties = list(as_object(shown.get("properties")).items())[:MOST_FIELDS]
+    shown["properties"] = {
+        name: {**as_object(about), "title": _title(as_object(about), name)}
+        for name, about in properties
+    }
+    return shown
+
+
+def _title(about: JsonObject, name: str) -> str:
+    return escape_line(as_text(about.get("title")) or name, 200)
+
+
+def _readable(value: Json, key: str = "") -> Json:
+    match value:
+        case dict():
+            return {name: _readable(inner, name) for name, inner in value.items()}
+        case list():
+            return [_readable(inner, key) for inner in value]
+        case str() if key in _WORDS:
+            return visible(value)[:MOST_WORDS]
+        case _:
+            return value
