@@ -88,7 +88,7 @@ async def test_a_whole_conversation(tmp_path: Path) -> None:
         begun = {u.tool_call_id: u for u in person.updates if isinstance(u, ToolCallStart)}
         assert [u.kind for u in begun.values()] == ["read", "execute", "edit"]
         first = next(iter(begun.values()))
-        assert first.locations[0].path == str(person.folder / "a.txt")
+        assert first.locations[0].path == str(person.folder / "a.txt")  # type: ignore[index]
         ended = [
             u.tool_call_id
             for u in person.updates
@@ -102,7 +102,7 @@ async def test_a_whole_conversation(tmp_path: Path) -> None:
         assert decisions == ["approve", "discard"] and drafted.content[0].new_text == "two\n"
         assert (person.folder / "b.txt").read_text() == "two\n"
         titles = [u.title for u in person.updates if isinstance(u, SessionInfoUpdate)]
-        assert titles and titles[0].startswith("Look at")
+        assert titles and titles[0].startswith("Look at")  # type: ignore[union-attr]
 
         listed = await person.agent.list_sessions(cwd=str(person.folder))
         assert [one.session_id for one in listed.sessions] == [session.session_id]
@@ -370,7 +370,7 @@ async def test_the_editor_sees_how_full_the_context_is_and_what_it_cost(tmp_path
 
         def told() -> list[tuple[int, int, float]]:
             found = [one for one in person.updates if isinstance(one, UsageUpdate)]
-            return [(one.used, one.size, round(one.cost.amount * 1e6)) for one in found]
+            return [(one.used, one.size, round(one.cost.amount * 1e6)) for one in found]  # type: ignore[union-attr]
 
         session = await person.agent.new_session(cwd=str(person.folder))
         for _ in script:

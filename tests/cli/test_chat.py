@@ -437,7 +437,7 @@ async def test_without_colours(tmp_path: Path) -> None:
     script = [Turn(Text(code), stop="end")] * 2
     async with at_provider(tmp_path, "ollama", script) as (terminal, _):
         for colour, environment in ((True, {}), (False, {"NO_COLOR": "1"})):
-            async with at_terminal(terminal, *BASE, **environment) as person:
+            async with at_terminal(terminal, *BASE, **environment) as person:  # type: ignore[arg-type]
                 await person.until("›")
                 person.type("go\r")
                 await person.until("end")

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from studio.domain.forms import check_form, field_of, fields_of, is_web_address, told_answer
 from studio.domain.jsonvalue import Json, JsonObject
 
-TITLED = [{"const": "r", "title": "Red"}, {"const": "b", "title": "Blue"}]
+TITLED: list[Json] = [{"const": "r", "title": "Red"}, {"const": "b", "title": "Blue"}]
 
 
 def test_m19_all_flat_forms_have_fields() -> None:
     """M-19: titled choices in each way that revisions write them, and several of them."""
-    schema: JsonObject = {
+    schema: Any = {
         "type": "object",
         "properties": {
             "text": {"type": "string", "title": "Your name", "description": "In full."},

@@ -153,7 +153,7 @@ async def test_m19_an_address_opens_by_a_click_alone(tmp_path: Path) -> None:
     """M-19: the whole address is shown first, and what was typed elsewhere opens nothing."""
     opened: list[QUrl] = []
     opener = Opener(opened)
-    QDesktopServices.setUrlHandler("https", opener, "open")
+    QDesktopServices.setUrlHandler("https", opener, "open")  # type: ignore[arg-type]
     url = f"https://example.com/{'deep/' * 40}?state=1"
     try:
         async with at_window(tmp_path, "openai-compatible", [ORDER, Turn(Text("Done."))]) as person:
