@@ -156,7 +156,8 @@ class StudioTools:
             for one in sorted(found, key=lambda one: one.name)
             if one.name != PLAIN
         ]
-        files = await asyncio.to_thread(find_workflows, self._engine.paths, self._folder)
+        paths, packs = self._engine.paths, self._engine.services.pack_places
+        files = await asyncio.to_thread(find_workflows, paths, self._folder, packs)
         named = {one.path.stem: one.workflow for one in files if one.workflow is not None}
         workflows: list[Json] = [
             {
