@@ -29,6 +29,7 @@ Modules:
 - ``frontmatter``: Splits a markdown file, and finds its keys and values with their places.
 - ``folder_files``: Reads what a folder brings for agents, with a digest for trust.
 - ``instruction_files``: Finds and reads what people write for agents, AGENTS.md and others.
+- ``pack_hosts``: Reaches packs whose Python runs in a process of its own.
 - ``packs``: Holds what the code of packs gives to agents, and closes it with the program.
 - ``request_gate``: Asks the policies of packs before each request to a provider.
 - ``servers``: Makes tools of what MCP servers offer, and keeps what the person said of them.

@@ -25,6 +25,8 @@ from studio.tools.packs.home import NoRecords, Records
 from studio.tools.packs.kinds import LocalKind, OpenKind
 from studio.tools.packs.policy import AskedRequest, Verdict
 
+from .pack_hosts import KindTable, PackHosts
+
 log = logging.getLogger(__name__)
 T = TypeVar("T")
 NOT_ON = (
@@ -87,6 +89,8 @@ class Packs:
 
     def __init__(self) -> None:
         self.source: PackSource = NoPacks()
+        self.hosts: PackHosts | None = None
+        """The packs whose code runs elsewhere (X-3)."""
         self._homes: dict[str, PackHome] = {}
         self._made: tuple[Toolbox, Sequence[LoadedPack], PackSet] | None = None
         self._lock = RLock()
@@ -125,11 +129,12 @@ class Packs:
 
     def kinds(self) -> dict[str, OpenKind]:
         """The kinds of drafts of the packs that are on, by the names that drafts have of them."""
-        return {
+        found: dict[str, OpenKind] = {
             f"{home.id}:{kind.name}": LocalKind(kind, home)
             for home in self._homes.values()
             for kind in home.loaded.pack.kinds
         }
+        return KindTable(found, self.hosts, person_here())
 
     @property
     def has_policies(self) -> bool:
@@ -138,7 +143,8 @@ class Packs:
     def ask_policies(self, request: AskedRequest) -> list[Verdict]:
         """What each policy says of a request; blocks, and raises whatever one of them does."""
         pack = request.subject.partition(":")[0]
-        if pack and pack not in self._homes:
+        elsewhere = self.hosts is not None and self.hosts.has(pack)
+        if pack and pack not in self._homes and not elsewhere:
             return [Verdict(NOT_ON.format(pack=pack))]
         asked = [(home, home.loaded.pack.policy) for home in self._homes.values()]
         return [policy.ask(request, home) for home, policy in asked if policy is not None]

@@ -16,7 +16,7 @@ from pathlib import Path
 from studio.domain.agents import OWN_TOOLS, Agent
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError, StorageError, ToolFailed
-from studio.domain.jsonvalue import JsonObject
+from studio.domain.jsonvalue import JsonObject, as_object
 from studio.domain.messages import Image
 from studio.domain.permissions import covers
 from studio.domain.questions import ServerAnswer, ServerQuestion
@@ -32,12 +32,15 @@ from studio.mcp.schemas import AdaptedSchema, HopelessSchema, adapt_schema
 from studio.mcp.servers import Servers
 from studio.mcp.supervised import ServerState
 from studio.tools import Context, Result, Tool
+from studio.tools.packs.hosted import FRAME, HIDDEN
 from studio.tools.sdk.definition import Run
 from studio.tools.sdk.result import size
 
 from .attachments import attach_picture
 from .context.token_count import tool_tokens
 from .folder_files import FolderFiles
+from .pack_hosts import HOST, drafts_of
+from .packs import person_here
 from .permission.invisible_characters import escape_line, visible
 from .prompts import SERVER_CHANGED, SERVER_INSTRUCTIONS, SERVER_TOOL, SERVER_TOOL_GONE
 from .server_flags import flags_of
@@ -117,6 +120,8 @@ class ServerTools:
         self._spill = spill
         self.packs: Callable[[], Entries] = Entries
         """The servers of packs (X-1); blocks."""
+        self.hosts: Callable[[], Iterable[ServerEntry]] = tuple
+        """The hosts of packs: approved with their packs (X-3). Blocks."""
         self._made: dict[str, _Made] = {}
         self._used: dict[str, ServerEntry] = {}
         """The servers that the pool knows, by its names for them."""
@@ -134,7 +139,7 @@ class ServerTools:
         there are none, and the problems say why.
         """
         try:
-            own = self.file.read()
+            own = self._with_hosts(self.file.read())
         except StorageError as error:
             return Entries(problems=(str(error),))
         own = _with_brought(own, self.file.agreed(self.packs()))
@@ -181,6 +186,39 @@ class ServerTools:
             self._made = {name: one for name, one in self._made.items() if one.entry.chat != chat}
             self.servers.use(replace(one, name=name) for name, one in self._used.items())
 
+    def _with_hosts(self, own: Entries) -> Entries:
+        """With the hosts of packs, which are on with their packs, and the marks of their tools."""
+        hosts = {entry.name: entry for entry in self.hosts()}
+        if not hosts:
+            return own
+        marks = self.file.agreed(Entries(hosts)).by_name
+        found, problems = dict(own.by_name), list(own.problems)
+        for name, entry in hosts.items():
+            if name in found:
+                problems.append(f"The pack {name}: you have a server of this name, so it is off.")
+            else:
+                found[name] = replace(entry, reads=marks[name].reads, off=marks[name].off)
+        return replace(own, by_name=found, problems=tuple(problems))
+
+    def has(self, pack: str) -> bool:
+        """Whether a pack that is on has a host; see ``HostCalls``."""
+        return any(entry.place == f"{HOST}{pack}" for entry in self.hosts())
+
+    async def ask(self, pack: str, what: str, arguments: JsonObject, door: str) -> JsonObject:
+        """Ask a pack's host about its drafts; see ``HostCalls``."""
+        entries = await self.refresh()
+        place = f"{HOST}{pack}"
+        entry = next((one for one in entries.by_name.values() if one.place == place), None)
+        if entry is None:
+            raise ToolFailed(f"The pack “{pack}” is not on, so this cannot be done.")
+        here = person_here()
+        frame: JsonObject = {"person": here.id, "name": here.name, "door": door}
+        sent = {**arguments, FRAME: frame}
+        found = await self.servers.call(pool_name(entry), HIDDEN + what, sent)
+        if found.is_error:
+            raise ToolFailed(visible(found.text))
+        return as_object(found.structured)
+
     def tools(self, entries: Entries) -> dict[str, Tool]:
         """The tools of the servers that are on, sorted by name."""
         found: dict[str, Tool] = {}
@@ -224,7 +262,10 @@ class ServerTools:
         tools: dict[str, Tool] = {}
         views: list[ToolView] = []
         about = "" if INSTRUCTIONS in known.changed else visible(known.lists.instructions)
+        is_host = entry.place.startswith(HOST)
         for one in sorted(known.lists.tools, key=lambda tool: known.names[tool.name]):
+            if is_host and one.name.startswith(HIDDEN):
+                continue  # only the studio itself calls it
             view = ToolView(
                 known.names[one.name],
                 one,
@@ -371,12 +412,16 @@ class ServerTools:
             found = await self.servers.call(
                 name,
                 tool.name,
-                adapted.original(arguments),
+                {**adapted.original(arguments), **_frame(entry, context)},
                 folder=folder,
                 progress=progress,
                 seconds=entry.seconds,
                 ask=ask,
             )
+            if entry.place.startswith(HOST):
+                pack = entry.place.removeprefix(HOST)
+                for draft in drafts_of(pack, found.structured):
+                    await context.drafts.propose(draft)
             if found.for_person:
                 context.emit(f"{visible(found.for_person)}\n")
             return await self._result(entry, found, context.session_id)
@@ -462,6 +507,15 @@ def with_servers(agent: Agent, tools: Mapping[str, Tool]) -> tuple[Agent, dict[s
     if "*" in agent.tools or not found:
         return agent, found
     return replace(agent, tools=tuple(dict.fromkeys((*agent.tools, *found)))), found
+
+
+def _frame(entry: ServerEntry, context: Context) -> JsonObject:
+    """What only the host of a pack is told: who works here, and what the chat is about."""
+    if not entry.place.startswith(HOST):
+        return {}
+    person = context.person
+    told: JsonObject = {"person": person.id, "name": person.name, "subject": context.subject}
+    return {FRAME: told}
 
 
 def _spec(

@@ -2,6 +2,9 @@
 
 The same names are there in both worlds: in the program, and in the process of a pack that other
 people made.
+
+- ``host``: Runs the Python of one pack in a process of its own, and serves it as MCP (X-3).
+- ``host_start``: Starts that process without the studio's own packages.
 """
 
 from __future__ import annotations

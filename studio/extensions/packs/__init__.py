@@ -8,5 +8,6 @@
 - ``overview``: Says in one text all that a pack brings, before it is installed.
 - ``installed``: Keeps which packs there are, what of them is on, and what was approved.
 - ``brought``: Finds packs that ship with the program, and those of distributions.
+- ``host``: Says how the Python of other people's packs is started, each in a process.
 - ``loading``: Runs the Python of packs that may run in the program.
 """
