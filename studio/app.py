@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from studio.cli.command_context import CommandContext
     from studio.domain.hooks import Hooks
     from studio.extensions.finder import ExtensionFinder
+    from studio.extensions.packs.host import HostEntries
     from studio.extensions.packs.installed import InstalledPacks
     from studio.extensions.packs.loading import ProgramPacks
 
@@ -52,8 +53,13 @@ def main(options: Namespace | None, wanted: str = "") -> int:
 async def build(paths: Paths, settings: SettingsFile) -> Engine:
     """Open what is stored and make every piece; raises StorageError."""
     build_engine, finder, find_hooks, packs_here = await asyncio.to_thread(_import_parts)
+    from studio.agent.pack_hosts import PackHosts  # imported by now
+
     engine = await build_engine(paths, settings)
-    packs, engine.services.packs.source = packs_here(paths)
+    packs, engine.services.packs.source, hosts = packs_here(paths)
+    servers = engine.services.servers
+    servers.hosts = hosts
+    engine.services.packs.hosts = PackHosts(servers, asyncio.get_running_loop())
     engine.services.add(packs)
     engine.services.pack_places = packs.places
     engine.services.agent_files.packs = partial(packs.places, "agents")
@@ -68,23 +74,25 @@ def _import_parts() -> tuple[
     Callable[[Paths, SettingsFile], Awaitable[Engine]],
     type[ExtensionFinder],
     Callable[[Paths, InstalledPacks], Callable[[FolderFiles, bool], Hooks]],
-    Callable[[Paths], tuple[InstalledPacks, ProgramPacks]],
+    Callable[[Paths], tuple[InstalledPacks, ProgramPacks, HostEntries]],
 ]:
     """Import the engine, which takes longer than showing an empty window."""
     from studio.agent.bootstrap import build
     from studio.extensions.finder import ExtensionFinder
     from studio.extensions.hooks.finder import HookFinder, pack_hooks
     from studio.extensions.packs.brought import brought_packs, code_places
+    from studio.extensions.packs.host import HostEntries, find_uv
     from studio.extensions.packs.installed import InstalledPacks
     from studio.extensions.packs.loading import ProgramPacks
 
     def find_hooks(paths: Paths, packs: InstalledPacks) -> Callable[[FolderFiles, bool], Hooks]:
         return HookFinder(paths, lambda: pack_hooks(packs)).read
 
-    def packs_here(paths: Paths) -> tuple[InstalledPacks, ProgramPacks]:
+    def packs_here(paths: Paths) -> tuple[InstalledPacks, ProgramPacks, HostEntries]:
         shipped = paths.resources / "packs"
         installed = InstalledPacks(paths.packs, lambda: brought_packs(shipped))
-        return installed, ProgramPacks(lambda: code_places(installed))
+        hosts = HostEntries(installed, lambda: find_uv(paths.home))
+        return installed, ProgramPacks(lambda: code_places(installed), hosts), hosts
 
     return build, ExtensionFinder, find_hooks, packs_here
 

@@ -92,7 +92,7 @@ class Packs:
         self.hosts: PackHosts | None = None
         """The packs whose code runs elsewhere (X-3)."""
         self._homes: dict[str, PackHome] = {}
-        self._made: tuple[Toolbox, Sequence[LoadedPack], PackSet] | None = None
+        self._made: tuple[Toolbox, Sequence[object], PackSet] | None = None
         self._lock = RLock()
 
     def refresh(self, own: Toolbox) -> PackSet:
@@ -102,9 +102,9 @@ class Packs:
         """
         with self._lock:
             loaded = [*self.source.refresh()]
-            made = self._made
-            if made is None or made[0] is not own or made[1] != loaded:
-                made = self._made = own, loaded, self._set(own, loaded)
+            known, made = [*loaded, *self.source.problems], self._made
+            if made is None or made[0] is not own or made[1] != known:
+                made = self._made = own, known, self._set(own, loaded)
             return made[2]
 
     def _set(self, own: Toolbox, loaded: Sequence[LoadedPack]) -> PackSet:

@@ -213,7 +213,7 @@ class ServerTools:
             raise ToolFailed(f"The pack “{pack}” is not on, so this cannot be done.")
         here = person_here()
         frame: JsonObject = {"person": here.id, "name": here.name, "door": door}
-        sent = {**arguments, FRAME: frame}
+        sent: JsonObject = {**arguments, FRAME: frame}
         found = await self.servers.call(pool_name(entry), HIDDEN + what, sent)
         if found.is_error:
             raise ToolFailed(visible(found.text))

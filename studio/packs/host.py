@@ -177,7 +177,7 @@ class Host:
         for number, one in enumerate(questions):
             field: JsonObject = {"type": "string", "title": one.text}
             if one.choices:
-                field["enum"] = [choice.label for choice in one.choices]
+                field["enum"] = [choice.text for choice in one.choices]
             fields[f"answer{number}"] = field
         schema: JsonObject = {"type": "object", "properties": fields, "required": [*fields]}
         id = f"ask-{len(self._waiting)}-{id_of(questions)}"
@@ -257,7 +257,7 @@ async def _serve(host: Host) -> None:
                 message = json.loads(line)
             except ValueError:
                 continue
-            if isinstance(message, dict):
+            if message := as_object(message):
                 loop.call_soon_threadsafe(host.take, message)
         loop.call_soon_threadsafe(ended.set)
 

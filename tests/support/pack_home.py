@@ -4,50 +4,15 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
-import threading
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 from studio.extensions.packs.loading import CodePlace, ProgramPacks
+from studio.tools.packs.records import PackRecords
 from support.engine_home import EngineHome
 
 PACKS = Path(__file__).parent / "packs"
 OURS = "org.agent-studio"
-
-
-class FileRecords:
-    """A database with the pack's table."""
-
-    def __init__(self, file: Path, schema: Path) -> None:
-        self._db = sqlite3.connect(file, check_same_thread=False, isolation_level=None)
-        self._lock = threading.RLock()
-        if not self._db.execute("SELECT 1 FROM sqlite_master").fetchall():
-            self._db.executescript(schema.read_text("utf-8"))
-
-    def read(self, sql: str, *values: Any) -> list[dict[str, Any]]:
-        with self._lock, closing(self._db.execute(sql, values)) as found:
-            names = [column[0] for column in found.description]
-            return [dict(zip(names, row, strict=True)) for row in found]
-
-    def write(self, sql: str, *values: Any) -> int:
-        with self._lock, closing(self._db.execute(sql, values)) as done:
-            return done.lastrowid or done.rowcount
-
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        with self._lock:
-            self._db.execute("BEGIN")
-            try:
-                yield
-            except BaseException:
-                self._db.execute("ROLLBACK")
-                raise
-            self._db.execute("COMMIT")
-
-    def close(self) -> None:
-        self._db.close()
 
 
 def install_notes(home: EngineHome, place: Path) -> Path:
@@ -56,8 +21,8 @@ def install_notes(home: EngineHome, place: Path) -> Path:
     if not root.exists():
         shutil.copytree(PACKS / "notes" / OURS, root)
 
-    def records() -> FileRecords:
-        return FileRecords(place / "notes.db", root / "schema" / "0001.sql")
+    def records() -> PackRecords:
+        return PackRecords(place / "notes.db", [root / "schema" / "0001.sql"])
 
     code = CodePlace("notes", root, "1", records)
     home.engine.services.packs.source = ProgramPacks(lambda: [code])

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from shutil import which
 
@@ -57,8 +58,8 @@ class HostEntries:
             needs = [word for one in pack.manifest.python for word in ("--with", one)]
             # The digest is among the arguments, so that another version is another process.
             words = ["run", "--no-project", "--no-config", "--python", ">=3.11", *needs]
-            words += ["python", "-I", "-B", str(start), str(pack.manifest.root), pack.id]
-            words += [str(pack.records), pack.digest]
+            words += ["python", "-I", "-B", str(start), _checker()]
+            words += [str(pack.manifest.root), pack.id, str(pack.records), pack.digest]
             entry = ServerEntry(
                 pack.id,
                 uv,
@@ -71,3 +72,9 @@ class HostEntries:
             found.append(replace(entry, approved=entry.digest))
         self.problems = tuple(problems)
         return found
+
+
+def _checker() -> str:
+    """What checks arguments: the one package that a host gets of the studio's own."""
+    found = find_spec("fastjsonschema")
+    return str(Path(found.origin or "").parent) if found else ""

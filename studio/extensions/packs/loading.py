@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
 from types import CodeType, ModuleType
+from typing import Protocol
 
 from studio.agent.packs import LoadedPack
 from studio.domain.errors import ConfigurationError, StudioError
@@ -39,14 +40,23 @@ class CodePlace:
     records: Callable[[], Records] = NoRecords
 
 
+class Told(Protocol):
+    @property
+    def problems(self) -> Sequence[str]: ...
+
+
 class ProgramPacks:
     """Loads the packs whose Python runs in the program, once each while it is the same.
 
     ``places`` tells which they are, and blocks.
     """
 
-    def __init__(self, places: Callable[[], Iterable[CodePlace]]) -> None:
+    def __init__(
+        self, places: Callable[[], Iterable[CodePlace]], others: Told | None = None
+    ) -> None:
+        """``others`` says why packs do not run whose Python is elsewhere."""
         self._places = places
+        self._others = others
         self._known: dict[str, tuple[str, LoadedPack | None, str]] = {}
         """The digest of each, what was loaded, and why nothing was."""
         self.problems: Sequence[str] = ()
@@ -65,7 +75,7 @@ class ProgramPacks:
         for gone in before.keys() - self._known.keys():
             forget(gone)
         problems += [problem for _, _, problem in self._known.values() if problem]
-        self.problems = problems
+        self.problems = [*problems, *(self._others.problems if self._others else ())]
         return [one for _, one, _ in self._known.values() if one is not None]
 
 
