@@ -11,7 +11,14 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from studio.domain.hooks import Hook
-from studio.domain.jsonvalue import Json, JsonObject, as_object, as_text, repair_surrogates
+from studio.domain.jsonvalue import (
+    Json,
+    JsonObject,
+    as_object,
+    as_text,
+    repair_surrogates,
+    sanitize_json,
+)
 from studio.domain.records import dataclass
 from studio.processes.piped_command import MOST, PipedResult
 
@@ -118,11 +125,11 @@ def _changing(said: HookAnswer, wanted: Json) -> HookAnswer:
         return said
     if not isinstance(wanted, dict):
         return replace(said, fault="wants an input that is no object", failed=True)
-    return replace(said, arguments=wanted)
+    return replace(said, arguments=as_object(sanitize_json(wanted)))
 
 
 def _words(value: Json) -> str:
-    return _cut(value.strip()) if isinstance(value, str) else ""
+    return _cut(repair_surrogates(value).strip()) if isinstance(value, str) else ""
 
 
 def _cut(text: str, most: int = MOST_WORDS) -> str:

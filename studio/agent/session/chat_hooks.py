@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -74,6 +75,12 @@ class ChatHooks:
         if self._turn is not None:
             await self._turn.close()
 
+    async def compacting(self, trigger: str) -> None:
+        """Tell hooks that the chat is about to be summed up, in a turn or between two."""
+        found = self._turn if trigger == "auto" else await self._around()
+        if found is not None:
+            await found.compacting(trigger)
+
     async def end(self) -> None:
         """Tell hooks that the chat is closed, if they were told that it began."""
         if self._began and (found := await self._around()) is not None:
@@ -83,9 +90,9 @@ class ChatHooks:
         """The hooks outside of turns; None if there are none."""
         info = self._session.info
         hooks, layers = await self._services.hooks(Path(info.folder))
-        if not hooks.counting("SessionStart", "UserPromptSubmit", "SessionEnd"):
+        if not hooks.counting("SessionStart", "UserPromptSubmit", "SessionEnd", "PreCompact"):
             return None
-        workspace = self._services.workspace(info)
+        workspace = await asyncio.to_thread(self._services.workspace, info)
         policy = Policy(info.permission_mode, layers.rules, workspace=workspace)
         sandbox = await hiding_sandbox(self._services, policy, workspace)
         runner = HookRunner(hooks, self._ground(workspace, sandbox))

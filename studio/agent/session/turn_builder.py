@@ -207,6 +207,7 @@ class TurnBuilder:
         """Those of the chat: its own, or of the one whose child it is."""
         self._tasks = BackgroundTasks()
         self.hooks = ChatHooks(session, services)
+        self.compactor.before_summary = self.hooks.compacting
         self.recorder = services.exchanges.recorder(session.info.id, new=new)
 
     async def mask_words(self, said: tuple[Said, ...], agent: str = "") -> tuple[Said, ...]:
@@ -363,7 +364,6 @@ class TurnBuilder:
         hooks = self.hooks.of_turn(
             setup.hooks, access, events.emit, child=bool(parent and parent.call_id)
         )
-        self.compactor.before_summary = hooks.compacting
         guards.append(hooks)  # the last one: it hears of an answer that all others take
         if parent is not None and parent.approvals is not None:
             asked = Above(parent.approvals, parent.call_id)

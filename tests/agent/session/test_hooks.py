@@ -36,6 +36,7 @@ from studio.domain.messages import Text as Words
 from studio.domain.permissions import Rule
 from studio.extensions.hooks.finder import HookFinder
 from studio.simulator import Call, RequestView, Script, Text, Turn
+from support.delegation_home import agent, cast, delegate, save, says
 from support.engine_home import EngineHome, engine_home, say
 from support.waiting import FOREVER, until
 
@@ -199,15 +200,21 @@ async def test_k9_a_changed_input_is_checked_gated_as_changed_and_shown(tmp_path
     change = decides("allow", updatedInput={"command": "touch other", "description": "else"})
     rule = Rule.parse("run(touch ran)", "allow")
     deny = Rule.parse("run(touch other)", "deny")
-    events, session, home = await one_call(
-        tmp_path, run_of("touch ran"), entry("PreToolUse", change), rules=(rule, deny)
-    )
+    box: list[EngineHome] = []
+    async with engine_home(tmp_path, "anthropic", script_of(box, run_of("touch ran"))) as home:
+        box.append(home)
+        await write_hooks(home, entry("PreToolUse", change))
+        session = await home.session()
+        events = await say(session, rules=(rule, deny), answer="deny")
+        await session.flush()
+        audited = await home.engine.store.audit()
     assert not (home.folder / "other").exists() and not (home.folder / "ran").exists()
     (changed,) = [one for one in events if isinstance(one, CallChanged)]
     assert changed.arguments == {"command": "touch other", "reason": "else"}
     block = next(one for one in session.transcript.blocks if isinstance(one, ToolBlock))
     assert block.target == "touch other"
     assert [one for one in notices(events) if "changed a call of run" in one]
+    assert audited[0].target == "touch other"
 
 
 async def test_k9_a_changed_call_runs_changed_and_the_model_hears_of_it(tmp_path: Path) -> None:
@@ -509,3 +516,39 @@ async def test_k8_continue_false_ends_the_turn(tmp_path: Path) -> None:
     assert isinstance(end, TurnComplete) and "enough for today" in end.detail
     assert len(home.asked) == 1 and (home.folder / "ran").exists()
     assert [one for one in events if isinstance(one, TurnStarted)]
+
+
+async def test_k8_a_child_is_under_hooks_and_its_end_has_an_event_of_its_own(
+    tmp_path: Path,
+) -> None:
+    """K-8: ``SubagentStop`` sends a child back, ``Stop`` is for who the person talks to."""
+    lead = agent("Lead", "agents: [Worker]", "read")
+    once = "grep -q '\"stop_hook_active\": true' || { echo 'look again' >&2; exit 2; }"
+    script = cast(
+        Lead=[Turn(delegate("Worker", "Write it")), says("Lead is done.")],
+        Worker=[Turn(run_of("touch ran")), says("First."), says("Second.")],
+    )
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        save(home.engine.paths.config / "agents", lead, agent("Worker"))
+        await write_hooks(
+            home,
+            entry("SubagentStop", once, "Worker"),
+            entry("Stop", "cat > stop.json"),
+            entry("PreToolUse", "echo 'not by a child' >&2; exit 2", "Bash"),
+        )
+        events = await say(await home.session("Lead"), rules=(RUN,))
+        assert "Second." in finished(events).text
+        assert not (home.folder / "ran").exists()
+        assert "Lead is done." in (home.folder / "stop.json").read_text()
+
+
+async def test_k8_hooks_hear_before_a_chat_is_summed_up(tmp_path: Path) -> None:
+    """K-8: between two turns, also of a chat that was just opened."""
+    async with engine_home(tmp_path, "anthropic", lambda view: Turn(Text("word " * 3000))) as home:
+        session = await home.session()
+        for _ in range(3):
+            await say(session)
+        await write_hooks(home, entry("PreCompact", "cat > told.json", "manual"))
+        await session.context.summarise()
+        told = json.loads((home.folder / "told.json").read_text())
+        assert told["trigger"] == "manual"
