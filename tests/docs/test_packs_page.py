@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 from studio.extensions.packs.installed import InstalledPacks
+from studio.extensions.packs.pages import find_pages
 from support.engine_home import engine_home
 from support.pack_files import zip_pack
 
@@ -17,7 +18,8 @@ EXAMPLE = re.compile(r"^`([\w./-]+)`[^`]*?(?:`[^`]*`[^`]*?)*:\n\n```\w+\n(.*?)^`
 async def test_x1_x2_the_pack_of_the_page_can_be_installed(tmp_path: Path) -> None:
     text = PAGE.read_text()
     examples = {name: EXAMPLE.search(text, text.index(f"\n`{name}`")) for name in (
-        "plugin.json", "skills/deed/SKILL.md", "mcp.json", "org.agent-studio/agents/clerk.md"
+        "plugin.json", "skills/deed/SKILL.md", "mcp.json", "org.agent-studio/agents/clerk.md",
+        "org.agent-studio/schema/001_deeds.sql", "org.agent-studio/pages/deeds.yaml",
     )}  # fmt: skip
     pack = tmp_path / "notary"
     for name, found in examples.items():
@@ -30,7 +32,16 @@ async def test_x1_x2_the_pack_of_the_page_can_be_installed(tmp_path: Path) -> No
         assert await home.command("packs", "add", str(pack), "--yes") == 0
         found = home.engine.services.get(InstalledPacks).get("notary")
         assert found.runs and not found.manifest.problems
-        assert set(found.manifest.parts()) == {"skills", "mcp", "agents"}
+        assert set(found.manifest.parts()) == {"skills", "mcp", "agents", "schema", "pages"}
+        ((page,), problems) = find_pages(home.engine.services.get(InstalledPacks))
+        assert not problems and page.spec.label("done") == "Signed"
+        records = page.open()
+        id = records.save(None, {"title": "Sale", "kind": "sale", "day": "2026-11-26"})
+        records.act(id, page.spec.actions[0])
+        assert records.get(id) == {
+            "id": 1, "title": "Sale", "kind": "sale", "day": "2026-11-26", "done": 1
+        }  # fmt: skip
+        records.records.close()
         agents = await home.engine.agents(home.folder)
         assert agents.by_name["Clerk"].whose == "Of the pack The notary's office"
         assert not agents.problems

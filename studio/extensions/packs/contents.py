@@ -130,6 +130,7 @@ def difference(before: Path, after: Path) -> str:
 
 def _change(name: str, old: PackFile | None, new: PackFile | None) -> Iterator[str]:
     from difflib import unified_diff
+    from itertools import islice
 
     was, now = old and _text_of(old), new and _text_of(new)
     if old and new and was == now and old.runnable == new.runnable:
@@ -141,11 +142,10 @@ def _change(name: str, old: PackFile | None, new: PackFile | None) -> Iterator[s
     for one in (was, now):
         if isinstance(one, bytes):
             yield f"  No text, or too long to show; SHA-256 {one.hex()[:16]}"
-    if isinstance(was, bytes) or isinstance(now, bytes):
+    if new is None or isinstance(was, bytes) or isinstance(now, bytes):
         return
-    for line in unified_diff((was or "").split("\n"), (now or "").split("\n"), lineterm=""):
-        if not line.startswith(("---", "+++")):
-            yield f"  {line}"
+    lines = unified_diff((was or "").split("\n"), (now or "").split("\n"), lineterm="")
+    yield from (f"  {line}" for line in islice(lines, 2, None))  # without the names of files
 
 
 def _text_of(one: PackFile) -> str | bytes:

@@ -174,6 +174,6 @@ _TELL: dict[PartName, Callable[[PackManifest, Part], Iterator[str]]] = {
     "hooks": _hooks,
     "tools": _tools,
     "schema": _whole,
-    "pages": _names,
+    "pages": _whole,
     "data": _names,
 }

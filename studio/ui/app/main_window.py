@@ -189,6 +189,7 @@ class MainWindow(QMainWindow):
         self.engine = self._inspector.engine = self.chat_list.engine = engine
         self.sidebar.chats.chats.folder_name = partial(folder_name, paths=engine.paths)
         self.pages.set_engine(engine)
+        self.pages.show_pack_pages()
         await self.chat_list.refresh()
         # The new chat has to look up at once what it runs on.
         self.chat.model.attach(engine)

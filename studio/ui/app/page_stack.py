@@ -5,25 +5,33 @@ A page of the registry is made when it is first shown.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QStackedWidget
+from shiboken6 import isValid
 
+from studio.extensions.packs.installed import InstalledPacks
 from studio.ui.chat.page import ChatPage
 from studio.ui.pages import registry
 from studio.ui.pages.page import Page, Run
 from studio.ui.sidebar.sidebar import Sidebar
 from studio.ui.theme import Theme
 from studio.ui.widgets.roles import give_role
+from studio.ui.widgets.thread_signal import ThreadSignal
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
     from studio.workflows.workflow_runs import RunOptions
+
+PACK_PAGE = "pack:"
+"""Begins the keys of pages that packs declare."""
 
 
 class PageStack(QStackedWidget):
@@ -113,8 +121,13 @@ class PageStack(QStackedWidget):
         return page
 
     def _make(self, key: str, engine: Engine) -> Page:
-        entry = next(entry for entry in registry.PAGES if entry.key == key)
-        page = entry.load()(self._theme, engine, self._run)
+        if key.startswith(PACK_PAGE):
+            from studio.ui.pages.pack_page import DeclaredPage
+
+            page: Page = DeclaredPage(self._theme, engine, self._run, key)
+        else:
+            entry = next(entry for entry in registry.PAGES if entry.key == key)
+            page = entry.load()(self._theme, engine, self._run)
         page.chat = self._chat.model
         page.open_wanted.connect(self.open_wanted)
         page.found_wanted.connect(self.found_wanted)
@@ -127,6 +140,30 @@ class PageStack(QStackedWidget):
         page.notified.connect(self.notified)
         self.addWidget(page)
         return page
+
+    def show_pack_pages(self) -> None:
+        """Show the pages of packs in the sidebar, now and whenever packs change."""
+        assert self._engine is not None
+        changed = ThreadSignal()
+        changed.emitted.connect(self._packs_changed)
+        self._engine.services.get(InstalledPacks).listen(partial(changed.emit, None))
+        self._packs_changed()
+
+    def _packs_changed(self, _none: object = None) -> None:
+        self._run(self._list_pack_pages())
+
+    async def _list_pack_pages(self) -> None:
+        from studio.extensions.packs.pages import find_pages
+
+        assert self._engine is not None
+        packs, icons = self._engine.services.get(InstalledPacks), self._engine.paths.resources
+        pages, _ = await asyncio.to_thread(find_pages, packs)
+        listed: list[tuple[str, str, str]] = []
+        for one in pages:
+            known = (icons / "icons" / f"{one.spec.icon}.svg").is_file()
+            listed.append((one.id, one.spec.title, one.spec.icon if known else "list"))
+        if isValid(self):
+            self._sidebar.set_pack_pages(listed)
 
     async def finish(self) -> None:
         for page in self._made.values():

@@ -7,6 +7,7 @@
 - ``agents``: Shows the agents and their files, to change, try, copy and delete them.
 - ``workflows``: Shows workflows as text and graph, and runs them.
 - ``drafts``: Shows the drafts of all chats, to approve, edit or discard them.
+- ``pack_page``: Draws a page that a pack declares: list, one record, form and actions (X-7).
 - ``audit``: Lists every call of a tool, with filters and export.
 - ``search``: Searches everything in all chats, and opens a chat at the hit.
 - ``first_run``: Asks at the first start what agents run on. It is not in the registry.

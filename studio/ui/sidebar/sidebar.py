@@ -132,6 +132,8 @@ class Sidebar(PaintedWidget):
     ) -> None:
         super().__init__(theme, parent)
         self.setAccessibleName(tr("Sidebar"))
+        self._theme = theme
+        self._of_packs: list[tuple[str, str, str]] = []
 
         self.field = Field(theme, tr("Search chats"), icon="search")
         self.field.textChanged.connect(self._typed)
@@ -164,7 +166,7 @@ class Sidebar(PaintedWidget):
         self.server.clicked.connect(self.server_wanted)
         self.server.hide()
         parts = (self.field, 8, *self._rows.values())
-        top = column_of(parts, spacing=0, margins=(10, 0, 9, 0))
+        top = self._top = column_of(parts, spacing=0, margins=(10, 0, 9, 0))
         foot = row_of([gear, self.server, STRETCH, self._cost], margins=(10, 6, 16, 0))
         bar = column_of([self.undo], spacing=0, margins=(10, 0, 9, 0))
         column_of([top, (self.chats, 1), bar, foot], spacing=0, margins=(0, 12, 1, 8), on=self)
@@ -219,6 +221,21 @@ class Sidebar(PaintedWidget):
 
     def set_drafts(self, waiting: int) -> None:
         self._rows["drafts"].set_count(waiting)
+
+    def set_pack_pages(self, pages: list[tuple[str, str, str]]) -> None:
+        """Show the pages of packs: the key, title and icon of each."""
+        if pages == self._of_packs:
+            return
+        for key, _, _ in self._of_packs:
+            row = self._rows.pop(key)
+            self._top.removeWidget(row)
+            row.hide()
+            row.deleteLater()
+        self._of_packs = pages
+        for key, title, icon in pages:
+            row = self._rows[key] = NavRow(self._theme, title, icon)
+            row.clicked.connect(lambda _on=False, key=key: self._go(key))
+            self._top.addWidget(row)
 
     def set_needs(self, waiting: int) -> None:
         """Show how much waits for the person; nothing hides the row."""

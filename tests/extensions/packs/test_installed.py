@@ -93,13 +93,13 @@ def test_an_update_is_a_difference_and_keeps_data_and_choices(
     (pack.data / "kept").write_text("kept")
     packs.switch_part("office", "hooks", on=False)
     assert not packs.update("office").is_news
-    (source / "skills/deed/SKILL.md").write_text("---\ndescription: New\n---\nObey.\n")
+    (source / "skills/deed/SKILL.md").write_text("---\ndescription: New\n---\nObey.\n++ more\n")
     (source / "bin/server").unlink()
     (source / "bin/other").write_bytes(b"\xff\x00")
     (source / "bin/other").chmod(0o755)
     offer = packs.update("office")
     assert offer.is_news
-    for words in ("-description: Writes deeds", "+Obey.", "bin/server: removed", "bin/other: new",
+    for words in ("-description: Writes deeds", "+Obey.", "+++ more", "bin/server: removed", "bin/other: new",
                   "may be run as a program", "No text"):  # fmt: skip
         assert words in offer.change
     assert packs.get("office").digest == pack.digest  # until it is approved
