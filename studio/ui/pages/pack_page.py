@@ -235,7 +235,8 @@ class DeclaredPage(Page):
         self.fields = {}
         for one in spec.form:
             made = self.fields[one.name] = _field(t, one, row.get(one.name) if row else None)
-            label = one.label if one.required else f"{one.label} {tr('(optional)')}"
+            optional = "" if one.required else tr("(optional)")
+            label = f"{one.label} {optional}".rstrip()
             head = [] if one.kind == "yes" else [Label(t, label, "small", "text2")]
             parts.append(column_of([*head, made], spacing=2))
         id = row[spec.key] if row else None
