@@ -70,7 +70,7 @@ async def test_a_sound_house(tmp_path: Path) -> None:
             *("Program", "Folders", "Settings", "Database", "Keychain"),
             *(one.title for one in PROVIDERS.values() if one.adapter),
             *("Network", "Sandbox", "Built-in model"),
-            *("Display", "Tools", "Agents", "MCP servers", "Server port", "Clock"),
+            *("Display", "Tools", "Agents", "MCP servers", "Packs", "Server port", "Clock"),
         ]
         found = await looked(terminal)
         assert found["Anthropic"]["text"].startswith(

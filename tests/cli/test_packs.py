@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from studio.cli.doctor.local_checks import LocalChecks
 from studio.extensions.packs.installed import InstalledPacks
 from studio.workflows.workflow_files import find_workflows
 from studio.workflows.workflow_runs import WorkflowRuns
@@ -44,7 +45,16 @@ async def test_x2_nothing_is_installed_without_a_yes(
         assert packs.get("office").off == {"mcp", "hooks"}
         assert await home.command("packs", "off", "office", "pages") != 0
         assert await home.command("packs", "off", "office") == 0
-        (packs.get("office").manifest.folder / "plugin.json").write_text("{")
+        pack = packs.switch("office", on=True)
+        pack.home.mkdir(exist_ok=True)
+        pack.records.write_bytes(b"no database" * 100)
+        (pack.manifest.folder / "plugin.json").write_text(
+            (source / "plugin.json").read_text() + " "
+        )
+        found = LocalChecks(home.engine.paths).packs()
+        assert found.state == "warning" and "not those that you approved" in found.text
+        assert f"{pack.records} is damaged" in found.text
+        (pack.manifest.folder / "plugin.json").write_text("{")
         assert await home.command("packs", "list") == 0
         assert "is no JSON" in capsys.readouterr().err
 

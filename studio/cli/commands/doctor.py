@@ -28,8 +28,8 @@ WIDTH = 18
 def arguments(parser: CommandParser) -> None:
     parser.description = (
         "Look at versions, folders, database, keychain, providers, network, sandbox, built-in "
-        "model, display, tools, agents, MCP servers, server and clock: a line each, and "
-        "what to do. Exit code 1 if something is broken that stops the program."
+        "model, display, tools, agents, MCP servers, packs, server and clock: a line each, "
+        "and what to do. Exit code 1 if something is broken that stops the program."
     )
     parser.add_argument("--offline", action="store_true", help="do not use the network")
     parser.add_argument(
@@ -75,6 +75,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         here("Tools", local.tools, f"A file in {paths.tools} does not come to its end."),
         here("Agents", local.agents),
         Check("MCP servers", partial(network.servers, local.servers), late=DISK),
+        here("Packs", local.packs),
         here("Server port", local.port, "Look at the name server, for server_host."),
     ]
     running = [started(one) for one in checks]

@@ -25,6 +25,7 @@ from studio.agent.agent_files import AgentFiles
 from studio.agent.folder_files import read_folder_files
 from studio.domain.errors import ConfigurationError, StorageError
 from studio.domain.jsonvalue import JsonObject
+from studio.extensions.packs.installed import InstalledPacks
 from studio.mcp.entries import EntriesFile
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import find_sandbox
@@ -232,6 +233,34 @@ class LocalChecks:
             advice = "Look at it: agent-studio mcp list"
             return Finding(name, "warning", f"{told}; {'; '.join(problems)}", advice)
         return Finding(name, "ok" if entries else "note", told)
+
+    def packs(self) -> Finding:
+        """Check the files of packs and their databases (X-2, X-6)."""
+        name, packs = "Packs", InstalledPacks(self._paths.packs)
+        try:
+            found = packs.list()
+        except StorageError as error:
+            return Finding(name, "warning", str(error), "Mend or remove the file.")
+        problems = list(packs.problems)
+        problems += [
+            f"{one.id}: its files are not those that you approved"
+            for one in found
+            if one.on and not one.runs
+        ]
+        for one in found:
+            if not one.records.exists():
+                continue
+            try:
+                with closing(open_for_reading(one.records)) as db:
+                    if (sound := _integrity(db)) not in ("ok", ""):
+                        problems.append(f"{one.records} is damaged: {sound}")
+            except sqlite3.Error as error:
+                problems.append(str(explain_error(error, one.records)))
+        told = f"{len(found)}, {sum(one.runs for one in found)} on" if found else "none"
+        if problems:
+            advice = "Look at them: agent-studio packs list"
+            return Finding(name, "warning", f"{told}; {'; '.join(problems)}", advice)
+        return Finding(name, "ok" if found else "note", told)
 
     def port(self) -> Finding:
         name, host, port = "Server port", self.values.server_host, self.values.server_port
