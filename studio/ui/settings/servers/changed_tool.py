@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QSizePolicy
 from studio.domain.jsonvalue import Json, JsonObject, as_object, as_text
 from studio.mcp.lists import ServerTool
 from studio.tools.drafts.diff import DiffLine, diff
+from studio.ui.engine_texts import tr_engine
 from studio.ui.settings.rows import IconTile
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr
@@ -35,6 +36,8 @@ class Change:
     title: str
     before: tuple[str, ...]
     after: tuple[str, ...]
+    flags: tuple[str, ...] = ()
+    """What is odd about it as it is now."""
 
 
 class ChangedToolCard(Card):
@@ -60,6 +63,7 @@ class ChangedToolCard(Card):
             [
                 Label(theme, change.title, "ui_strong", wrap=True),
                 Label(theme, line, "small", "text2", wrap=True),
+                *(Label(theme, tr_engine(one), "small", "warn", wrap=True) for one in change.flags),
             ],
             spacing=1,
         )
@@ -72,7 +76,9 @@ class ChangedToolCard(Card):
         )
         self.difference = DifferenceView(theme, change.before, change.after)
         column_of([head, self.difference], spacing=0, margins=(1, 1, 1, 1), on=self)
-        self.setAccessibleName(f"{change.title}. {self.difference.accessibleName()}")
+        flags = " ".join(map(tr_engine, change.flags))
+        said = (f"{change.title}.", flags, self.difference.accessibleName())
+        self.setAccessibleName(" ".join(filter(None, said)))
 
 
 class DifferenceView(PaintedWidget):

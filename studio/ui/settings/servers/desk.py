@@ -98,6 +98,7 @@ class ServerFacts:
                 tr("{name} changed since you allowed it").format(name=one.tool.name),
                 tuple(tool_lines(cast("ServerTool", decode(ServerTool, one.before)))),
                 tuple(tool_lines(one.tool)),
+                one.flags,
             )
             for one in self.waiting
         ]
