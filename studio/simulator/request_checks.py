@@ -116,6 +116,18 @@ LIMITS = (
 _NOT_STRICT = ("allOf", "oneOf", "not", "if", "patternProperties", "propertyNames", "default")
 
 
+def plain_schemas(view: RequestView, state: ServerState) -> None:
+    """House rule: schemas of tools have nothing that some compatible servers refuse."""
+    for tool in view.tools:
+        for part in schema_parts(tool.schema):
+            wrong = {"$ref", "exclusiveMinimum", "exclusiveMaximum"}.intersection(part)
+            if isinstance(part.get("type"), list):
+                wrong.add("a list of types")
+            if wrong:
+                words = f"house rule: compatible servers refuse {min(wrong)} in a tool's schema"
+                raise RequestRefused("house", words, param="tools")
+
+
 def schema_parts(schema: Any) -> Iterator[Body]:
     """A schema and every schema in it."""
     if not isinstance(schema, dict):

@@ -413,6 +413,11 @@ _RESPONSES: list[tuple[Body, str]] = [
         "instead.",
     ),
     (
+        inputs(ASK, tools=[{"type": "function", "name": "a" * 65}]),
+        "Invalid 'tools[0].name': string too long. Expected a string with maximum length 64, but "
+        "got a string with length 65 instead.",
+    ),
+    (
         inputs(ASK, tools=[{"type": "function", "name": "a b"}]),
         "Invalid 'tools[0].name': string does not match pattern.",
     ),
@@ -488,6 +493,11 @@ def thinks(model: str = "gemini-3-pro-preview", **config: Any) -> Body:
     return {**contents(WORDS, model=model), "generationConfig": {"thinkingConfig": config}}
 
 
+def described(**more: Any) -> Body:
+    rows = [{"name": "a", **more}]
+    return {**contents(WORDS), "tools": [{"functionDeclarations": rows}]}
+
+
 def declares(*names: str) -> Body:
     rows = [{"name": name} for name in names]
     return {**contents(WORDS), "tools": [{"functionDeclarations": rows}]}
@@ -521,6 +531,14 @@ _GEMINI: list[tuple[Body, str]] = [
         "Invalid value at 'contents[2].parts[0].function_response.response'",
     ),
     (declares("a b"), "function_declarations[0].name: Invalid function name."),
+    (
+        described(parameters={"$schema": "x", "type": "OBJECT"}),
+        "Unknown name \"$schema\" at 'tools[0].function_declarations[0].parameters'",
+    ),
+    (
+        described(parametersJsonSchema={"type": "array", "properties": {"a": {}}}),
+        "parameters.properties: only allowed for OBJECT type",
+    ),
     (declares("a", "a"), "Duplicate function declaration found: a"),
     (
         thinks(thinkingLevel="low", thinkingBudget=200),
@@ -600,6 +618,12 @@ def told(name: str) -> Body:
 
 SPOKEN = {"role": "assistant", "content": "x"}
 NEW = {"role": "user", "content": "And?"}
+
+
+def offered(schema: Body) -> Body:
+    return {"type": "function", "function": {"name": "a", "parameters": schema}}
+
+
 GROWS = "house rule: the history, the system prompt and the tools only grow at the end"
 _HOUSE: list[Case] = [
     Case("anthropic", claude(HI, foo=1), "foo: Extra inputs are not permitted"),
@@ -617,6 +641,18 @@ _HOUSE: list[Case] = [
         before=(claude(HI, system="Be kind."),),
     ),
     Case("chat", {**chat(ASK), "foo": 1}, "Unrecognized request argument supplied: foo"),
+    *(
+        Case(
+            "chat",
+            {**chat(ASK), "tools": [offered({"type": "object", "properties": {"a": part}})]},
+            f"house rule: compatible servers refuse {word}",
+        )
+        for word, part in (
+            ("$ref", {"$ref": "#/$defs/x"}),
+            ("a list of types", {"type": ["string", "null"]}),
+            ("exclusiveMinimum", {"type": "number", "exclusiveMinimum": 0}),
+        )
+    ),
     Case("chat", chat(ASK, ASK), "house rule: consecutive user messages"),
     Case("chat", chat(ASK, calling("c1", "c2"), tool("c2"), tool("c1")), "in call order"),
     Case(
@@ -654,6 +690,11 @@ _HOUSE: list[Case] = [
         before=({**contents(WORDS), "systemInstruction": {"parts": [{"text": "x"}]}},),
     ),
     Case("ollama", local(ASK, foo=1), "house rule: unknown parameter 'foo'"),
+    Case(
+        "ollama",
+        local(ASK, tools=[offered({"type": ["object", "null"]})]),
+        "house rule: compatible servers refuse a list of types",
+    ),
     Case("ollama", local(ASK, told("a")), "house rule: no open call for a result of 'a'"),
     Case("ollama", local(ASK, BOTH, told("b"), told("a")), "in call order"),
     Case("ollama", local(ASK, CALL, ASK), "house rule: calls without results: a"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from studio.simulator.json_read import Body, array, obj, objs, text
-from studio.simulator.request_checks import RequestRefused, decoded, word_set
+from studio.simulator.request_checks import RequestRefused, decoded, schema_parts, word_set
 from studio.simulator.request_view import RequestView
 from studio.simulator.state import ServerState
 
@@ -158,6 +158,24 @@ def functions_named(view: RequestView, state: ServerState) -> None:
                 "alphameric (a-z, A-Z, 0-9), underscores (_), dots (.), colons (:), or dashes "
                 "(-), with a maximum length of 64.",
             )
+
+
+def functions_described(view: RequestView, state: ServerState) -> None:
+    """A function's parameters are a schema as the API knows them."""
+    for index, tool in enumerate(objs(view.body.get("tools"))):
+        for number, one in enumerate(objs(member(tool, "functionDeclarations"))):
+            place = f"tools[{index}].function_declarations[{number}].parameters"
+            if "$schema" in obj(one.get("parameters")):
+                raise RequestRefused(
+                    "tools",
+                    f"Invalid JSON payload received. Unknown name \"$schema\" at '{place}': "
+                    "Cannot find field.",
+                )
+            given = member(one, "parametersJsonSchema") or one.get("parameters")
+            for part in schema_parts(given):
+                kind = text(part.get("type")).lower()
+                if part.get("properties") and kind not in ("object", ""):
+                    raise _wrong("tools", f"{place}.properties", "only allowed for OBJECT type")
 
 
 def functions_unique(view: RequestView, state: ServerState) -> None:

@@ -215,6 +215,7 @@ RULES: tuple[Check, ...] = (
     request.args_are_objects,
     request.responses_are_objects,
     request.functions_named,
+    request.functions_described,
     request.functions_unique,
     request.level_or_budget,
     request.levels,

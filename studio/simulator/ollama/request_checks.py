@@ -13,6 +13,7 @@ from studio.simulator.request_checks import (
     appended,
     decoded,
     one_message_a_turn,
+    plain_schemas,
     word_set,
 )
 from studio.simulator.request_view import Called, RequestView, Returned
@@ -238,6 +239,7 @@ RULES: tuple[Check, ...] = (
 )
 HOUSE: tuple[Check, ...] = (
     known_parameters,
+    plain_schemas,
     asked_results,
     results_in_order,
     answered_calls,

@@ -129,13 +129,12 @@ def custom_tools(view: RequestView, state: ServerState) -> None:
 
 
 def tools_well_named(view: RequestView, state: ServerState) -> None:
-    """Tools and calls in the history have plain names."""
+    """Tools and calls in the history have plain names that are not too long."""
     named = [(f"tools[{n}]", tool) for n, tool in enumerate(objs(view.body.get("tools")))]
     named += [(f"input[{n}]", row) for n, row in enumerate(rows(view))]
     for place, body in named:
-        plain = body.get("type") in _NAMED and bool(body.get("name"))
-        if plain and not shared.TOOL_NAME.fullmatch(text(body["name"])):
-            raise shared.not_plain("tools", f"{place}.name")
+        if body.get("type") in _NAMED and body.get("name"):
+            shared.check_name(text(body["name"]), f"{place}.name")
 
 
 def some_input(view: RequestView, state: ServerState) -> None:

@@ -27,6 +27,7 @@ _LIMIT = 20 * 1024 * 1024
 _CHOICES = ("none", "auto", "required")
 _FORMS = ("json_object", "json_schema", "text")
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+LONGEST_NAME = 64
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]+")
 
 
@@ -177,6 +178,20 @@ def not_plain(rule: str, param: str) -> RequestRefused:
     )
 
 
+def check_name(name: str, param: str) -> None:
+    """Raises RequestRefused for a tool's name that is too long, or has other letters."""
+    if len(name) > LONGEST_NAME:
+        raise refuse(
+            "tools",
+            f"Invalid '{param}': string too long. Expected a string with maximum length "
+            f"{LONGEST_NAME}, but got a string with length {len(name)} instead.",
+            param,
+            "string_above_max_length",
+        )
+    if not TOOL_NAME.fullmatch(name):
+        raise not_plain("tools", param)
+
+
 def choice_known(view: RequestView, state: ServerState) -> None:
     """What is said of calling tools is known."""
     choice = view.body.get("tool_choice")
@@ -316,11 +331,10 @@ def limit_named(view: RequestView, state: ServerState) -> None:
 
 
 def tools_named(view: RequestView, state: ServerState) -> None:
-    """A tool's name is plain."""
+    """A tool's name is plain, and not too long."""
     for index, tool in enumerate(objs(view.body.get("tools"))):
-        function = obj(tool.get("function"))
-        if tool.get("type") == "function" and not TOOL_NAME.fullmatch(text(function.get("name"))):
-            raise not_plain("tools", f"tools[{index}].function.name")
+        if tool.get("type") == "function":
+            check_name(text(obj(tool.get("function")).get("name")), f"tools[{index}].function.name")
 
 
 def known_parameters(view: RequestView, state: ServerState) -> None:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import TypeAlias
 
 from studio.simulator.json_read import Body, obj, objs, text
-from studio.simulator.request_checks import Check, appended, one_message_a_turn
+from studio.simulator.request_checks import Check, appended, one_message_a_turn, plain_schemas
 from studio.simulator.request_view import RequestView
 from studio.simulator.state import ServerState
 
@@ -157,6 +157,7 @@ RULES: tuple[Check, ...] = (
 )
 HOUSE: tuple[Check, ...] = (
     parameter_checks.known_parameters,
+    plain_schemas,
     one_message_a_turn,
     results_in_order,
     appended,
