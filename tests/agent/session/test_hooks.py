@@ -552,3 +552,17 @@ async def test_k8_hooks_hear_before_a_chat_is_summed_up(tmp_path: Path) -> None:
         await session.context.summarise()
         told = json.loads((home.folder / "told.json").read_text())
         assert told["trigger"] == "manual"
+
+
+async def test_k9_stop_while_a_hook_looks_at_a_message_leaves_it_unsaid(tmp_path: Path) -> None:
+    """K-9, L-11: what no hook has looked at is not sent."""
+    async with engine_home(tmp_path, "anthropic", lambda view: YES) as home:
+        hang = "echo > begun; trap '' TERM; while :; do sleep 3600; done"
+        await write_hooks(home, entry("UserPromptSubmit", hang))
+        session = await home.session()
+        turn = asyncio.create_task(say(session))
+        await until((home.folder / "begun").exists)
+        session.stop()
+        with pytest.raises(ConfigurationError, match="not sent"):
+            await turn
+        assert not home.asked and not session.transcript.blocks and not session.running

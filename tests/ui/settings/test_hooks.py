@@ -26,7 +26,7 @@ async def test_k9_a_hook_is_seen_tried_approved_and_asked_about_again(tmp_path: 
     async with at_window(tmp_path, "anthropic", script) as person:
         check = tmp_path / "check.sh"
         check.write_text("echo 'not today' >&2; exit 2\n")
-        command = f"sh {check}"
+        command = f"sh {check} {'x' * 3000}"  # all of it is seen, and the switch beside it
         hooks = [{"type": "command", "command": command}, {"type": "prompt", "prompt": "Fine?"}]
         settings = person.engine.paths.home / ".claude" / "settings.json"
         settings.parent.mkdir()
@@ -44,10 +44,13 @@ async def test_k9_a_hook_is_seen_tried_approved_and_asked_about_again(tmp_path: 
         ((name, toggle),) = page.switches.items()
         assert not toggle.isChecked()
         line = page.lines[name]
-        assert "Before a call: Bash" in line.text() and "check.sh" in line.text()
+        words = line.text().replace("\u200b", "")
+        assert "Before a call: Bash" in words and "check.sh" in words
         page.tries[name].click()
         await until(lambda: "it refuses" in page.lines[name].text())
         assert "not today" in page.lines[name].text()
+        widget = page.widget()
+        assert widget is not None and widget.width() <= page.viewport().width()
         page.switches[name].click()
         await until(lambda: "1 hook on" in page.sum.text())
         (hook,) = (await person.engine.services.hooks(person.folder))[0].counting("PreToolUse")

@@ -18,6 +18,7 @@ from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets import Button, Label, Toggle
+from studio.ui.widgets.breakable import BreakableLabel, breakable
 from studio.ui.widgets.layouts import column_of, row_of, widget_of
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ class HooksPage(SettingsPage):
         never = [one for one in found.found if one.state == "never"]
         for one in never:
             left.add(
-                escape_invisible(one.command) or one.event,
+                self._command(one.command or one.event),
                 widget_of(row_of([])),
                 tr_engine(one.reason),
             )
@@ -133,17 +134,19 @@ class HooksPage(SettingsPage):
                 self.theme, tr("Try"), clicked=partial(self._try, one)
             )
             control: QWidget = widget_of(row_of([button, toggle], spacing=10))
-            self.lines[one.id] = card.add(
-                escape_invisible(one.command), control, self._line(one), role="code"
-            )
+            self.lines[one.id] = card.add(self._command(one.command), control, self._line(one))
         return card
+
+    def _command(self, text: str) -> QWidget:
+        """A command, all of which is seen, whatever it is made of."""
+        return BreakableLabel(self.theme, escape_invisible(text))
 
     def _line(self, one: Hook) -> str:
         """When it runs and for what, which files are in it, and what there is to know."""
         when = tr(EVENTS.get(one.event, one.event))
-        facts = [f"{when}: {one.matcher}" if one.matcher else when]
+        facts = [f"{when}: {breakable(one.matcher)}" if one.matcher else when]
         if one.files:
-            facts.append(", ".join(short_path(name) for name in one.files))
+            facts.append(breakable(", ".join(short_path(name) for name in one.files)))
         if one.state == "changed":
             facts.append(tr(CHANGED))
         if one.reason:
@@ -212,4 +215,4 @@ def said(answer: HookAnswer) -> str:
         "allow": tr("Tried: it allows ({seconds})."),
     }.get(answer.verdict, tr("Tried: it lets this through ({seconds})."))
     more = answer.reason or answer.context or answer.message
-    return "\n".join(filter(None, [words.format(seconds=seconds), more[:300]]))
+    return "\n".join(filter(None, [words.format(seconds=seconds), breakable(more[:300])]))
