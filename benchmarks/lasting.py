@@ -12,43 +12,39 @@ characters.
 from __future__ import annotations
 
 import asyncio
-import json
 import os
 import random
-import subprocess
 import sys
-import tempfile
 import time
-from contextlib import suppress
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from measure import HERE, Row, child, quick, show
-from screen import SIZE, screen
-from streaming import KEY, PROVIDER, TOKEN, check
+from screen import run_window, serve, studio_home
+from streaming import TOKEN, check
+
+if TYPE_CHECKING:
+    from studio.simulator import Turn
+    from studio.simulator.request_view import RequestView
 
 ANSWERS, TOKENS, RATE, IN_A_CHAT = 30, 24_000, 8_000.0, 2
 
 
-async def serve() -> None:
+def answers() -> Callable[[RequestView], Turn]:
+    """Give a long answer each time, always another one."""
     from transcript import prose
 
-    from studio.agent.prompts import TITLE_SYSTEM
-    from studio.simulator import Pace, Simulator, Text, Turn
-    from studio.simulator.request_view import RequestView
+    from studio.simulator import Pace, Text, Turn
 
-    made = 0
+    seeds = count(1)
 
     def answer(request: RequestView) -> Turn:
-        nonlocal made
-        if request.system == TITLE_SYSTEM:
-            return Turn(Text("Going on"))
-        made += 1
-        return Turn(Text(prose(random.Random(made), int(TOKENS * TOKEN))), pace=Pace(0.05, RATE))
+        text = prose(random.Random(next(seeds)), int(TOKENS * TOKEN))
+        return Turn(Text(text), pace=Pace(0.05, RATE))
 
-    async with Simulator(answer) as server:
-        print(json.dumps(server.url("chat")), flush=True)
-        await asyncio.to_thread(sys.stdin.read)
+    return answer
 
 
 def memory() -> float:
@@ -57,13 +53,10 @@ def memory() -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
-def window(answers: int) -> None:
+def window(turns: int) -> None:
     """Answers in the window, one after the other, as if the words were typed."""
-    import studio.app
-
     memories: list[float] = []
     used: list[float] = []
-    build = studio.app.build
 
     def begin(window: Any) -> None:
         from PySide6.QtCore import QTimer
@@ -90,51 +83,21 @@ def window(answers: int) -> None:
             if done[0] % IN_A_CHAT == 0:
                 memories.append(memory())
                 window.new_chat()
-            QTimer.singleShot(500, say if done[0] < answers else window.close)
+            QTimer.singleShot(500, say if done[0] < turns else window.close)
 
-        window.resize(*SIZE)
-        window.engine.keychain.keep_for_session(PROVIDER, KEY)
         window.chat.event_seen.connect(seen)
         QTimer.singleShot(300, say)
 
-    async def measured(*arguments: Any) -> Any:
-        from PySide6.QtWidgets import QApplication
-
-        window: Any = next(w for w in QApplication.topLevelWidgets() if w.isVisible())
-        window.ready.add_done_callback(lambda _: begin(window))
-        return await build(*arguments)
-
-    studio.app.build = measured
-    code = studio.app.main(None)
-    print(json.dumps({"memories": memories, "used": used}))
-    sys.exit(code)
+    run_window(begin, {"memories": memories, "used": used})
 
 
-def rows(answers: int) -> list[Row]:
-    server = subprocess.Popen(
-        [sys.executable, __file__, "--serve"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with server, tempfile.TemporaryDirectory() as folder, screen() as display:
-        os.environ.update(DISPLAY=display, QT_QPA_PLATFORM="xcb")
-        assert server.stdout is not None and server.stdin is not None
-        settings = {
-            "first_run_done": True,
-            "default_provider": PROVIDER,
-            "default_model": {PROVIDER: "sim-model"},
-            "base_urls": {PROVIDER: json.loads(server.stdout.readline())},
-        }
-        home = Path(folder)
-        (home / "settings.json").write_text(json.dumps(settings))
-        found = child([HERE / "lasting.py", "--window", str(answers)], home, 3600)
-        with suppress(OSError):
-            server.stdin.close()
+def rows(turns: int) -> list[Row]:
+    with studio_home(Path(__file__)) as (home, _):
+        found = child([HERE / "lasting.py", "--window", str(turns)], home, 3600)
     memories, used = found["memories"], found["used"]
     print("MB after each chat:", *(f"{mb:.0f}" for mb in memories), file=sys.stderr)
     early, late = memories[len(memories) // 3], memories[-1]
-    tokens = answers * TOKENS
+    tokens = turns * TOKENS
     part = tokens * len(memories) // 3 // len(memories)
     cpu = sum(used) / tokens * 1e6
     return [
@@ -146,7 +109,7 @@ def rows(answers: int) -> list[Row]:
 def main() -> None:
     counts = [int(x) for x in sys.argv[1:] if x.isdigit()]
     if "--serve" in sys.argv:
-        asyncio.run(serve())
+        asyncio.run(serve(answers()))
     elif "--window" in sys.argv:
         window(counts[0])
     else:

@@ -21,14 +21,18 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from measure import HERE, Row, child, middle, quick, show
 from streaming import KEY, PROVIDER, TOKEN, check
+
+if TYPE_CHECKING:
+    from studio.simulator import Turn
+    from studio.simulator.request_view import RequestView
 
 SIZE = (1432, 860)
 STREAMS = {200: 1_000, 2_000: 6_000}
@@ -36,26 +40,32 @@ STREAMS = {200: 1_000, 2_000: 6_000}
 UPDATES = 50
 
 
-async def serve() -> None:
-    from transcript import prose
-
+async def serve(reply: Callable[[RequestView], Turn]) -> None:
+    """Stand in for the provider until standard input ends; prints the address."""
     from studio.agent.prompts import TITLE_SYSTEM
-    from studio.simulator import Pace, Simulator, Text, Turn
-    from studio.simulator.request_view import RequestView
-
-    answers = {
-        rate: prose(random.Random(1), int(tokens * TOKEN)) for rate, tokens in STREAMS.items()
-    }
+    from studio.simulator import Simulator, Text, Turn
 
     def answer(request: RequestView) -> Turn:
-        if request.system == TITLE_SYSTEM:
-            return Turn(Text("Going on"))
-        rate = next(rate for rate in STREAMS if f"at {rate}." in str(request.items[-1]))
-        return Turn(Text(answers[rate]), pace=Pace(0.05, float(rate)))
+        return Turn(Text("Going on")) if request.system == TITLE_SYSTEM else reply(request)
 
     async with Simulator(answer) as server:
         print(json.dumps(server.url("chat")), flush=True)
         await asyncio.to_thread(sys.stdin.read)
+
+
+def answers() -> Callable[[RequestView], Turn]:
+    """Answer at the speed that is asked for."""
+    from transcript import prose
+
+    from studio.simulator import Pace, Text, Turn
+
+    texts = {rate: prose(random.Random(1), int(tokens * TOKEN)) for rate, tokens in STREAMS.items()}
+
+    def answer(request: RequestView) -> Turn:
+        rate = next(rate for rate in STREAMS if f"at {rate}." in str(request.items[-1]))
+        return Turn(Text(texts[rate]), pace=Pace(0.05, float(rate)))
+
+    return answer
 
 
 @contextmanager
@@ -85,15 +95,62 @@ def screen() -> Iterator[str]:
                     one.wait()
 
 
+@contextmanager
+def studio_home(script: Path) -> Iterator[tuple[Path, str]]:
+    """A screen, a home whose provider is what ``script --serve`` simulates, and its address."""
+    server = subprocess.Popen(
+        [sys.executable, script, "--serve"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    with server, tempfile.TemporaryDirectory() as folder, screen() as display:
+        os.environ.update(DISPLAY=display, QT_QPA_PLATFORM="xcb")
+        assert server.stdout is not None and server.stdin is not None
+        url = json.loads(server.stdout.readline())
+        settings = {
+            "first_run_done": True,
+            "default_provider": PROVIDER,
+            "default_model": {PROVIDER: "sim-model"},
+            "base_urls": {PROVIDER: url},
+        }
+        home = Path(folder)
+        (home / "settings.json").write_text(json.dumps(settings))
+        yield home, url
+        with suppress(OSError):
+            server.stdin.close()
+
+
+def run_window(begin: Callable[[Any], None], found: object) -> None:
+    """Run the program, with ``begin`` once its window is ready; prints what was found."""
+    import studio.app
+
+    build = studio.app.build
+
+    def start(window: Any) -> None:
+        window.resize(*SIZE)
+        window.engine.keychain.keep_for_session(PROVIDER, KEY)
+        begin(window)
+
+    async def measured(*arguments: Any) -> Any:
+        from PySide6.QtWidgets import QApplication
+
+        window: Any = next(w for w in QApplication.topLevelWidgets() if w.isVisible())
+        window.ready.add_done_callback(lambda _: start(window))
+        return await build(*arguments)
+
+    studio.app.build = measured
+    code = studio.app.main(None)
+    print(json.dumps(found))
+    sys.exit(code)
+
+
 def window(rate: int, counting: bool) -> None:
     """A turn in the window, as if the words were typed; the first one warms it up.
 
     Pixels are those of ``counting``: to look at every event costs a tenth of the CPU.
     """
-    import studio.app
-
     found: dict[str, float] = {}
-    build = studio.app.build
 
     def begin(window: Any) -> None:
         from PySide6.QtCore import QEvent, QObject, QTimer
@@ -150,22 +207,10 @@ def window(rate: int, counting: bool) -> None:
         app = QApplication.instance()
         assert app is not None
         (app if counting else window).installEventFilter(eye)
-        window.resize(*SIZE)
-        window.engine.keychain.keep_for_session(PROVIDER, KEY)
         window.chat.event_seen.connect(seen)
         QTimer.singleShot(300, say)
 
-    async def measured(*arguments: Any) -> Any:
-        from PySide6.QtWidgets import QApplication
-
-        window: Any = next(w for w in QApplication.topLevelWidgets() if w.isVisible())
-        window.ready.add_done_callback(lambda _: begin(window))
-        return await build(*arguments)
-
-    studio.app.build = measured
-    code = studio.app.main(None)
-    print(json.dumps(found))
-    sys.exit(code)
+    run_window(begin, found)
 
 
 async def read_alone(rate: int, url: str) -> dict[str, float]:
@@ -234,25 +279,8 @@ def bare(seconds: float, rate: int, url: str) -> None:
 
 
 def rows(rounds: int) -> list[Row]:
-    server = subprocess.Popen(
-        [sys.executable, __file__, "--serve"],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
     out: list[Row] = []
-    with server, tempfile.TemporaryDirectory() as folder, screen() as display:
-        os.environ.update(DISPLAY=display, QT_QPA_PLATFORM="xcb")
-        assert server.stdout is not None and server.stdin is not None
-        url = json.loads(server.stdout.readline())
-        settings = {
-            "first_run_done": True,
-            "default_provider": PROVIDER,
-            "default_model": {PROVIDER: "sim-model"},
-            "base_urls": {PROVIDER: url},
-        }
-        home = Path(folder)
-        (home / "settings.json").write_text(json.dumps(settings))
+    with studio_home(Path(__file__)) as (home, url):
         for rate, tokens in STREAMS.items():
             ours = [child([HERE / "screen.py", "--window", str(rate)], home) for _ in range(rounds)]
             seen = child([HERE / "screen.py", "--count", str(rate)], home)
@@ -281,14 +309,12 @@ def rows(rounds: int) -> list[Row]:
                 Row("  longest between two", of("gap") * 1000, None, "ms", "≤ 25"),
                 Row("  painted in one", seen["pixels"] / 1000, None, "thousand pixels"),
             ]
-        with suppress(OSError):
-            server.stdin.close()
     return out
 
 
 def main() -> None:
     if "--serve" in sys.argv:
-        asyncio.run(serve())
+        asyncio.run(serve(answers()))
     elif "--window" in sys.argv or "--count" in sys.argv:
         window(int(sys.argv[-1]), "--count" in sys.argv)
     elif "--bare" in sys.argv:
