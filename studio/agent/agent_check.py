@@ -22,7 +22,8 @@ class KnownNames:
     """What an agent may name. Nothing is said about icons while none is known.
 
     ``taken`` are the names of the agents in other files of the same place, in small letters,
-    ``agents`` those of all; nothing is said about agents while none is known.
+    ``agents`` those of all; nothing is said about agents while none is known, and about MCP
+    servers while ``servers`` is None.
     """
 
     tools: Collection[str]
@@ -30,6 +31,7 @@ class KnownNames:
     icons: Collection[str] = ()
     taken: Collection[str] = ()
     agents: Collection[str] = ()
+    servers: Collection[str] | None = None
 
 
 def check_agent(text: str, known: KnownNames, path: Path = Path()) -> AgentText:
@@ -62,6 +64,16 @@ def _unknown_names(found: AgentText, matter: Frontmatter, known: KnownNames) -> 
                 for name, start, end in _items(matter, entry):
                     if name and name not in ("*", *known.agents):
                         error = no_such("there is no agent {name}", name, sorted(known.agents))
+                        yield matter.problem(error, start, end, warning=True)
+            case "servers" if known.servers is not None:
+                for name, start, end in _items(matter, entry):
+                    if name and name not in ("*", *known.servers):
+                        words = "there is no MCP server {name}"
+                        servers = sorted(known.servers)
+                        error = ValueProblem(
+                            "{name} is no MCP server: there are none", {"name": name}
+                        )
+                        error = no_such(words, name, servers) if servers else error
                         yield matter.problem(error, start, end, warning=True)
             case "provider" if found.values["provider"] not in known.providers:
                 name = str(found.values["provider"])

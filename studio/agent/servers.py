@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -38,7 +38,7 @@ from studio.tools.sdk.result import size
 
 from .attachments import attach_picture
 from .context.token_count import tool_tokens
-from .folder_files import FolderFiles
+from .folder_files import FolderFiles, read_folder_files
 from .pack_hosts import HOST, drafts_of
 from .packs import person_here
 from .permission.invisible_characters import escape_line, visible
@@ -218,6 +218,15 @@ class ServerTools:
         if found.is_error:
             raise ToolFailed(visible(found.text))
         return as_object(found.structured)
+
+    def names(self, folder: Path | None) -> Collection[str] | None:
+        """The servers that an agent of a folder may name, also of one that is not trusted.
+
+        None where they cannot be read.
+        """
+        files = read_folder_files(folder) if folder is not None else None
+        found = self.read(files, trusted=True)
+        return None if found.problems else found.by_name.keys()
 
     def tools(self, entries: Entries) -> dict[str, Tool]:
         """The tools of the servers that are on, sorted by name."""

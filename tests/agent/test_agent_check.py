@@ -197,6 +197,16 @@ def test_w1_agents_that_do_not_exist_are_named() -> None:
     assert problem.warning and text[problem.start : problem.end] == "Resercher"
 
 
+def test_m14_servers_that_do_not_exist_are_named() -> None:
+    """M-14: a warning, since they may be added later."""
+    text = "---\nname: X\nservers: [git, gti, '*']\n---\nWork.\n"
+    (problem,) = check_agent(text, KnownNames([], [], servers=["git", "shop"])).problems
+    assert problem.message == "there is no MCP server gti. Did you mean “git”?"
+    assert problem.warning and text[problem.start : problem.end] == "gti"
+    assert len(check_agent(text, KnownNames([], [], servers=[])).problems) == 2
+    assert not check_agent(text, KnownNames([], [])).problems
+
+
 def test_w1_what_nothing_uses_yet_is_named_in_one_hint_and_is_no_mistake() -> None:
     found = check_agent(f"---\nname: X\n{KEYS}---\nWork.\n", KNOWN)
     (hint,) = found.problems

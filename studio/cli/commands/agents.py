@@ -173,7 +173,10 @@ async def _check(
     hints: list[str] = []
     count = 0
     known = await engine.agents(folder)
-    names = KnownNames(engine.tools(), list(PROVIDER_TITLES), agents=list(known.by_name))
+    servers = await asyncio.to_thread(engine.services.servers.names, folder)
+    names = KnownNames(
+        engine.tools(), list(PROVIDER_TITLES), agents=list(known.by_name), servers=servers
+    )
     own = (engine.paths.resources / "agents", *engine.paths.agent_places)
     places = [(place, ".md") for place in own]
     places += [(folder / place, ending) for place, ending in AGENT_PLACES]

@@ -17,9 +17,11 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.permissions import Rule
 from studio.mcp.entries import ServerEntry
+from studio.mcp.lists import ServerLists, ServerTool
 from studio.storage.config.keychain import Keychain
 from studio.ui.forms.schema_form import SchemaForm
 from studio.ui.settings.dialog import SettingsDialog
+from studio.ui.settings.pages.permissions import PermissionsPage
 from studio.ui.settings.pages.servers import ServersPage
 from studio.ui.settings.servers.server_view import ABOUT, LOG
 from studio.ui.settings.servers.tool_list import TOOL, ToolFacts
@@ -212,6 +214,31 @@ async def test_rights_of_tools_are_the_persons_rules(tmp_path: Path) -> None:
         assert page.one.trial.warning.text() == "Switched off"
         entry = person.engine.services.servers.read().by_name["shop"]
         assert (entry.reads, entry.off) == ({"look"}, {"sell"})
+
+
+@on_window_loop
+async def test_m13_the_permissions_page_has_a_row_for_a_server_that_is_on(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "ollama", []) as person:
+        servers, rules = person.engine.services.servers, person.engine.rules
+        entry = ServerEntry("shop", "never-started")
+        await servers.put(entry)
+        person.window.preferences.open("permissions")
+        dialog = person.window.preferences.dialog
+        assert isinstance(dialog, SettingsDialog)
+        page = dialog.pages["permissions"]
+        assert isinstance(page, PermissionsPage)
+        await until(lambda: page.tools)
+        assert "MCP server shop" not in page.tools
+        await servers.switch_on(entry)
+        servers.catalogue.remember(entry, ServerLists((ServerTool("order"),)))
+        page.refresh()
+        row = await until(lambda: page.tools.get("MCP server shop"))
+        assert row.current == 1
+        row.segment(2).click()
+        await until(lambda: page._stored)
+        assert [str(one.rule) for one in await rules.list()] == ["shop__*"]
+        page.tester.field.setText("shop__order")
+        await until(lambda: page.tester.verdict.accessibleName() == "Refused")
 
 
 @on_window_loop

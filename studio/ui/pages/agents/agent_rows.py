@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -29,10 +29,21 @@ SECTIONS: tuple[tuple[Origin, str], ...] = (
 
 
 class AgentIndex:
-    """The agents as they were read last; ``tools`` are those that one may name."""
+    """The agents as they were read last; ``tools`` are those that one may name.
 
-    def __init__(self, library: AgentLibrary, paths: Paths, tools: Sequence[str]) -> None:
+    ``servers`` finds the MCP servers that one of a folder may name, and blocks.
+    """
+
+    def __init__(
+        self,
+        library: AgentLibrary,
+        paths: Paths,
+        tools: Sequence[str],
+        servers: Callable[[Path | None], Collection[str] | None],
+    ) -> None:
         self._library, self._paths, self._tools = library, paths, tools
+        self._find_servers = servers
+        self._servers: Collection[str] | None = None
         self._icons: tuple[str, ...] = ()
         self.agents: Mapping[Path, Agent] = {}
 
@@ -58,11 +69,12 @@ class AgentIndex:
             if other.parent == path.parent and other != path
         }
         names = [one.name for one in self.agents.values()]
-        return KnownNames(self._tools, tuple(PROVIDER_TITLES), self._icons, taken, names)
+        providers = tuple(PROVIDER_TITLES)
+        return KnownNames(self._tools, providers, self._icons, taken, names, self._servers)
 
     def rows(self, agents: Mapping[Path, Agent], folder: Path | None) -> list[FileRow]:
         """The rows of all files, of the ``agents`` and of what cannot be used. Blocks."""
-        self.agents = agents
+        self.agents, self._servers = agents, self._find_servers(folder)
         self._icons = tuple(one.stem for one in (self._paths.resources / "icons").glob("*.svg"))
         unsaved = self._library.unsaved()
         places: dict[Origin, list[FileRow]] = {key: [] for key, _ in SECTIONS}

@@ -78,7 +78,8 @@ class AgentsPage(Page):
     def __init__(self, theme: Theme, engine: Engine, run: Run) -> None:
         super().__init__(theme, engine, run)
         self.library = AgentLibrary(engine.paths.agents, engine.paths.data)
-        self.index = AgentIndex(self.library, engine.paths, sorted(engine.tools()))
+        servers = engine.services.servers.names
+        self.index = AgentIndex(self.library, engine.paths, sorted(engine.tools()), servers)
         self.file = OpenFile(
             self.library,
             lambda path, text: check_agent(text, self.index.known(path), path),

@@ -386,8 +386,9 @@ class RuleTester(Card):
             found = await self._engine.explain(call.tool, target, chat.info if chat else folder)
             words, kind = DECISIONS[found.verdict]
             decision = tr(words)
-            spec = self._engine.tools()[call.tool].spec
-            if spec.effect == "draft" and found.verdict != "deny" and not found.insists:
+            tool = self._engine.tools().get(call.tool)  # None for one of a server
+            drafts = tool is not None and tool.spec.effect == "draft"
+            if drafts and found.verdict != "deny" and not found.insists:
                 decision = tr("Draft first") if found.verdict == "ask" else tr("Written at once")
             why = tr_engine(found.why)
         except (StudioError, ToolFailed) as error:

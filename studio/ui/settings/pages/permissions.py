@@ -19,6 +19,7 @@ from studio.agent.permission.rules import Trust, TrustOffer
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import Event, ToolStarted
 from studio.domain.permissions import Rule, Verdict
+from studio.domain.server_names import SERVER_SIGN, server_prefix
 from studio.storage.config.permission_rules import StandingRule
 from studio.tools import Tool
 from studio.ui.chat.dialogs import trust_box
@@ -187,12 +188,13 @@ class PermissionsPage(SettingsPage):
                 trust[folder] = found
             if found in ("untrusted", "changed"):
                 offers[folder] = await self._engine.trust_offer(Path(folder))
+        servers = await asyncio.to_thread(self._server_groups)
         of_chat = await session.rules.list() if session else []
         of_files = await self._rules_of_files()
         if number != self._reloads:
             return
         self._stored, self._offers = stored, offers
-        groups = tool_groups(self._engine.tools())
+        groups = [*tool_groups(self._engine.tools()), *servers]
         self._fill_folders(trust)
         self._fill_tools(groups)
         shown = {name for group in groups for name in group.tools}
@@ -204,6 +206,18 @@ class PermissionsPage(SettingsPage):
         listed += [ListedRule(one.rule, tr("In this chat"), CHAT, one.id) for one in of_chat]
         self.rules.fill([*listed, *of_files], session.rules if session else None)
         self.tester.try_again()
+
+    def _server_groups(self) -> list[ToolGroup]:
+        """A group for all tools of each MCP server that is on (M-13). Blocks."""
+        servers = self._engine.services.servers
+        found: list[ToolGroup] = []
+        for entry in servers.read().by_name.values():
+            if entry.runs:
+                names = servers.catalogue.known(entry).names.values()
+                pattern = f"{server_prefix(entry.name, names)}{SERVER_SIGN}*"
+                title = tr("MCP server {name}").format(name=entry.name)
+                found.append(ToolGroup(title, "plug", (pattern,), "ask"))
+        return found
 
     async def _rules_of_files(self) -> list[ListedRule]:
         """The rules in the files of the open chat's folder and of its agent."""
