@@ -205,10 +205,6 @@ class PackHome:
         names = () if roles is None else roles.get(person.role, ())
         return roles is None or "*" in names or tool in names
 
-    @property
-    def settings(self) -> object:
-        return None
-
     def service(self, kind: type[T]) -> T:
         with self._lock:
             if self._services is None:  # a service may ask for those before it

@@ -15,17 +15,19 @@ PACKS = Path(__file__).parent / "packs"
 OURS = "org.agent-studio"
 
 
-def install_notes(home: EngineHome, place: Path) -> Path:
-    """Install the pack beside the engine's data; returns its folder of ours."""
+def install_notes(home: EngineHome, place: Path, code: str = "") -> Path:
+    """Install the pack beside the engine's data, with other ``code``; returns its folder of ours."""
     root = place / "notes" / OURS
     if not root.exists():
         shutil.copytree(PACKS / "notes" / OURS, root)
+    if code:
+        (root / "tools" / "notes.py").write_text(code)
 
     def records() -> PackRecords:
         return PackRecords(place / "notes.db", [root / "schema" / "0001.sql"])
 
-    code = CodePlace("notes", root, "1", records)
-    home.engine.services.packs.source = ProgramPacks(lambda: [code])
+    found = CodePlace("notes", root, "1", records)
+    home.engine.services.packs.source = ProgramPacks(lambda: [found])
     home.engine.discover_tools()
     return root
 

@@ -6,5 +6,5 @@
 - ``policy``: Lets a pack say which providers may see what a chat is about (KZ-7).
 - ``records``: Opens the database of one pack, and brings it to the pack's version (X-6).
 - ``hosted``: Names what the studio and a pack's own process agree on (X-3).
-- ``home``: Holds what the code of one pack works with: records, services, settings, the person.
+- ``home``: Holds what the code of one pack works with: records, services, the person.
 """

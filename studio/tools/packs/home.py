@@ -1,4 +1,4 @@
-"""Pack home: holds what the code of one pack works with: records, services, settings, person."""
+"""Pack home: holds what the code of one pack works with: records, services, the person."""
 
 from __future__ import annotations
 
@@ -68,11 +68,6 @@ class Home(Protocol):
         """Who works with the studio now."""
         ...
 
-    @property
-    def settings(self) -> object:
-        """The person's settings of the pack, an object of its class for them."""
-        ...
-
     def service(self, kind: type[T]) -> T:
         """The pack's service of a class; raises ToolFailed if it names none."""
         ...
@@ -85,7 +80,6 @@ class NoHome:
     folder = Path()
     records: Records = NoRecords()
     person = NOBODY
-    settings: object = None
 
     def service(self, kind: type[T]) -> T:
         raise ToolFailed(f"There is no {kind.__name__} here.")

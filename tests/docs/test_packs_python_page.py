@@ -1,0 +1,29 @@
+"""The example of ``docs/packs-python.md`` works as it stands there (KZ-2, KZ-5)."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from studio.domain.drafts import KindDraft
+from studio.simulator import Call, Text, Turn
+from support.engine_home import engine_home, say
+from support.pack_home import install_notes, notes
+
+PAGE = Path(__file__).parents[2] / "docs" / "packs-python.md"
+
+
+async def test_the_example_works(tmp_path: Path) -> None:
+    (code,) = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S)
+    calls = [Turn(Call("draft_note", {"topic": "rivers", "text": "They flow."}))]
+    async with engine_home(tmp_path, "anthropic", [*calls, Turn(Text("Done."))]) as home:
+        desk = home.engine.services.acts.desk("window")
+        assert desk is not None
+        install_notes(home, tmp_path, code)
+        session = await home.session()
+        await say(session)
+        (draft,) = session.drafts.waiting()
+        assert isinstance(draft, KindDraft)
+        acts = desk.decided("approve", [draft])
+        assert await session.review.decide(draft.id, "approve", acts) == "approved"
+        assert notes(tmp_path) == {"rivers": "They flow."}
