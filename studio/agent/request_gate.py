@@ -67,8 +67,9 @@ class RequestGate:
         try:
             verdicts = await in_daemon_thread(lambda: packs.ask_policies(asked))
         except Exception as error:  # a pack's own code
-            why = f"A pack could not say whether this may be sent: {type(error).__name__}: {error}"
-            raise ProviderError("refused", why, provider=provider.name) from error
+            why = f"{type(error).__name__}: {error}"
+            words = f"A pack could not say whether this may be sent: {why}"
+            raise ProviderError("refused", words, provider=provider.name) from error
         if refused := next((one.refused for one in verdicts if one.refused), ""):
             raise ProviderError("refused", refused, provider=provider.name)
         masks = [one.mask for one in verdicts if one.mask is not None]

@@ -489,6 +489,17 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("This draft no longer waits."),
     tr_later("This draft is decided already."),
     tr_later("Could not undo: {why}"),
+    # Packs
+    tr_later(
+        "This chat is about a thing of the pack “{pack}”, which is not on. Nothing was sent, "
+        "because the pack says who may see it. Switch it on."
+    ),
+    tr_later("A pack could not say whether this may be sent: {why}"),
+    tr_later("{what} cannot be masked, so this was not sent. Leave it out."),
+    tr_later(
+        "{pack}: its tools are off, because they need uv to run apart from the program, and uv "
+        "was not found. Install it (https://docs.astral.sh/uv, 37 MB), then try again."
+    ),
     # Agent files and rules
     tr_later("Change “{key}” in the text: it is written in a way of its own."),
     tr_later("First mend the text, line {number}: {words}."),
