@@ -23,11 +23,11 @@ from studio.domain.jsonvalue import JsonObject, as_object, as_text
 from studio.domain.persons import Person
 from studio.domain.questions import AskedQuestion
 from studio.extensions.packs.loading import load_code
+from studio.storage.pack_records import PackRecords, read_steps
 from studio.tools import Context, Tool, Workspace
 from studio.tools.packs.hosted import DRAFTS, FRAME, HIDDEN
 from studio.tools.packs.kinds import LocalKind
 from studio.tools.packs.persons_act import ActBook
-from studio.tools.packs.records import PackRecords
 
 PROTOCOL = "2025-06-18"
 
@@ -238,7 +238,11 @@ def main(root: str, pack: str, records: str, version: str) -> None:
     try:
         code = load_code(pack, folder)
         made = LoadedPack(
-            pack, folder, code.pack, code.tools, lambda: PackRecords(Path(records), steps)
+            pack,
+            folder,
+            code.pack,
+            code.tools,
+            lambda: PackRecords(Path(records), read_steps(steps), pack),
         )
         home = PackHome(made)
     except StudioError as error:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import closing, suppress
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
 from typing import TypeAlias
@@ -70,6 +70,7 @@ class PackRecords:
         self._pack = pack
         self._db: sqlite3.Connection | None = None
         self._lock = RLock()
+        self._together = False
 
     def read(self, sql: str, *values: Value) -> list[dict[str, Value]]:
         """The rows that a query finds; raises ToolFailed where it is wrong or changes something."""
@@ -95,22 +96,47 @@ class PackRecords:
         """
         with self._lock:
             db = self._opened()
+            alone = not self._together
             try:
-                db.execute("BEGIN IMMEDIATE")
+                if alone:
+                    db.execute("BEGIN IMMEDIATE")
                 db.set_authorizer(_writes)
                 cursor = db.execute(sql, values)
                 cursor.fetchall()
                 added = sql.lstrip()[:6].upper() in ("INSERT", "REPLAC")
                 result = (cursor.lastrowid if added else cursor.rowcount) or 0
             except (sqlite3.Error, sqlite3.Warning) as error:
-                self._undo(db)
+                db.set_authorizer(None)
+                if alone:
+                    self._undo(db)
                 raise self._wrong(error) from error
             except BaseException:
                 self._undo(db)
                 raise
             db.set_authorizer(None)
-            db.execute("COMMIT")
+            if alone:
+                db.execute("COMMIT")
             return result
+
+    @contextmanager
+    def together(self) -> Generator[None]:
+        """What is written inside is kept as a whole, or not at all."""
+        with self._lock:
+            db = self._opened()
+            if self._together:  # within another one, which decides
+                yield
+                return
+            db.execute("BEGIN IMMEDIATE")
+            self._together = True
+            try:
+                yield
+            except BaseException:
+                self._undo(db)
+                raise
+            else:
+                db.execute("COMMIT")
+            finally:
+                self._together = False
 
     def check(self) -> str:
         """What is wrong with the file; empty if nothing is."""

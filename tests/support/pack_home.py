@@ -8,7 +8,7 @@ from contextlib import closing
 from pathlib import Path
 
 from studio.extensions.packs.loading import CodePlace, ProgramPacks
-from studio.tools.packs.records import PackRecords
+from studio.storage.pack_records import PackRecords, read_steps
 from support.engine_home import EngineHome
 
 PACKS = Path(__file__).parent / "packs"
@@ -24,7 +24,8 @@ def install_notes(home: EngineHome, place: Path, code: str = "") -> Path:
         (root / "tools" / "notes.py").write_text(code)
 
     def records() -> PackRecords:
-        return PackRecords(place / "notes.db", [root / "schema" / "0001.sql"])
+        steps = read_steps([root / "schema" / "0001.sql"])
+        return PackRecords(place / "notes.db", steps, "notes")
 
     found = CodePlace("notes", root, "1", records)
     home.engine.services.packs.source = ProgramPacks(lambda: [found])

@@ -6,14 +6,13 @@ approved what it is now.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
-from studio.tools.packs.home import NoRecords, Records
-from studio.tools.packs.records import PackRecords
+from studio.tools.packs.home import NoRecords
 
-from .installed import InstalledPack, InstalledPacks
+from .installed import InstalledPacks
 from .loading import CodePlace
 from .manifest import MANIFEST
 from .origins import Brought, Origin
@@ -54,12 +53,5 @@ def code_places(installed: InstalledPacks) -> Iterator[CodePlace]:
     """Where the Python is that runs in the program: of packs that are on and approved; blocks."""
     for pack in installed.list():
         if pack.origin.kind in IN_PROGRAM and pack.part("tools") is not None:
-            yield CodePlace(pack.id, pack.manifest.root, pack.digest, _records(pack))
-
-
-def _records(pack: InstalledPack) -> Callable[[], Records]:
-    """Opens the database of a pack that has tables (X-6)."""
-    schema = pack.part("schema")
-    if schema is None:
-        return NoRecords
-    return lambda: PackRecords(pack.records, schema.files)
+            records = NoRecords if pack.part("schema") is None else pack.open_records
+            yield CodePlace(pack.id, pack.manifest.root, pack.digest, records)

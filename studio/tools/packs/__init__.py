@@ -4,7 +4,6 @@
 - ``kinds``: Lets packs bring kinds of drafts, which only a person can approve (KZ-5).
 - ``persons_act``: Proves that a person decided a draft as it was shown to them.
 - ``policy``: Lets a pack say which providers may see what a chat is about (KZ-7).
-- ``records``: Opens the database of one pack, and brings it to the pack's version (X-6).
 - ``hosted``: Names what the studio and a pack's own process agree on (X-3).
 - ``home``: Holds what the code of one pack works with: records, services, the person.
 """
