@@ -142,7 +142,7 @@ async def test_the_menus_lead_to_the_providers(tmp_path: Path) -> None:
 async def test_every_event_has_words(tmp_path: Path) -> None:
     """L-2: what happens can be read and filtered in the inspector, without code's names."""
     small = {"TextDelta", "ReasoningDelta", "CallStarted", "ToolOutput"}
-    small |= {"StepStarted", "ToolQueued", "ToolStarted"}  # listed when they end
+    small |= {"StepStarted", "ToolQueued", "CallChanged", "ToolStarted"}  # listed when they end
     async with at_window(tmp_path, PROVIDER, [Turn(Text("Hi."))]) as person:
         person.say("Hello")
         await person.done()
