@@ -32,6 +32,7 @@ WITH_ROWS = (
     "command",
     "beside",
     "server",
+    "servers",
 )
 WITH_WORDS = ("transcript",)
 """Scripts that print sentences of their own."""
