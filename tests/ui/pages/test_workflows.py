@@ -167,7 +167,13 @@ async def test_w61_a_workflow_is_made_copied_and_thrown_away(tmp_path: Path) -> 
         person.click(page.copy_button)
         own = tmp_path / "studio" / "workflows"
         await until(lambda: page.document is not None and page.document.path.parent == own)
-        assert not page.editor.isReadOnly()
+        assert not page.editor.isReadOnly() and page.document is not None
+        copied = page.document.path
+        page.editor.setFocus()
+        person.type("#")
+        copied.unlink()
+        await page._load(copied)  # as what a save lists afterwards, when it comes so late
+        assert page.document.path == copied
         await page.create()
         await until(lambda: page.document is not None and page.document.path.stem == "new-workflow")
         await until(lambda: page.file.is_checked)

@@ -326,9 +326,9 @@ class WorkflowsPage(Page):
         row = self.gallery.row
         if row is None or row.path is None:
             return
-        if row.path != shown:
+        if shown is None or shown not in (row.path, wanted):
             await self._show(row)
-        else:
+        else:  # also where it was deleted since it was saved: what is edited stays open
             await self.file.check()
 
     @property
