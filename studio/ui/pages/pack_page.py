@@ -24,7 +24,7 @@ from shiboken6 import isValid
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.extensions.packs.installed import InstalledPacks
 from studio.ui.engine_texts import tr_engine
-from studio.ui.settings.servers.text_area import TextArea
+from studio.ui.forms.text_area import TextArea
 from studio.ui.theme import Theme, joined
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr

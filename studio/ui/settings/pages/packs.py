@@ -15,11 +15,11 @@ from shiboken6 import isValid
 from studio.domain.errors import StudioError
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
+from studio.ui.forms.text_area import TextArea
 from studio.ui.settings.form import SettingsPage, Slot
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.settings.rows import IconTile
 from studio.ui.settings.servers.rows import ElidedLabel
-from studio.ui.settings.servers.text_area import TextArea
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets import Button, Card, Check, Field, Label, Status, Toggle
