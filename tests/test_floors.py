@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import studio
-from support.room_map import unnamed_modules
+from support.room_map import lines_of_none, unnamed_modules
 
 PACKAGE = Path(studio.__file__).parent
 FREE = {"__init__", "__main__"}  # the front door may call anyone
@@ -162,8 +162,9 @@ MAPPED = sorted(
 
 
 @pytest.mark.parametrize("room", MAPPED)
-def test_a_rooms_map_names_every_module_in_it(room: str) -> None:
+def test_a_rooms_map_names_every_module_in_it_and_no_other(room: str) -> None:
     assert not unnamed_modules(PACKAGE / room)
+    assert not lines_of_none(PACKAGE / room)
 
 
 def test_tests_share_through_support_only() -> None:

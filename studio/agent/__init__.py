@@ -20,10 +20,10 @@ Modules:
 - ``model_names``: Finds the provider and the model that a name stands for.
 - ``model_family``: Tells by a model's name how it is spoken to, and how it edits and reads.
 - ``agent_files``: Finds agents in markdown files, and writes a template for a new one.
-- ``agent_parser``: Parses one agent file, a stranger's too.
-- ``agent_keys``: Reads the value of each key of an agent file.
+- ``agent_parser``: Parses one agent file, a stranger's too; finds unknown, wrong, repeated keys.
+- ``agent_keys``: Lists the keys of an agent file, and reads and checks the value of each.
 - ``foreign_agents``: Reads the agent files of Claude Code, and of VS Code and Copilot.
-- ``agent_check``: Finds all that is wrong in the text of an agent file.
+- ``agent_check``: Adds to what the parser finds the names of tools and agents that do not exist.
 - ``agent_edit``: Changes one value in the text of an agent file, and none of its other words.
 - ``agent_library``: Saves, copies, deletes and restores agent files, and keeps unsaved texts.
 - ``frontmatter``: Splits a markdown file, and finds its keys and values with their places.

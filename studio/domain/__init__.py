@@ -27,7 +27,7 @@
 - ``run_events``: Defines what happens in a run of a workflow, and what a run asks the person.
 - ``runs``: Folds the events of a run into the state of its steps (W-18).
 - ``secret_names``: Tells by a variable's name whether its value is a secret (P-4).
-- ``server_names``: Names the tools of servers, and tells which server a pattern means (M-9).
+- ``server_names``: How the names of a server's tools begin, and which server a pattern means (M-9).
 - ``sessions``: Describes the rows of the lists of sessions and drafts, and makes titles.
 - ``tool_call_state``: Folds events about tool calls into blocks.
 - ``tools``: Describes tools: what a model reads about them, and what they do.

@@ -16,7 +16,6 @@ most of a second: ``servers`` imports them in a thread, with the first server th
 - ``naming``: gives tools names that every provider takes.
 - ``oauth``: signs the person in to a server, and keeps its token good.
 - ``programs``: finds the command of a server as the person's own terminal would.
-- ``questions``: what a server asks the person during a call.
 - ``results``: reads what a tool returns into plain values.
 - ``schemas``: makes of a tool's schema one that every provider takes.
 - ``server_log``: keeps what a server writes to stderr, without secrets.

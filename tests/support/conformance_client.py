@@ -11,8 +11,8 @@ import tempfile
 from pathlib import Path
 
 from studio.domain.jsonvalue import JsonObject
+from studio.domain.questions import ServerAnswer, ServerQuestion
 from studio.mcp.entries import ServerEntry
-from studio.mcp.questions import ServerAnswer, ServerQuestion
 from support.mcp_servers import approved, running_servers
 
 ARGUMENTS: dict[str, JsonObject] = {"add_numbers": {"a": 5, "b": 3}}
@@ -27,10 +27,10 @@ async def main(address: str) -> None:
     with tempfile.TemporaryDirectory() as place:
         entry = approved(ServerEntry("suite", url=address, transport="http"))
         async with running_servers(Path(place), entry) as servers:
-            servers.ask = accept
             lists = await servers.start("suite")
             for tool in lists.tools:
-                result = await servers.call("suite", tool.name, ARGUMENTS.get(tool.name, {}))
+                arguments = ARGUMENTS.get(tool.name, {})
+                result = await servers.call("suite", tool.name, arguments, ask=accept)
                 assert not result.is_error, result.text
 
 

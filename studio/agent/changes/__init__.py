@@ -1,6 +1,6 @@
 """Changes of files: drafts that wait for the person, and the undo of turns (T-5).
 
-- ``draft_store``: Holds the drafts of one session; writes and undoes them.
+- ``draft_store``: Holds the drafts of one session; approves, discards and undoes them.
 - ``draft_review``: Carries out what the person decides about drafts; resolves conflicts.
 - ``folder_tracker``: Records which turn changed which file of a folder.
 - ``undo``: Undoes the changes of a turn, and redoes them.

@@ -7,7 +7,7 @@
 - ``turn_builder``: Builds a turn: its agent, model, history, rights, limits and guards.
 - ``agent_setup``: Loads the agent of a turn with its provider, tools and instructions.
 - ``system_prompt``: Composes the system prompt, and tells the model what has changed since.
-- ``guidance``: Tells the model what instruction files say.
+- ``guidance``: Puts AGENTS.md and the like into the history, and later what changed in them.
 - ``orientation``: Tells the model once, with the first message, where it works.
 - ``invocation``: Fills in the skill or command that the person calls by its name.
 - ``message_queue``: Keeps what the person says while a turn runs.

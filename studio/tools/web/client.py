@@ -1,4 +1,4 @@
-"""Web client: sends requests bounded in time and size, and checks each redirect (T-8)."""
+"""Web client: sends one request, within time and size, where the address guard lets it (T-8)."""
 
 from __future__ import annotations
 
