@@ -316,7 +316,7 @@ async def test_a_server_that_fails_says_why_and_offers_its_log(tmp_path: Path) -
         assert not row.log.isVisible()
         page.show_one("calendar")
         await until(lambda: page.one.facts and not page.one.facts.logged)
-        assert page.one.doctor.isVisible() and not page.one.cure.isVisible()
+        await until(lambda: page.one.doctor.isVisible() and not page.one.cure.isVisible())
         person.click(page.one.toggle)
         await until(lambda: page.one.facts and page.one.facts.state.kind == "off")
 
