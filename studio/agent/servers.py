@@ -127,6 +127,8 @@ class ServerTools:
         """The servers that the pool knows, by its names for them."""
         self._brought: dict[str, Mapping[str, ServerEntry]] = {}
         """The servers that editors brought, by the sessions that have them (M-24)."""
+        self._reading = asyncio.Lock()
+        """An older reading may not replace what the person said since."""
         self._tasks = BackgroundTasks()
         servers.listen(self._lists_changed)
 
@@ -303,8 +305,9 @@ class ServerTools:
 
     async def refresh(self) -> Entries:
         """Read the person's servers again, and let the pool know."""
-        found = await asyncio.to_thread(self.read)
-        self.use(found)
+        async with self._reading:
+            found = await asyncio.to_thread(self.read)
+            self.use(found)
         return found
 
     def show(self, entries: Iterable[ServerEntry]) -> None:
@@ -327,9 +330,10 @@ class ServerTools:
 
     async def say(self, entry: ServerEntry) -> None:
         """Keep what the person says of a server; raises StorageError."""
-        await asyncio.to_thread(self.file.agree, entry)
-        self._used[pool_name(entry)] = entry
-        self.servers.use(replace(one, name=name) for name, one in self._used.items())
+        async with self._reading:
+            await asyncio.to_thread(self.file.agree, entry)
+            self._used[pool_name(entry)] = entry
+            self.servers.use(replace(one, name=name) for name, one in self._used.items())
 
     async def put(self, entry: ServerEntry) -> None:
         """Add a server or change one; raises StorageError, or ValueError for a wrong entry."""
