@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
@@ -17,12 +18,22 @@ from typing import TypeAlias
 
 from studio.domain.errors import StorageError, ToolFailed
 from studio.domain.records import dataclass
+from studio.files.file_lock import exclusive_access
 from studio.files.folders import private_folder
 
 Value: TypeAlias = str | int | float | bytes | None
 MOST_ROWS = 100_000
 """Rows of one answer."""
+MOST_LENGTH = 100_000_000
+"""Bytes of one value."""
 BUSY_SECONDS = 5.0
+QUERY_SECONDS = 30.0
+STEP_SECONDS = 300.0
+"""What one statement of a step has."""
+_INSTRUCTIONS = 100_000
+"""How many of SQLite's it takes to look at the time again."""
+_WRONG = (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError)
+"""What SQL or its values raise; the last two are for numbers and texts that SQLite cannot keep."""
 _STEP = re.compile(r"(\d{1,6})[_-].*\.sql|(\d{1,6})\.sql", re.I)
 _REFUSED = frozenset({sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH})
 _OURS = frozenset({sqlite3.SQLITE_TRANSACTION, sqlite3.SQLITE_SAVEPOINT})
@@ -71,20 +82,21 @@ class PackRecords:
         self._db: sqlite3.Connection | None = None
         self._lock = RLock()
         self._together = False
+        self.seconds = QUERY_SECONDS
+        """What one query or change has."""
 
     def read(self, sql: str, *values: Value) -> list[dict[str, Value]]:
         """The rows that a query finds; raises ToolFailed where it is wrong or changes something."""
         with self._lock:
             db = self._opened()
             try:
-                db.set_authorizer(_reads)
-                cursor = db.execute(sql, values)
-                names = [one[0] for one in cursor.description or ()]
-                rows = cursor.fetchmany(MOST_ROWS + 1)
-            except (sqlite3.Error, sqlite3.Warning) as error:
+                with _limited(db, self.seconds):
+                    db.set_authorizer(_reads)
+                    cursor = db.execute(sql, values)
+                    names = [one[0] for one in cursor.description or ()]
+                    rows = cursor.fetchmany(MOST_ROWS + 1)
+            except _WRONG as error:
                 raise self._wrong(error) from error
-            finally:
-                db.set_authorizer(None)
             if len(rows) > MOST_ROWS:
                 raise ToolFailed(f"The query finds more than {MOST_ROWS:,} rows. Add a LIMIT.")
             return [dict(zip(names, row, strict=True)) for row in rows]
@@ -94,29 +106,18 @@ class PackRecords:
 
         All of it happens, or nothing.
         """
-        with self._lock:
+        with self.together():
             db = self._opened()
-            alone = not self._together
+            self._require_begun(db)
             try:
-                if alone:
-                    db.execute("BEGIN IMMEDIATE")
-                db.set_authorizer(_writes)
-                cursor = db.execute(sql, values)
-                cursor.fetchall()
-                added = sql.lstrip()[:6].upper() in ("INSERT", "REPLAC")
-                result = (cursor.lastrowid if added else cursor.rowcount) or 0
-            except (sqlite3.Error, sqlite3.Warning) as error:
-                db.set_authorizer(None)
-                if alone:
-                    self._undo(db)
+                with _limited(db, self.seconds):
+                    db.set_authorizer(_writes)
+                    cursor = db.execute(sql, values)
+                    cursor.fetchall()
+            except _WRONG as error:
                 raise self._wrong(error) from error
-            except BaseException:
-                self._undo(db)
-                raise
-            db.set_authorizer(None)
-            if alone:
-                db.execute("COMMIT")
-            return result
+            added = sql.lstrip()[:6].upper() in ("INSERT", "REPLAC")
+            return (cursor.lastrowid if added else cursor.rowcount) or 0
 
     @contextmanager
     def together(self) -> Generator[None]:
@@ -126,17 +127,33 @@ class PackRecords:
             if self._together:  # within another one, which decides
                 yield
                 return
-            db.execute("BEGIN IMMEDIATE")
+            try:
+                db.execute("BEGIN IMMEDIATE")
+            except sqlite3.Error as error:
+                raise self._wrong(error) from error
             self._together = True
             try:
                 yield
+                self._commit(db)
             except BaseException:
                 self._undo(db)
                 raise
-            else:
-                db.execute("COMMIT")
             finally:
                 self._together = False
+
+    def _commit(self, db: sqlite3.Connection) -> None:
+        self._require_begun(db)
+        try:
+            db.execute("COMMIT")
+        except sqlite3.Error as error:  # a row that refers to none, or a full disk
+            raise self._wrong(error) from error
+
+    def _require_begun(self, db: sqlite3.Connection) -> None:
+        """Raise ToolFailed if a statement undid the whole, such as INSERT OR ROLLBACK."""
+        if not db.in_transaction:
+            raise ToolFailed(
+                f"The records of {self._pack}: a statement undid all that was written together."
+            )
 
     def check(self) -> str:
         """What is wrong with the file; empty if nothing is."""
@@ -165,9 +182,11 @@ class PackRecords:
                 raise StorageError(f"{self.path} cannot be opened: {error}.") from error
             try:
                 db.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+                db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_LENGTH)
                 db.execute("PRAGMA trusted_schema = OFF")
                 db.execute("PRAGMA foreign_keys = ON")
-                db.execute("PRAGMA journal_mode = WAL")
+                with exclusive_access(self.path):  # SQLite does not wait for others here
+                    db.execute("PRAGMA journal_mode = WAL")
                 self._migrate(db)
             except (OSError, sqlite3.Error) as error:
                 db.close()
@@ -183,18 +202,18 @@ class PackRecords:
         self._check_version(version)
         if version == len(self._steps):
             return
-        if version:
-            self._copy(db, version)
         db.execute("BEGIN IMMEDIATE")  # another program may have been faster
         step = None
         try:
             version = db.execute("PRAGMA user_version").fetchone()[0]
             self._check_version(version)
+            if 0 < version < len(self._steps):
+                self._copy(version)
             for step in self._steps[version:]:
                 for statement in _statements(step):
-                    db.set_authorizer(_builds)
-                    db.execute(statement)
-                    db.set_authorizer(None)
+                    with _limited(db, STEP_SECONDS):
+                        db.set_authorizer(_builds)
+                        db.execute(statement)
             db.execute(f"PRAGMA user_version = {len(self._steps)}")
             db.execute("COMMIT")
         except (sqlite3.Error, sqlite3.Warning) as error:
@@ -214,18 +233,23 @@ class PackRecords:
                 f"{version} steps, and this version knows {len(self._steps)}. Update the pack."
             )
 
-    def _copy(self, db: sqlite3.Connection, version: int) -> None:
-        """A copy beside the file, as it was before its tables change."""
+    def _copy(self, version: int) -> None:
+        """A copy beside the file, as it was before its tables change; no other program writes.
+
+        Through another connection: one that began to write cannot be copied from.
+        """
         target = self.path.with_name(f"{self.path.name}.before-{version + 1}")
         unfinished = target.with_name(f"{target.name}.part")
         unfinished.unlink(missing_ok=True)
-        with closing(sqlite3.connect(unfinished)) as copy:
-            db.backup(copy)
+        with (
+            closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as now,
+            closing(sqlite3.connect(unfinished)) as copy,
+        ):
+            now.backup(copy)
         unfinished.chmod(0o600)
         unfinished.replace(target)
 
     def _undo(self, db: sqlite3.Connection) -> None:
-        db.set_authorizer(None)
         with suppress(sqlite3.Error):
             if db.in_transaction:
                 db.execute("ROLLBACK")
@@ -234,7 +258,21 @@ class PackRecords:
         return ToolFailed(f"The records of {self._pack}: {_told(error)}.")
 
 
+@contextmanager
+def _limited(db: sqlite3.Connection, seconds: float) -> Generator[None]:
+    """Run a pack's SQL, which is ended after these seconds: it may have no end of its own."""
+    end = time.monotonic() + seconds
+    db.set_progress_handler(lambda: time.monotonic() > end, _INSTRUCTIONS)
+    try:
+        yield
+    finally:
+        db.set_authorizer(None)
+        db.set_progress_handler(None, 0)
+
+
 def _told(error: Exception) -> str:
+    if str(error) == "interrupted":
+        return "it took too long, and was ended"
     if "not authorized" in str(error) or "prohibited" in str(error):
         return (
             "a pack's SQL may not attach files, load extensions, set pragmas or end transactions, "

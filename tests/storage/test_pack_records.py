@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+import subprocess
+import sys
+from contextlib import closing, suppress
 from pathlib import Path
+from subprocess import PIPE
 
 import pytest
 
@@ -114,3 +117,76 @@ def test_steps_are_numbered_without_gaps(tmp_path: Path) -> None:
     (tmp_path / "first.sql").write_text("")
     with pytest.raises(StorageError, match="begins with its number"):
         read_steps([tmp_path / "first.sql"])
+
+
+UPDATE = """
+import sys
+from pathlib import Path
+from studio.storage.pack_records import PackRecords, Step
+first, second = (Step(n, f"{n}.sql", sql) for n, sql in enumerate(sys.argv[2:], 1))
+sys.stdout.write("ready")
+sys.stdout.flush()
+sys.stdin.read()
+PackRecords(Path(sys.argv[1]), [first, second], "office").read("SELECT 1")
+"""
+
+
+def test_programs_that_open_an_updated_pack_at_once_do_not_disturb_each_other(path: Path) -> None:
+    """X-6: each finds the new tables, and the copy is of the old ones."""
+    with closing(records(path, FIRST)) as db:
+        db.read("SELECT 1")
+    slow = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n LIMIT 50000) "
+    second = f"CREATE TABLE many AS {slow} SELECT i FROM n; DROP TABLE deed;"
+    words = [sys.executable, "-c", UPDATE, str(path), FIRST, second]
+    begun = [
+        subprocess.Popen(words, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True) for _ in range(4)
+    ]
+    for one in begun:
+        assert one.stdout is not None and one.stdout.read(5) == "ready"
+    for one in begun:
+        assert one.stdin is not None
+        one.stdin.close()
+        one.stdin = None
+    told = [one.communicate(timeout=100)[1] for one in begun]
+    assert [one.returncode for one in begun] == [0, 0, 0, 0], told
+    with closing(sqlite3.connect(path.with_name("records.db.before-2"))) as copy:
+        assert copy.execute("SELECT count(*) FROM deed").fetchone() == (1,)
+
+
+def test_what_is_written_together_is_kept_as_a_whole_whatever_fails_in_it(path: Path) -> None:
+    """X-6: a value without room, a row that refers to none, and SQL that undoes the whole."""
+    tables = (
+        "CREATE TABLE a (id INTEGER PRIMARY KEY);"
+        "CREATE TABLE b (a INTEGER REFERENCES a (id) DEFERRABLE INITIALLY DEFERRED);"
+    )
+    insert = "INSERT INTO a VALUES (?)"
+    with closing(records(path, tables)) as db:
+        with db.together():
+            db.write(insert, 1)
+            for wrong in (10**30, "\ud800"):
+                with pytest.raises(ToolFailed):
+                    db.write(insert, wrong)
+            db.write(insert, 2)
+        with pytest.raises(ToolFailed), db.together():
+            db.write(insert, 3)
+            db.write("INSERT INTO b VALUES (7)")
+        with pytest.raises(ToolFailed):
+            db.write("INSERT INTO b VALUES (7)")
+        with pytest.raises(ToolFailed, match="undid"), db.together():
+            db.write(insert, 4)
+            with suppress(ToolFailed):
+                db.write("INSERT OR ROLLBACK INTO a VALUES (1)")
+            db.write(insert, 5)
+        assert [row["id"] for row in db.read("SELECT id FROM a UNION SELECT a FROM b")] == [1, 2]
+
+
+def test_sql_without_an_end_is_ended(path: Path) -> None:
+    """X-6: a view of a pack cannot hold up the program."""
+    rows = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)"
+    with closing(records(path, f"CREATE VIEW v AS {rows} SELECT count(*) AS n FROM n")) as db:
+        db.seconds = 0.1
+        with pytest.raises(ToolFailed, match="took too long"):
+            db.read("SELECT * FROM v")
+        with pytest.raises(ToolFailed, match="too big"):
+            db.read("SELECT zeroblob(900000000)")
+        assert db.read("SELECT 1 AS one") == [{"one": 1}]
