@@ -47,7 +47,7 @@ async def test_a_distribution_runs_once_it_is_approved(
         (pack,) = installed.list()
         assert pack.origin.shown == "distribution notes-pack 1.2" and not pack.runs
         assert "greet" not in engine.tools()
-        installed.approve("notes")
+        installed.approve("notes", installed.get("notes").digest)
         await engine.refresh_tools()
         assert "greet" in engine.tools()
         (package / "org.agent-studio" / "tools" / "one.py").write_text("raise SystemExit")

@@ -138,16 +138,16 @@ class _Command:
 
     async def do_remove(self) -> int:
         options = self._options
-        pack = await asyncio.to_thread(self._packs.get, options.id)
+        home = self._packs.home(options.id)
         if options.with_data and not await self._agreed(
-            f"Remove {pack.id} and all that it keeps in {pack.home}? Nobody can bring that back."
+            f"Remove {options.id} and all that it keeps in {home}? Nobody can bring that back."
         ):
             return DENIED
-        kept = await asyncio.to_thread(self._packs.remove, pack.id, options.with_data)
+        kept = await asyncio.to_thread(self._packs.remove, options.id, options.with_data)
         if options.json:
-            self._console.write_json({"id": pack.id, "kept": str(kept) if kept else None})
+            self._console.write_json({"id": options.id, "kept": str(kept) if kept else None})
             return DONE
-        self._console.say(f"{pack.id}: removed")
+        self._console.say(f"{options.id}: removed")
         if kept:
             self._console.say(f"What it keeps for itself is still in {kept}")
         return DONE
@@ -162,7 +162,9 @@ class _Command:
                 self._console.write(text)
             if not await self._agreed(f"Use {pack.id} as it is now?"):
                 return DENIED
-            return self._told(await asyncio.to_thread(self._packs.approve, pack.id), "on")
+            return self._told(
+                await asyncio.to_thread(self._packs.approve, pack.id, pack.digest), "on"
+            )
         return await self._switch(on=True)
 
     async def do_off(self) -> int:

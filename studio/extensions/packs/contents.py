@@ -20,6 +20,8 @@ from .manifest import MOST_FILES, PackError, contained
 
 MOST_BYTES = 200_000_000
 """Bytes of a pack."""
+DEEPEST = 50
+"""Folders within each other."""
 MOST_COMPARED = 200_000
 """Bytes of a file whose change is shown line by line."""
 MOST_LINES = 2_000
@@ -59,7 +61,9 @@ def pack_files(folder: Path, problems: list[str] | None = None) -> Iterator[Pack
         yield PackFile(name, path, state.st_size, bool(state.st_mode & stat.S_IXUSR))
 
 
-def _walk(place: Path, folder: Path, told: list[str]) -> Iterator[Path]:
+def _walk(place: Path, folder: Path, told: list[str], depth: int = 0) -> Iterator[Path]:
+    if depth > DEEPEST:
+        raise PackError(f"{folder} has folders more than {DEEPEST} deep, too deep for a pack.")
     with os.scandir(place) as entries:
         found = sorted(entries, key=lambda one: one.name)
     for entry in found:
@@ -75,7 +79,7 @@ def _walk(place: Path, folder: Path, told: list[str]) -> Iterator[Path]:
                 told.append(f"{name}: a link to a folder, so it was left out.")
                 continue
         if entry.is_dir():
-            yield from _walk(path, folder, told)
+            yield from _walk(path, folder, told, depth + 1)
         elif entry.is_file():
             yield path
         else:

@@ -7,12 +7,14 @@ A zip file that grows beyond bounds is refused. A marketplace is a list of packs
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import re
 import shutil
 import stat
 import subprocess
 import zipfile
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
@@ -24,7 +26,7 @@ from studio.domain.redaction import redact
 from studio.files.folders import private_folder
 from studio.storage.config.keychain import child_environment
 
-from .contents import MOST_BYTES
+from .contents import DEEPEST, MOST_BYTES
 from .manifest import FOREIGN, MANIFEST, MOST_FILES, PackError, contained
 from .origins import Origin
 
@@ -34,6 +36,11 @@ GIT_SECONDS = 300.0
 _RATIO, _RATIO_FROM = 200, 10_000_000
 """How many times its packed size a file of more than these bytes may have."""
 _CHUNK = 1 << 20
+_DAMAGED = (
+    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError),
+    *(EOFError, ValueError, OverflowError),
+)
+"""What reading a zip file raises that is damaged, or packed in a way that is not known."""
 _GIT = re.compile(r"(?:https?|ssh|git|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+", re.I)
 
 
@@ -101,7 +108,7 @@ def _unpack(path: Path, into: Path) -> Fetched:
     try:
         with zipfile.ZipFile(path) as packed:
             _extract(packed, private_folder(into), problems)
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
+    except _DAMAGED as error:
         raise PackError(f"{path} is no zip file that can be read: {error}.") from error
     folder = into
     inside = [one for one in into.iterdir() if not one.name.startswith("__MACOSX")]
@@ -121,6 +128,10 @@ def _extract(packed: zipfile.ZipFile, into: Path, problems: list[str]) -> None:
             name = escape_line(entry.filename)
             problems.append(f"{name} of the zip file leads out of it or is a link: left out.")
             continue
+        if len(place.parts) > DEEPEST:
+            raise PackError(
+                f"The zip file has folders more than {DEEPEST} deep, too deep for a pack."
+            )
         if entry.is_dir():
             private_folder(into / place)
             continue

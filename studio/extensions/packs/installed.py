@@ -173,7 +173,7 @@ class InstalledPacks:
         elif manifest.id in found:
             problems.append(f"{folder}: a pack {manifest.id} is there already.")
         else:
-            found[manifest.id] = InstalledPack(manifest, origin, self.folder / manifest.id, digest)
+            found[manifest.id] = InstalledPack(manifest, origin, self.home(manifest.id), digest)
 
     def _look(self, folder: Path) -> tuple[str, PackManifest]:
         state = state_of(folder)
@@ -303,33 +303,43 @@ class InstalledPacks:
         if place.parent == (self.folder / _STAGED).resolve():
             shutil.rmtree(place, ignore_errors=True)
 
-    def approve(self, id: str) -> InstalledPack:
-        """The person saw what a pack is now that stays where it is, or whose files changed."""
-        pack = self.get(id)
+    def approve(self, id: str, digest: str) -> InstalledPack:
+        """The person saw a pack with this digest that stays where it is, or whose files changed."""
+        if self.get(id).digest != digest:
+            raise PackError("The files changed meanwhile. Look at the pack again.")
         with self._changing() as said:
-            said[id] = {**as_object(said.get(id)), "approved": pack.digest, "on": True}
+            said[id] = {**as_object(said.get(id)), "approved": digest, "on": True}
         self._tell()
         return self.get(id)
 
     def remove(self, id: str, with_data: bool = False) -> Path | None:
-        """Remove a pack; returns where its data stays, None if it has none or it is removed."""
-        pack = self.get(id)
-        if pack.origin.kind in _IN_PLACE:
+        """Remove a pack, also one whose files are gone or damaged.
+
+        Returns where its data stays, None if it has none or it is removed.
+        """
+        folder = as_object(self._said().get(id)).get("folder")
+        if not isinstance(folder, str) or not folder:
+            self.get(id)
             raise PackError(f"{id} is removed where it was installed. It can be switched off here.")
         with self._changing() as said:
             said.pop(id, None)
         with suppress(OSError):
-            shutil.rmtree(pack.manifest.folder)
+            shutil.rmtree(self.folder / folder)
+        home = self.home(id)
         try:
-            if pack.home.exists() and (with_data or not _has_files(pack.home)):
-                shutil.rmtree(pack.home)
+            if home.exists() and (with_data or not _has_files(home)):
+                shutil.rmtree(home)
         except OSError as error:
             raise StorageError(
-                f"The pack is removed, its data in {pack.home} is not: {error.strerror}."
+                f"The pack is removed, its data in {home} is not: {error.strerror}."
             ) from error
         finally:
             self._tell()
-        return pack.home if pack.home.exists() else None
+        return home if home.exists() else None
+
+    def home(self, id: str) -> Path:
+        """Where a pack keeps its data."""
+        return self.folder / id
 
     def switch(self, id: str, on: bool) -> InstalledPack:
         """Switch a pack on or off; one that is not approved as it is now stays off."""

@@ -71,8 +71,10 @@ _ENDINGS: dict[PartName, str] = {
 }
 """What the files of a part are called; those with another ending belong to no list."""
 _ONE_FILE = {"mcp", "hooks"}
-_DEEP = {"commands", "data"}
+_DEEP = {"commands", "tools", "data"}
 """Parts whose folders may have folders."""
+_HIDDEN = {"agents", "workflows"}
+"""Parts whose files count also if their names begin with a dot."""
 _KNOWN = {
     *("$schema", "name", "version", "description", "author", "homepage", "repository", "license"),
     *("keywords", "extensions"),
@@ -84,6 +86,8 @@ _FOREIGN_PATHS = {"commands", "agents", "skills", "hooks", "mcpServers"}
 _ID = re.compile(r"(?!.*(?:--|\.\.))[a-z0-9](?:[a-z0-9.-]{0,62}[a-z0-9])?")
 _RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?")
 """Names that no file of Windows can have."""
+_TAKEN = {"code", "packs.json"}
+"""Names of the studio's own beside the folders in which packs keep their data."""
 
 
 class PackError(ConfigurationError):
@@ -158,6 +162,8 @@ def read_manifest(folder: Path) -> PackManifest:
             f"{path}: “name” has to be 1 to 64 of a-z, 0-9, - and ., with a letter or digit at "
             "both ends."
         )
+    if id in _TAKEN:
+        raise PackError(f"{path}: no pack can be called {id}: the studio uses that name itself.")
     if foreign:
         problems += _foreign_omissions(value)
         ours: JsonObject = {}
@@ -278,7 +284,7 @@ def _files(name: PartName, place: Path, folder: Path, problems: list[str]) -> It
     ending = _ENDINGS.get(name)
     ahead = [place]
     while ahead:
-        for one in sorted(_inside(ahead.pop(0), folder, problems)):
+        for one in sorted(_inside(ahead.pop(0), folder, problems, hidden=name in _HIDDEN)):
             if one.is_dir():
                 if name in _DEEP and not one.is_symlink():
                     ahead.append(one)
@@ -286,7 +292,9 @@ def _files(name: PartName, place: Path, folder: Path, problems: list[str]) -> It
                 yield one
 
 
-def _inside(place: Path, folder: Path, problems: list[str]) -> Iterator[Path]:
+def _inside(
+    place: Path, folder: Path, problems: list[str], *, hidden: bool = False
+) -> Iterator[Path]:
     try:
         with os.scandir(place) as entries:
             found = [place / one.name for one in entries]
@@ -294,7 +302,7 @@ def _inside(place: Path, folder: Path, problems: list[str]) -> Iterator[Path]:
         problems.append(f"{_below(place, folder)}: {error.strerror or error}.")
         return
     for one in found:
-        if not one.name.startswith(".") and _kept(one, folder, problems):
+        if (hidden or not one.name.startswith(".")) and _kept(one, folder, problems):
             yield one
 
 

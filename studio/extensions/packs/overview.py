@@ -5,13 +5,12 @@ All in it are a stranger's words; none can hide a character or begin a line of o
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator
 
 from studio.agent.agent_parser import parse_agent
 from studio.agent.permission.invisible_characters import escape_invisible, escape_line
-from studio.domain.jsonvalue import as_object
 from studio.extensions.documents import read_document
+from studio.extensions.hooks.hook_file import parse_hooks
 
 from .contents import pack_files
 from .manifest import PackManifest, Part, PartName
@@ -123,23 +122,18 @@ def _whole(manifest: PackManifest, part: Part) -> Iterator[str]:
 
 
 def _hooks(manifest: PackManifest, part: Part) -> Iterator[str]:
-    """Every command with what it runs at."""
+    """Every command with what it runs at, as it is read when it runs."""
     try:
-        value = as_object(json.loads(part.path.read_text("utf-8-sig")))
-    except (OSError, ValueError) as error:
+        data = part.path.read_bytes()
+    except OSError as error:
         yield escape_line(f"cannot be read: {error}")
         return
-    hooks = as_object(value.get("hooks")) or value
-    for event, groups in hooks.items():
-        for group in groups if isinstance(groups, list) else ():
-            said = as_object(group)
-            matcher = said.get("matcher")
-            inner = said.get("hooks")
-            for one in inner if isinstance(inner, list) else (said,):
-                hook = as_object(one)
-                command = hook.get("command", hook)
-                at = f"{event} {matcher}" if matcher else event
-                yield escape_line(f"{at}: {command}", 1_000)
+    hooks, findings = parse_hooks(data, part.path.name, "pack", str(manifest.folder))
+    for one in hooks:
+        at = f"{one.event} {one.matcher}" if one.matcher else one.event
+        never = f" ({one.reason})" if one.state == "never" else ""
+        yield escape_line(f"{at}: {one.command}{never}", 1_000)
+    yield from (escape_line(f"left out: {one.words}", 500) for one in findings)
 
 
 def _names(manifest: PackManifest, part: Part) -> Iterator[str]:

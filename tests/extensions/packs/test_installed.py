@@ -71,7 +71,7 @@ def test_a_pack_is_a_copy_of_what_was_approved(packs: InstalledPacks, tmp_path: 
     assert not packs.places("skills")
     with pytest.raises(PackError, match="not what you approved"):
         packs.switch("office", on=True)
-    assert packs.approve("office").runs
+    assert packs.approve("office", packs.get("office").digest).runs
 
 
 def test_what_changed_after_the_look_is_not_installed(
@@ -159,7 +159,7 @@ def test_packs_of_the_program_and_of_its_environment_stay_where_they_are(tmp_pat
     assert packs.switch("shipped", on=True).runs  # it came with the program
     with pytest.raises(PackError, match="not what you approved"):
         packs.switch("other", on=True)
-    assert packs.approve("other").runs
+    assert packs.approve("other", packs.get("other").digest).runs
     (other / "skills/deed/SKILL.md").write_text("Another version")
     assert not packs.get("other").runs
     for refused in (packs.update, packs.remove):
@@ -274,3 +274,63 @@ def test_a_damaged_pack_spoils_no_other(packs: InstalledPacks, tmp_path: Path) -
     assert [one.id for one in packs.list()] == ["office"]
     assert packs.problems[0].startswith("broken: ")
     assert f"{OURS}" in str(packs.places("agents")[0].path)
+
+
+def test_the_text_hides_no_agent_no_code_and_no_hook(packs: InstalledPacks, tmp_path: Path) -> None:
+    """X-2: what is read when it is used is what the text shows."""
+    hooks = '// Fine.\n{"hooks": {"Stop": [{"hooks": [{"command": "sh", "args": ["-c", "x y"]}]}]}}'
+    files = {
+        f"{OURS}/agents/.hidden.md": "---\nname: Ghost\ndescription: Boo\ntools: [run]\n---\nBoo",
+        f"{OURS}/tools/inner/deep.py": "UNSEEN = 1\n",
+        f"{OURS}/hooks.json": hooks,
+    }
+    text = packs.look(str(write_pack(tmp_path / "pack", files))).text
+    for words in ("Ghost: Boo", "tools: run", "UNSEEN = 1", "Stop: sh -c 'x y'"):
+        assert words in text, words
+
+
+def test_only_what_was_shown_is_approved(packs: InstalledPacks, tmp_path: Path) -> None:
+    """X-2: the files may change while the person reads."""
+    pack = install(packs, write_pack(tmp_path / "pack"))
+    (pack.manifest.folder / "more.txt").write_text("shown")
+    shown = packs.get("office")
+    (pack.manifest.folder / "more.txt").write_text("not shown")
+    with pytest.raises(PackError, match="changed meanwhile"):
+        packs.approve("office", shown.digest)
+    assert not packs.get("office").runs
+
+
+def test_no_pack_has_the_place_of_all(packs: InstalledPacks, tmp_path: Path) -> None:
+    """X-2: its data would be the code of all packs, and be removed with it."""
+    for name in ("code", "packs.json"):
+        with pytest.raises(PackError, match="studio uses that name"):
+            packs.look(str(write_pack(tmp_path / name, name=name)))
+
+
+def test_a_pack_whose_files_are_gone_can_be_removed(packs: InstalledPacks, tmp_path: Path) -> None:
+    pack = install(packs, write_pack(tmp_path / "pack"))
+    (pack.manifest.folder / "plugin.json").unlink()
+    assert not packs.list() and packs.problems
+    packs.remove("office")
+    assert not packs.list() and not packs.problems and not pack.manifest.folder.exists()
+
+
+def test_damaged_and_endless_zip_files_are_told(packs: InstalledPacks, tmp_path: Path) -> None:
+    """X-2: in a sentence, whatever is wrong with them."""
+    packed = zip_pack(write_pack(tmp_path / "pack"), tmp_path / "pack.zip")
+    data = bytearray(packed.read_bytes())
+    start = data.index(b"plugin.json") + len(b"plugin.json")
+    data[start : start + 40] = b"\xff" * 40
+    packed.write_bytes(data)
+    with pytest.raises(PackError, match="no zip file that can be read"):
+        packs.look(str(packed))
+    deep = tmp_path / "deep.zip"
+    with zipfile.ZipFile(deep, "w") as made:
+        made.writestr("a/" * 1_500 + "b", "")
+    with pytest.raises(PackError, match="deep"):
+        packs.look(str(deep))
+    place = tmp_path / "deep"
+    (place / "pack" / ("a/" * 60)).mkdir(parents=True)
+    with pytest.raises(PackError, match="deep"):
+        packs.look(str(write_pack(place / "pack")))
+    assert not staged(packs)

@@ -195,7 +195,9 @@ class PacksPage(SettingsPage):
                 card.title.setText(tr("Use {name} as it is now?").format(name=pack.name))
                 card.agree.setText(tr("Use it"))
             card.agree.clicked.connect(
-                lambda: self._close_and_run(asyncio.to_thread(self._packs.approve, pack.id))
+                lambda: self._close_and_run(
+                    asyncio.to_thread(self._packs.approve, pack.id, pack.digest)
+                )
             )
             card.leave.clicked.connect(self._close)
             self._put_above(card)
