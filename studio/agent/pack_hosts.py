@@ -23,8 +23,6 @@ from studio.tools.packs.persons_act import PersonsAct
 
 from .permission.invisible_characters import escape_line, visible
 
-HOST = "host:"
-"""How the place of a server begins that is the host of a pack; the pack's id follows."""
 LONGEST = 200_000
 """Characters of a draft's text."""
 MOST_DRAFTS = 20

@@ -30,6 +30,8 @@ _KEPT = frozenset(
     }
 )
 """Values that are no words of anybody: a provider checks them."""
+_WORDS = frozenset({"input", "args", "arguments", "response"})
+"""Keys of objects that are all words: what a tool is called with, and what it answers."""
 _MEDIA = frozenset({"media_type", "mime_type", "mimeType", "image_url", "file_data", "images"})
 """Keys of objects that hold a picture or a file."""
 
@@ -55,12 +57,15 @@ class RequestGate:
         if not subject and not packs.has_policies:
             return provider.stream(request)
         address = self._address(provider.name)
-        usual = PROVIDERS[provider.name].address if provider.name in PROVIDERS else ""
+        known = PROVIDERS.get(provider.name)
+        usual = known.address if known else ""
+        suffix = known.hosted_suffix if known else ""
+        hosted = bool(suffix) and request.model.endswith(suffix)  # Ollama's servers answer then
         asked = AskedRequest(
             provider.name,
             request.model,
             address,
-            provider.name in EMBEDDED or _is_loopback(address or usual),
+            provider.name in EMBEDDED or (_is_loopback(address or usual) and not hosted),
             purpose,
             subject,
         )
@@ -79,6 +84,10 @@ class RequestGate:
             hidden = await in_daemon_thread(lambda: _hidden(request, masks))
         except _NotText as error:
             words = f"{error} cannot be masked, so this was not sent. Leave it out."
+            raise ProviderError("refused", words, provider=provider.name) from error
+        except Exception as error:  # a pack's own code
+            why = f"{type(error).__name__}: {error}"
+            words = f"A pack could not say whether this may be sent: {why}"
             raise ProviderError("refused", words, provider=provider.name) from error
         return MaskedStream(provider.stream(hidden), masks)
 
@@ -174,7 +183,14 @@ def _hidden(request: Request, masks: Sequence[Mask]) -> Request:
         )
         for one in request.tools
     ]
-    return replace(request, history=history, system=hide(request.system), tools=tools)
+    return replace(
+        request,
+        history=history,
+        system=hide(request.system),
+        tools=tools,
+        schema=cast("JsonObject | None", _described(request.schema, hide)),
+        stop=tuple(map(hide, request.stop)),
+    )
 
 
 def _changed(
@@ -191,7 +207,9 @@ def _changed(
         if media and _MEDIA & value.keys():
             raise _NotText("A picture or a file")
         return {
-            name: one if name in kept else _changed(one, change, kept, media=media)
+            name: one
+            if name in kept
+            else _changed(one, change, frozenset() if name in _WORDS else kept, media=media)
             for name, one in value.items()
         }
     return value

@@ -24,7 +24,7 @@ from studio.domain.records import dataclass
 from studio.domain.tools import ToolSpec
 from studio.files.folders import private_folder
 from studio.mcp.catalogue import INSTRUCTIONS, NOTHING, Catalogue, Known, pin_of
-from studio.mcp.entries import Entries, EntriesFile, ServerEntry, parse_entries
+from studio.mcp.entries import HOST, Entries, EntriesFile, ServerEntry, parse_entries
 from studio.mcp.lists import ServerLists, ServerTool
 from studio.mcp.naming import shortened
 from studio.mcp.results import Blob, ServerResult
@@ -39,7 +39,7 @@ from studio.tools.sdk.result import size
 from .attachments import attach_picture
 from .context.token_count import tool_tokens
 from .folder_files import FolderFiles, read_folder_files
-from .pack_hosts import HOST, drafts_of
+from .pack_hosts import drafts_of
 from .packs import person_here
 from .permission.invisible_characters import escape_line, visible
 from .prompts import SERVER_CHANGED, SERVER_INSTRUCTIONS, SERVER_TOOL, SERVER_TOOL_GONE

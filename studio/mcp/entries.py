@@ -32,6 +32,8 @@ Resolve: TypeAlias = Callable[[str], Awaitable[str]]
 SERVERS = "mcpServers"
 PACK = "pack:"
 """How the place of a server begins that a pack brings; the pack's id follows."""
+HOST = "host:"
+"""How the place of a server begins that is the host of a pack; the pack's id follows."""
 EDITOR = "editor:"
 """How the place of a server begins that an editor brings to its chat; the folder follows."""
 LONGEST_NAME = 64
@@ -419,9 +421,9 @@ async def resolve_entry(
     ``${VAR:-otherwise}``.
 
     Raises ConfigurationError for what is missing: it never becomes an empty text. A pack's server
-    is as it is: packs fill in nothing of the person's.
+    and its host are as they are: packs fill in nothing of the person's.
     """
-    if entry.place.startswith(PACK):
+    if entry.place.startswith((PACK, HOST)):
         return entry
 
     async def filled(text: str) -> str:

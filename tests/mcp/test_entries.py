@@ -132,6 +132,17 @@ async def test_m18_a_server_gets_no_secret_of_another(
             await resolve_entry(entry, resolve, {})
 
 
+@pytest.mark.parametrize("place", ["pack:office", "host:office"])
+async def test_x1_a_pack_fills_in_nothing_of_the_persons(place: str) -> None:
+    """X-1, X-3: neither in its servers nor in what its Python needs."""
+    entry = ServerEntry("office", "uv", ("x @ https://example.com/${TOKEN:-a}",), place=place)
+    assert await resolve_entry(entry, lambda name: _secret(), {"TOKEN": "CANARY"}) == entry
+
+
+async def _secret() -> str:
+    return "CANARY"
+
+
 @pytest.mark.parametrize(
     "broken", [b'{"mcpServers": {"git": {"comm', b'{"mcpServers": []}', b"\xff"]
 )

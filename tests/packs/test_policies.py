@@ -138,6 +138,11 @@ async def test_what_nobody_can_answer_for_is_not_sent(tmp_path: Path) -> None:
         session = await home.session()
         (failed,) = [one for one in await say(session) if isinstance(one, Failed)]
         assert "ZeroDivisionError" in failed.title
+        install_code(
+            home, tmp_path, MASKS.replace('text.replace("Ada", "[Person 1]")', "1 / 0"), "m"
+        )
+        (failed,) = [one for one in await say(session) if isinstance(one, Failed)]
+        assert "ZeroDivisionError" in failed.title and "A pack could not say" in failed.title
         await session.change(subject="gone:file/2")
         home.engine.services.packs.source = ProgramPacks(lambda: ())
         (failed,) = [one for one in await say(session) if isinstance(one, Failed)]
@@ -151,20 +156,39 @@ async def test_a_mask_covers_the_whole_request(tmp_path: Path, provider: str) ->
     script = [
         Turn(Text("I greet [Person"), Text(" 1] now."), Call("greet", {"name": "[Person 1]"})),
         Turn(Text("Done for [Person 1].")),
+        Turn(Call("greet", {"name": "Ada"})),  # the model may know the name
         Turn(Text("Again [nobody].")),
     ]
     async with engine_home(tmp_path, provider, script) as home:
         install_code(home, tmp_path, MASKS)
         session = await home.session()
         events = [*await say(session, "Greet Ada"), *await say(session, "Ada again")]
-        assert len(home.asked) == 3
+        assert len(home.asked) == 4
         for one in home.asked:
             assert "Ada" not in str(one.json) and "[Person 1]" in str(one.json)
         said = "".join(one.text for one in events if isinstance(one, TextDelta))
         assert said == "I greet Ada now.Done for Ada.Again [nobody]."
-        (done,) = [one for one in events if isinstance(one, ToolFinished)]
-        assert done.text == "Hello Ada, says the tool."
+        done = [one.text for one in events if isinstance(one, ToolFinished)]
+        assert done == ["Hello Ada, says the tool."] * 2
         assert all(one.reason == "done" for one in events if isinstance(one, TurnComplete))
+
+
+HOSTED = ALLOWS.replace(
+    'assert request.local, "the simulator is on this computer"',
+    'return ALLOWED if request.local else Verdict(f"{request.model} is not here.")',
+).replace("@PURPOSES@", "()")
+
+
+async def test_a_model_that_ollama_has_hosted_is_not_local(tmp_path: Path) -> None:
+    """KZ-7: the program on this computer only passes on what it is sent."""
+    async with engine_home(tmp_path, "ollama", [Turn(Text("Good."))]) as home:
+        install_code(home, tmp_path, HOSTED)
+        session = await home.session()
+        await say(session)
+        assert len(home.asked) == 1
+        await session.change(model="gpt-oss:120b-cloud")
+        (failed,) = [one for one in await say(session) if isinstance(one, Failed)]
+        assert failed.title == "gpt-oss:120b-cloud is not here." and len(home.asked) == 1
 
 
 async def test_a_picture_is_not_sent_behind_a_mask(tmp_path: Path) -> None:

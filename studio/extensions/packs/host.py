@@ -14,9 +14,8 @@ from pathlib import Path
 from shutil import which
 
 import studio
-from studio.agent.pack_hosts import HOST
 from studio.files.folders import private_folder
-from studio.mcp.entries import ServerEntry
+from studio.mcp.entries import HOST, ServerEntry
 
 from .brought import IN_PROGRAM
 from .installed import InstalledPacks
