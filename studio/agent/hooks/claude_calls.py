@@ -1,7 +1,8 @@
 """Claude calls: our calls in the words of Claude Code, so that existing hooks know them (K-8).
 
 A hook that looks at files before they change is asked under the name that it looks for, also where
-our tool is another: a patch is an edit of each of its files, and to delete or move is to write.
+our tool is another: a patch is an edit of each of its files, to delete or move is to write, and
+what is typed into a command that runs is a command.
 """
 
 from __future__ import annotations
@@ -92,6 +93,8 @@ def views_of(spec: ToolSpec, arguments: JsonObject, workspace: Workspace) -> lis
     if spec.name in ("delete", "move"):
         paths = [given.get("file_path"), given.get("destination")]
         views += [_writing(path) for path in paths if isinstance(path, str)]
+    if spec.name == JOB and isinstance(typed := arguments.get("input"), str) and typed:
+        views.append(View("Bash", {"command": typed}, frozenset(("Bash", RUN)), own=False))
     return views
 
 

@@ -21,27 +21,41 @@ PROJECT = "CLAUDE_PROJECT_DIR"
 ROOT = "CLAUDE_PLUGIN_ROOT"
 """The variable with the folder of the pack that brings a hook."""
 MOST_FILES = 40
+MOST_FOLDERS = 5
+"""Folders below which a file is looked for."""
 MOST_BYTES = 20_000_000
 """Bytes of a file that are summed up; a larger one counts by its length and time."""
-_VARIABLE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_VARIABLE = re.compile(r"\$(?:\{(\w+)(?::?[-=?][^{}]*)?\}|(\w+))")
+_COMMAND = re.compile(r"`[^`]*`|\$\([^()]*\)")
+"""A command whose output is part of a word, such as the folder that it is in."""
 
 
 def files_of(command: str, folder: Path, home: Path, root: str = "") -> tuple[str, ...]:
-    """The files that a command line names, by whole paths; those in the folder, too."""
+    """The files that a command line names, by whole paths; those in the folder, too.
+
+    A path may be below a folder that the line goes to, or begin with one that a command prints.
+    """
     values = {PROJECT: str(folder), "HOME": str(home), "PWD": str(folder)}
     values |= {ROOT: root} if root else {}
     found: dict[str, None] = {}
-    for word in _words(command, values):
+    below = [folder]
+    plain = _COMMAND.sub(".", command)
+    for word in (*_words(command, values), *(_words(plain, values) if plain != command else ())):
         if len(found) == MOST_FILES:
             break
         if word.startswith("~/"):
             word = str(home / word[2:])
-        try:
-            path = Path(os.path.normpath(folder / word))
-            if "/" in str(word) or "." in word:
-                found |= {str(path): None} if path.is_file() else {}
-        except (OSError, ValueError):  # no path at all
-            continue
+        for start in below:
+            path = Path(os.path.normpath(start / word))
+            try:
+                if path.is_file():
+                    found[str(path)] = None
+                    break
+                if path.is_dir() and path not in below and len(below) < MOST_FOLDERS:
+                    below.append(path)
+                    break
+            except (OSError, ValueError):  # no path at all
+                continue
     return tuple(found)
 
 

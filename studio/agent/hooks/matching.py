@@ -12,9 +12,9 @@ from functools import lru_cache
 
 MOST_MATCHER = 300
 MOST_REPEATS = 3
-"""Repeats in one alternative of an expression: with more it can take without end."""
+"""Repeats in one alternative of an expression, and groups: with more it can take without end."""
 _NAMES = re.compile(r"[\w|, ]+")
-_REPEAT = re.compile(r"(?<!\\)(?:[*+]|\{\d*,?\d*\})")
+_REPEAT = re.compile(r"(?<![\\(])(?:[*+?]|\{\d*,?\d*\})\??")
 _LONGEST = 200
 """Characters of a name that are looked at."""
 
@@ -26,7 +26,7 @@ def matcher_problem(matcher: str) -> str:
     if matcher in ("", "*") or _NAMES.fullmatch(matcher):
         return ""
     parts = [matcher] if "(" in matcher else matcher.split("|")
-    repeated = re.search(r"\)[*+{]", matcher)
+    repeated = re.search(r"\)[*+{]", matcher) or matcher.count("(") > MOST_REPEATS
     if repeated or any(len(_REPEAT.findall(part)) > MOST_REPEATS for part in parts):
         return "The matcher could take without end."
     try:

@@ -82,7 +82,9 @@ def test_k8_matchers_are_names_or_expressions() -> None:
 
 
 @pytest.mark.parametrize(
-    "matcher", ["(a+)+$", "(a|a)*b", ".*.*.*.*x", "(.*a)(.*b)(.*c)(.*d)", "[", "x" * 400]
+    "matcher",
+    ["(a+)+$", "(a|a)*b", ".*.*.*.*x", "(.*a)(.*b)(.*c)(.*d)", "[", "x" * 400]
+    + [r"\w?" * 24 + "!", "(.|.)" * 40 + "!"],
 )
 def test_k9_a_matcher_that_could_hang_is_not_used(matcher: str) -> None:
     assert matcher_problem(matcher)
@@ -130,3 +132,33 @@ def test_k9_what_is_approved_is_the_words_and_the_files(tmp_path: Path) -> None:
     assert sum_of(hook, tmp_path) == before
     script.write_text("exit 1")
     assert sum_of(hook, tmp_path) != before
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "sh check",
+        "cd sub && ./run",
+        "sh $(git rev-parse --show-toplevel)/sub/run",
+        'sh "`pwd`/sub/run"',
+        "sh ${CLAUDE_PROJECT_DIR:-.}/sub/run",
+        "words=$(sh sub/run)",
+    ],
+)
+def test_k9_no_way_to_name_a_script_keeps_it_out_of_the_approval(
+    tmp_path: Path, command: str
+) -> None:
+    (tmp_path / "sub").mkdir()
+    script = tmp_path / ("check" if "check" in command else "sub/run")
+    script.write_text("exit 0")
+    assert files_of(command, tmp_path, tmp_path / "home") == (str(script),)
+
+
+def test_k9_what_is_typed_into_a_command_is_one_for_hooks(tmp_path: Path) -> None:
+    """K-9: a hook for commands is asked, and its yes to one line is none to the call."""
+    workspace = Workspace(tmp_path)
+    own, typed = views_of(SPECS["job"], {"id": "1", "input": "git push\n"}, workspace)
+    assert own.own and own.name == "BashOutput"
+    assert not typed.own and matches("Bash", typed.names)
+    assert typed.input == {"command": "git push\n"}
+    assert len(views_of(SPECS["job"], {"id": "1"}, workspace)) == 1
