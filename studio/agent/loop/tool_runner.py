@@ -261,7 +261,7 @@ class ToolRunner:
 
         async def fill(index: int, before: Sequence[asyncio.Event]) -> None:
             try:
-                results[index] = await self._run_call(calls[index], before)
+                await self._run_call(calls[index], before, results, index)
             finally:
                 ended[index].set()
 
@@ -282,7 +282,14 @@ class ToolRunner:
                 await asyncio.wait(tasks)
             raise
 
-    async def _run_call(self, call: ToolCall, before: Sequence[asyncio.Event]) -> ToolResult:
+    async def _run_call(
+        self,
+        call: ToolCall,
+        before: Sequence[asyncio.Event],
+        results: list[ToolResult | None],
+        index: int,
+    ) -> None:
+        """Run a call; its result stands also if the hooks that hear of it are cancelled."""
         refused_by = ""
         clock = WorkClock(paused=True)  # before it starts it may wait for the person
         seen = self._access.seen()
@@ -307,26 +314,28 @@ class ToolRunner:
             text = await asyncio.to_thread(
                 shorten, text, limit, self._access.spill, keeps_end=result.keeps_end
             )
-        for spec, made in begun if self.hooks.hears_results else ():
-            changes = spec.effect in ("act", "draft")  # a hook may, say, format what was written
-            async with self._bench.acting() if changes else nullcontext():
-                await self.hooks.after_call(spec, made, text, failed=result.is_error)
-        self._emit(
-            ToolFinished(
-                call.id,
-                text,
-                result.is_error,
-                clock.seconds,
-                result.summary,
-                result.sources or self._source(call, result),
-                tuple(result.images),
-                refused_by,
-                tuple((seen.shown if result.is_error else seen.shown | seen.drafted).items()),
-                result.code,
-            )
-        )
         content = (Text(text), *result.images)
-        return ToolResult(call.id, call.name, content, result.is_error, call.as_text)
+        results[index] = ToolResult(call.id, call.name, content, result.is_error, call.as_text)
+        try:
+            for spec, made in begun if self.hooks.hears_results else ():
+                changes = spec.effect in ("act", "draft")  # a hook may, say, format what it wrote
+                async with self._bench.acting() if changes else nullcontext():
+                    await self.hooks.after_call(spec, made, text, failed=result.is_error)
+        finally:
+            self._emit(
+                ToolFinished(
+                    call.id,
+                    text,
+                    result.is_error,
+                    clock.seconds,
+                    result.summary,
+                    result.sources or self._source(call, result),
+                    tuple(result.images),
+                    refused_by,
+                    tuple((seen.shown if result.is_error else seen.shown | seen.drafted).items()),
+                    result.code,
+                )
+            )
 
     def _source(self, call: ToolCall, result: Result) -> tuple[str, ...]:
         """The source of a result that names none: the target of the call, or the tool (T-4)."""

@@ -40,14 +40,11 @@ class ChatHooks:
         self._turn: TurnHooks | None = None
         """Those of the running turn, or of the last one."""
 
-    async def hear(self, said: Sequence[Said]) -> None:
+    async def hear(self, found: SessionHooks, said: Sequence[Said]) -> None:
         """Tell hooks that the chat begins, and what the person says, before that is kept.
 
         Raises ConfigurationError if one refuses it, so that it stays unsaid.
         """
-        found = await self._around()
-        if found is None:
-            return
         if not self._began:
             self._began = True
             new = not self._session.transcript.blocks
@@ -77,16 +74,16 @@ class ChatHooks:
 
     async def compacting(self, trigger: str) -> None:
         """Tell hooks that the chat is about to be summed up, in a turn or between two."""
-        found = self._turn if trigger == "auto" else await self._around()
+        found = self._turn if trigger == "auto" else await self.around()
         if found is not None:
             await found.compacting(trigger)
 
     async def end(self) -> None:
         """Tell hooks that the chat is closed, if they were told that it began."""
-        if self._began and (found := await self._around()) is not None:
+        if self._began and (found := await self.around()) is not None:
             await found.end()
 
-    async def _around(self) -> SessionHooks | None:
+    async def around(self) -> SessionHooks | None:
         """The hooks outside of turns; None if there are none."""
         info = self._session.info
         hooks, layers = await self._services.hooks(Path(info.folder))

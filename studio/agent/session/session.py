@@ -246,7 +246,18 @@ class Session:
         """Let hooks look at what the person says; raises ConfigurationError if it stays unsaid."""
         if message.parent is not None or message.call is not None:
             return  # no person said it
-        self._hearing = asyncio.ensure_future(self._builder.hooks.hear(said))
+        hooks = self._builder.hooks
+        looking = asyncio.ensure_future(hooks.around())
+        try:
+            await settled(looking)
+        except asyncio.CancelledError:  # the reader has left: what was said is kept all the same
+            self._stop_asked = True
+        found = looking.result()
+        if found is None:
+            return
+        self._hearing = asyncio.ensure_future(hooks.hear(found, said))
+        if self._stop_asked:  # before there was anything to cancel
+            self._hearing.cancel()
         try:
             await asyncio.wait([self._hearing])
             if self._hearing.cancelled():

@@ -119,10 +119,11 @@ async def test_stop_is_lost_on_no_tick_of_the_preparation(tmp_path: Path) -> Non
                 events.append(event)
 
         task = asyncio.create_task(drive())
-        await asyncio.sleep(0)  # the reader begins the turn
-        await asyncio.sleep(0)  # and the turn its preparation
-        preparing = session._preparing  # type: ignore[reportPrivateUsage]
-        assert preparing is not None
+        async with asyncio.timeout(HANG):
+            while (  # noqa: ASYNC110
+                preparing := session._preparing  # type: ignore[reportPrivateUsage]
+            ) is None:
+                await asyncio.sleep(0)  # until the turn begins its preparation
         preparing.add_done_callback(lambda _: session.stop())
         await asyncio.wait_for(task, HANG)
         assert ends(events) == ["cancelled"]

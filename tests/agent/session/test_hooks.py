@@ -341,6 +341,23 @@ async def test_k9_stop_ends_hooks(tmp_path: Path) -> None:
         assert isinstance(end, TurnComplete) and end.reason == "cancelled"
 
 
+async def test_h9_a_call_that_is_done_stays_done_when_its_hook_is_stopped(tmp_path: Path) -> None:
+    """H-9, K-8: else the model hears that it was not done, and does it again."""
+    box: list[EngineHome] = []
+    async with engine_home(tmp_path, "anthropic", script_of(box, run_of("echo paid"))) as home:
+        box.append(home)
+        await write_hooks(home, entry("PostToolUse", "echo > begun; sleep 1000"))
+        session = await home.session()
+        turn = asyncio.create_task(say(session, rules=(RUN,)))
+        await until((home.folder / "begun").exists)
+        session.stop()
+        done = finished(await turn)
+        assert done.text.startswith("paid") and not done.is_error
+        await say(session)
+        assert "paid" in json.dumps(home.asked[-1].json["messages"][2])
+        assert not home.simulator.violations
+
+
 # Approval
 
 
