@@ -37,6 +37,23 @@ def readable_form(schema: JsonObject) -> JsonObject:
     return shown
 
 
+def _named(about: JsonObject) -> JsonObject:
+    """Names for the choices of a field that would be shown by their values."""
+    values, const = about.get("enum"), about.get("const")
+    if isinstance(values, list) and "enumNames" not in about:
+        names: list[Json] = [_shown(one) for one in values]
+        return {} if all(map(_is_plain, values)) else {"enumNames": names}
+    return {} if _is_plain(const) or as_text(about.get("title")) else {"title": _shown(const)}
+
+
+def _shown(value: Json) -> str:
+    return escape_line(value, 200) if isinstance(value, str) else ""
+
+
+def _is_plain(value: Json) -> bool:
+    return not isinstance(value, str) or _shown(value) == value
+
+
 def _title(about: JsonObject, name: str) -> str:
     return escape_line(as_text(about.get("title")) or name, 200)
 
@@ -44,7 +61,10 @@ def _title(about: JsonObject, name: str) -> str:
 def _readable(value: Json, key: str = "") -> Json:
     match value:
         case dict():
-            return {name: _readable(inner, name) for name, inner in value.items()}
+            return {
+                **{name: _readable(inner, name) for name, inner in value.items()},
+                **_named(value),
+            }
         case list():
             return [_readable(inner, key) for inner in value]
         case str() if key in _WORDS:

@@ -93,7 +93,7 @@ class FormField:
         match self.kind:
             case "text" if not isinstance(value, str):
                 return f"{name} is a text."
-            case "integer" if not number or not float(cast("float", value)).is_integer():
+            case "integer" if not number or value != cast("float", value) // 1:
                 return f"{name} is a whole number."
             case "number" if not number:
                 return f"{name} is a number."
@@ -127,7 +127,7 @@ class FormField:
     def _json(self, text: str) -> Json:
         try:
             value: Json = json.loads(text, parse_constant=_no_constant)
-        except ValueError:
+        except (ValueError, RecursionError):
             value = None
             if self.kind == "json":
                 raise ValueError(f"{self.title} is written as JSON.") from None
@@ -195,6 +195,8 @@ def is_web_address(url: str) -> bool:
         parts = urlsplit(url)
     except ValueError:
         return False
+    if not url.isprintable() or " " in url or "\\" in url:  # a browser may read it otherwise
+        return False
     return parts.scheme in ("https", "http") and bool(parts.hostname) and "@" not in parts.netloc
 
 
@@ -251,8 +253,11 @@ def _has_format(kind: str, value: str) -> bool:
         return False
 
 
-def _plain(about: Json, root: JsonObject) -> JsonObject:
-    """A property's schema, with what it refers to in the same schema put in."""
+def _plain(about: Json, root: JsonObject, deep: int = 8) -> JsonObject:
+    """A property's schema, with what it refers to in the same schema put in.
+
+    What refers to itself is followed so many times.
+    """
     found = as_object(about)
     for _ in range(8):
         reference = as_text(found.get("$ref"))
@@ -265,8 +270,9 @@ def _plain(about: Json, root: JsonObject) -> JsonObject:
     for word in ("anyOf", "oneOf"):
         options = as_objects(found.get(word))
         real = [one for one in options if one.get("type") != "null"]
-        if len(real) == 1 and "const" not in real[0]:  # “or nothing”
-            found = {**_plain(real[0], root), **{k: v for k, v in found.items() if k != word}}
+        if deep and len(real) == 1 and "const" not in real[0]:  # “or nothing”
+            inner = _plain(real[0], root, deep - 1)
+            found = {**inner, **{k: v for k, v in found.items() if k != word}}
     return found
 
 

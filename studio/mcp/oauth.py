@@ -322,7 +322,8 @@ class _SigningIn:
             except OAuthFlowError as error:
                 says = f"says that it is {_plain(str(found.issuer))}"
                 raise self._failed(f"{_place(expected)} {says}") from error
-            for one in (found.authorization_endpoint, found.token_endpoint):
+            needed = found.authorization_endpoint, found.token_endpoint
+            for one in (*needed, *filter(None, [found.revocation_endpoint])):
                 self._must_be_safe(str(one))
             if "S256" not in (found.code_challenge_methods_supported or ()):
                 raise self._failed(f"{_place(expected)} knows no PKCE with S256")

@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 
+from studio.agent.server_questions import readable_form
 from studio.agent.session.session import Session
 from studio.domain.events import AwaitingReply, Event, ReplyGiven, ToolFinished
+from studio.domain.forms import fields_of
 from studio.domain.messages import Text as Said
 from studio.domain.permissions import Rule
 from studio.domain.questions import ServerAnswer
@@ -93,6 +95,21 @@ async def test_m19_secrets_of_a_form_are_in_no_record(tmp_path: Path) -> None:
         events = await answered(await home.session(), answer)
         (given,) = [one for one in events if isinstance(one, ReplyGiven)]
         assert given.text == "Sent size: 4, password: …"
+
+
+def test_m19_choices_have_no_hidden_characters() -> None:
+    """M-19: what is shown is escaped, what is sent is the server's value."""
+    hidden, plain = "\u202eyes", "no"
+    schema: Any = {
+        "properties": {
+            "one": {"type": "string", "enum": [hidden, plain]},
+            "two": {"oneOf": [{"const": hidden}, {"const": plain, "title": "No\x1b"}]},
+        }
+    }
+    fields = fields_of(readable_form(schema))
+    assert [[choice.value for choice in one.choices] for one in fields] == [[hidden, plain]] * 2
+    titles = [[choice.title for choice in one.choices] for one in fields]
+    assert titles == [["\\u202eyes", "no"], ["\\u202eyes", "No\\x1b"]]
 
 
 async def test_m19_an_address_is_told_as_it_is(tmp_path: Path) -> None:

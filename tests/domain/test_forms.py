@@ -104,6 +104,9 @@ def test_m19_what_looks_like_a_secret_is_known_and_not_recorded() -> None:
         ("https://bank.example@evil.example/", False),
         ("https:///nowhere", False),
         ("https://[", False),
+        ("https://evil.example\\.bank.example/", False),
+        ("https://evil.example /bank.example", False),
+        ("https://evil.example\u202e/", False),
     ],
 )
 def test_m19_only_pages_are_opened(url: str, opens: bool) -> None:
@@ -114,3 +117,13 @@ def test_m19_a_choice_may_be_any_value() -> None:
     values: list[Json] = [1, None, {"a": 2}]
     field = field_of("one", {"enum": values})
     assert [field.read(str(number)) for number in (1, 2, 3)] == values
+
+
+def test_m19_no_form_is_without_end() -> None:
+    """M-19: a field that is itself “or nothing”, and a number that no float holds."""
+    itself: JsonObject = {"anyOf": [{"$ref": "#/properties/a"}]}
+    (field,) = fields_of({"properties": {"a": itself}})
+    assert field.kind == "json" and field.problem({}) == ""
+    whole = field_of("n", {"type": "integer", "maximum": 9})
+    assert whole.problem(10**400) == "n is at most 9." and whole.problem(9.0) == ""
+    assert [bool(whole.problem(one)) for one in (1.5, float("inf"), float("nan"))] == [True] * 3

@@ -250,6 +250,7 @@ async def test_more_rights_are_asked_for_with_those_there_were(tmp_path: Path) -
         ({"metadata": {"issuer": "https://evil.example/"}}, r"says that it is https://evil"),
         ({"metadata": {"code_challenge_methods_supported": None}}, r"no PKCE"),
         ({"metadata": {"token_endpoint": "http://evil.example/t"}}, r"is not at https://"),
+        ({"metadata": {"revocation_endpoint": "http://evil.example/r"}}, r"is not at https://"),
         ({"token_error": "invalid_request"}, r"gives no token \(invalid_request\)"),
     ],
 )
