@@ -36,6 +36,8 @@ LATER = {
     "studio.agent.engine",
     "studio.domain.events",
     "studio.domain.ledger",
+    "studio.extensions",
+    "studio.mcp",
     "studio.ui.transcript",
     "xllamacpp",
     "yaml",

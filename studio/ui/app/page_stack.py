@@ -16,7 +16,6 @@ from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QStackedWidget
 from shiboken6 import isValid
 
-from studio.extensions.packs.installed import InstalledPacks
 from studio.ui.chat.page import ChatPage
 from studio.ui.pages import registry
 from studio.ui.pages.page import Page, Run
@@ -143,6 +142,8 @@ class PageStack(QStackedWidget):
 
     def show_pack_pages(self) -> None:
         """Show the pages of packs in the sidebar, now and whenever packs change."""
+        from studio.extensions.packs.installed import InstalledPacks  # imported by now
+
         assert self._engine is not None
         changed = ThreadSignal()
         changed.emitted.connect(self._packs_changed)
@@ -153,15 +154,8 @@ class PageStack(QStackedWidget):
         self._run(self._list_pack_pages())
 
     async def _list_pack_pages(self) -> None:
-        from studio.extensions.packs.pages import find_pages
-
         assert self._engine is not None
-        packs, icons = self._engine.services.get(InstalledPacks), self._engine.paths.resources
-        pages, _ = await asyncio.to_thread(find_pages, packs)
-        listed: list[tuple[str, str, str]] = []
-        for one in pages:
-            known = (icons / "icons" / f"{one.spec.icon}.svg").is_file()
-            listed.append((one.id, one.spec.title, one.spec.icon if known else "list"))
+        listed = await asyncio.to_thread(_pack_pages, self._engine)
         if isValid(self):
             self._sidebar.set_pack_pages(listed)
 
@@ -174,3 +168,16 @@ class PageStack(QStackedWidget):
         page = self.currentWidget()
         if isinstance(page, Page):
             await page.drafts_changed(session)
+
+
+def _pack_pages(engine: Engine) -> list[tuple[str, str, str]]:
+    """The key, title and icon of each page that packs declare; blocks."""
+    from studio.extensions.packs.installed import InstalledPacks
+    from studio.extensions.packs.pages import find_pages
+
+    icons = engine.paths.resources / "icons"
+    found: list[tuple[str, str, str]] = []
+    for one in find_pages(engine.services.get(InstalledPacks))[0]:
+        known = (icons / f"{one.spec.icon}.svg").is_file()
+        found.append((one.id, one.spec.title, one.spec.icon if known else "list"))
+    return found
