@@ -433,7 +433,7 @@ class ServerTools:
             )
             if entry.place.startswith(HOST):
                 pack = entry.place.removeprefix(HOST)
-                for draft in drafts_of(pack, found.structured):
+                for draft in await asyncio.to_thread(drafts_of, pack, found.structured):
                     await context.drafts.propose(draft)
             if found.for_person:
                 context.emit(f"{visible(found.for_person)}\n")

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
 
 from studio.app import build
+from studio.extensions.packs import brought
+from studio.extensions.packs.brought import brought_packs
 from studio.extensions.packs.installed import InstalledPacks
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
@@ -56,3 +60,26 @@ async def test_a_distribution_runs_once_it_is_approved(
         assert not any(name.startswith("notes_pack") for name in sys.modules)
     finally:
         await engine.close()
+
+
+def test_distributions_are_read_again_when_one_is_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """X-4: and only then, as each turn asks for the packs many times."""
+    place = tmp_path / "site"
+    place.mkdir()
+    os.utime(place, ns=(0, 0))  # what comes later has another time
+    monkeypatch.syspath_prepend(place)
+    reads: list[int] = []
+
+    def counted() -> object:
+        reads.append(1)
+        return distributions()
+
+    monkeypatch.setattr(brought, "distributions", counted)
+    shipped = tmp_path / "none"
+    assert [*brought_packs(shipped)] == [*brought_packs(shipped)] == []
+    assert len(reads) == 1
+    package = install_distribution(place)
+    assert [one.folder for one in brought_packs(shipped)] == [package]
+    assert len(reads) == 2

@@ -122,7 +122,7 @@ class HookRunner:
             )
         except (OSError, ValueError) as error:
             return HookAnswer(hook, fault=f"cannot be started: {error}", failed=True)
-        return answer_of(hook, event, result)
+        return await asyncio.to_thread(answer_of, hook, event, result)  # it may be long
 
 
 def _fitting(hook: Hook, views: Sequence[View]) -> list[View]:

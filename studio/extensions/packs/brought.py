@@ -6,7 +6,9 @@ approved what it is now.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
+from functools import lru_cache
 from importlib.metadata import Distribution, distributions
 from pathlib import Path
 
@@ -32,13 +34,30 @@ def brought_packs(shipped: Path) -> Iterator[Brought]:
     for folder in found:
         if (folder / MANIFEST).is_file():
             yield Brought(Origin("shipped", folder.name), folder)
-    seen: set[Path] = set()
+    for folder, words in _distributed(tuple(map(_state, sys.path))):
+        if (folder / MANIFEST).is_file():
+            yield Brought(Origin("distribution", words), folder)
+
+
+@lru_cache(maxsize=1)
+def _distributed(places: object) -> tuple[tuple[Path, str], ...]:
+    """The packages that distributions name as packs, read anew when one of ``places`` changed.
+
+    To read them takes milliseconds, and a turn asks many times.
+    """
+    found: dict[Path, str] = {}
     for one in distributions():
         for folder in _folders(one):
-            if folder not in seen and (folder / MANIFEST).is_file():
-                seen.add(folder)
-                words = f"{one.metadata['Name']} {one.version}"
-                yield Brought(Origin("distribution", words), folder)
+            found.setdefault(folder, f"{one.metadata['Name']} {one.version}")
+    return tuple(found.items())
+
+
+def _state(place: str) -> tuple[str, int]:
+    """What tells that a distribution came to a place or left it: each has a folder there."""
+    try:
+        return place, Path(place).stat().st_mtime_ns
+    except OSError:
+        return place, 0
 
 
 def _folders(one: Distribution) -> Iterator[Path]:

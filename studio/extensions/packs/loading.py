@@ -170,12 +170,6 @@ def load_code(pack_id: str, root: Path) -> PackCode:
     return PackCode(packs[0] if packs else Pack(), tuple(tools.values()))
 
 
-def load_object(pack_id: str, name: str) -> object:
-    """An object of a loaded pack by ``pages.notes:NotesPage``; raises what its module raises."""
-    module, _, attribute = name.partition(":")
-    return getattr(importlib.import_module(f"{package_of(pack_id)}.{module}"), attribute)
-
-
 def forget(pack_id: str) -> None:
     """Let the next load run all files anew; what is running goes on."""
     package = package_of(pack_id)
