@@ -6,7 +6,7 @@ this map and holds every import in the package against it.
 
     7  app  packs                              puts the pieces together; all that packs import
     6  ui  server  cli  acp                    the doors
-    5  extensions                              what others bring: skills, commands
+    5  extensions                              what others bring: skills, hooks, packs
     4  workflows                               many agents, in markdown
     3  agent                                   one agent, its loop
     2  providers  tools  mcp  storage  simulator    the outside world

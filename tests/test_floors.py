@@ -86,7 +86,7 @@ def test_the_code_of_packs_imports_one_facade() -> None:
         for node in import_statements(path)
         if isinstance(node, ast.ImportFrom)
         and (node.module or "").split(".")[0] == "studio"
-        and node.module not in ("studio.packs", "studio.packs.ui")
+        and node.module != "studio.packs"
     ]
     wrong += [
         f"{path}: {name.name}"
