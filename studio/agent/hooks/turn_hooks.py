@@ -185,7 +185,7 @@ class TurnHooks(SessionHooks, Guard):
         event = "PostToolUseFailure" if failed else "PostToolUse"
         if not self._runner.listens(event):
             return
-        views = [one for one in views_of(spec, call.arguments or {}, self._workspace)]
+        views = views_of(spec, call.arguments or {}, self._workspace)
         views = [one for one in views if one.own] or views
         facts: JsonObject = {"tool_use_id": call.id}
         if failed:

@@ -32,12 +32,13 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class PackFile:
-    """One file; ``name`` is relative to the pack, with ``/``."""
+    """One file; ``name`` is relative to the pack, with ``/``. ``changed`` is when, in ns."""
 
     name: str
     path: Path
     size: int
     runnable: bool
+    changed: int
 
 
 def pack_files(folder: Path, problems: list[str] | None = None) -> Iterator[PackFile]:
@@ -48,8 +49,8 @@ def pack_files(folder: Path, problems: list[str] | None = None) -> Iterator[Pack
     folder = folder.resolve()
     told = [] if problems is None else problems
     count = size = 0
-    for path in _walk(folder, folder, told):
-        state = path.stat()
+    for name, path in _walk(folder, folder, "", told):
+        state = path.stat()  # what the folder says of it can be old on Windows
         count, size = count + 1, size + state.st_size
         if count > MOST_FILES:
             raise PackError(f"{folder} has more than {MOST_FILES:,} files, too many for a pack.")
@@ -57,20 +58,22 @@ def pack_files(folder: Path, problems: list[str] | None = None) -> Iterator[Pack
             raise PackError(
                 f"{folder} has more than {MOST_BYTES // 1_000_000} MB, too much for a pack."
             )
-        name = path.relative_to(folder).as_posix()
-        yield PackFile(name, path, state.st_size, bool(state.st_mode & stat.S_IXUSR))
+        runnable = bool(state.st_mode & stat.S_IXUSR)
+        yield PackFile(name, path, state.st_size, runnable, state.st_mtime_ns)
 
 
-def _walk(place: Path, folder: Path, told: list[str], depth: int = 0) -> Iterator[Path]:
-    if depth > DEEPEST:
+def _walk(
+    place: str | Path, folder: Path, above: str, told: list[str]
+) -> Iterator[tuple[str, Path]]:
+    """The files below a place with their names, which begin with ``above``."""
+    if above.count("/") > DEEPEST:
         raise PackError(f"{folder} has folders more than {DEEPEST} deep, too deep for a pack.")
     with os.scandir(place) as entries:
         found = sorted(entries, key=lambda one: one.name)
     for entry in found:
-        path = Path(entry.path)
         if entry.name in SKIPPED:
             continue
-        name = path.relative_to(folder).as_posix()
+        name, path = f"{above}{entry.name}", Path(entry.path)
         if entry.is_symlink():
             if contained(path, folder) is None:
                 told.append(f"{name}: a link leads out of the pack, so it was left out.")
@@ -79,9 +82,9 @@ def _walk(place: Path, folder: Path, told: list[str], depth: int = 0) -> Iterato
                 told.append(f"{name}: a link to a folder, so it was left out.")
                 continue
         if entry.is_dir():
-            yield from _walk(path, folder, told, depth + 1)
+            yield from _walk(entry.path, folder, f"{name}/", told)
         elif entry.is_file():
-            yield path
+            yield name, path
         else:
             told.append(f"{name} is no ordinary file, and was left out.")
 
@@ -101,10 +104,7 @@ def digest_of(folder: Path) -> str:
 
 def state_of(folder: Path) -> tuple[tuple[str, int, int, bool], ...]:
     """What tells that files changed, without reading them; raises PackError or OSError."""
-    return tuple(
-        (one.name, one.size, one.path.stat().st_mtime_ns, one.runnable)
-        for one in pack_files(folder)
-    )
+    return tuple((one.name, one.size, one.changed, one.runnable) for one in pack_files(folder))
 
 
 def copy_pack(source: Path, target: Path) -> tuple[str, ...]:

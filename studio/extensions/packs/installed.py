@@ -40,8 +40,6 @@ RECORDS = "records.db"
 _STAGED = ".staged"
 _STALE = 24 * 3600.0
 """Seconds after which what was looked at and not installed is removed."""
-_IN_PLACE = ("shipped", "distribution")
-"""Origins whose files stay where they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +250,7 @@ class InstalledPacks:
         manifest = replace(manifest, problems=tuple(problems))
         digest = digest_of(kept)
         before = next((one for one in self.list() if one.id == manifest.id), None)
-        if before is not None and before.origin.kind in _IN_PLACE:
+        if before is not None and before.origin.is_in_place:
             raise PackError(f"A pack {manifest.id} is there already; it comes by another way.")
         change = difference(before.manifest.folder, kept) if before else ""
         text = overview(manifest, fetched.origin, digest)
@@ -261,7 +259,7 @@ class InstalledPacks:
     def update(self, id: str) -> Offer:
         """Look again where a pack came from; ``add`` installs what was found."""
         pack = self.get(id)
-        if pack.origin.kind in _IN_PLACE:
+        if pack.origin.is_in_place:
             raise PackError(f"{id} is updated where it was installed, not here.")
         offer = self.look(pack.origin.wanted, pack.origin.name)
         if offer.manifest.id != id:

@@ -27,6 +27,11 @@ class Origin:
     commit: str = ""
 
     @property
+    def is_in_place(self) -> bool:
+        """Whether the pack's files stay where they are: others than we install and update them."""
+        return self.kind in ("shipped", "distribution")
+
+    @property
     def shown(self) -> str:
         """In one line, without passwords in addresses."""
         words = redact(self.address or self.wanted)

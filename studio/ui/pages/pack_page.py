@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 from shiboken6 import isValid
 
-from studio.domain.errors import ConfigurationError, StudioError
+from studio.domain.errors import StudioError
 from studio.extensions.packs.installed import InstalledPacks
 from studio.ui.engine_texts import tr_engine
 from studio.ui.forms.text_area import TextArea
@@ -300,7 +300,7 @@ class DeclaredPage(Page):
         """Do it in a thread; what goes wrong is told, and the result is None."""
         try:
             found = await asyncio.to_thread(work)
-        except (StudioError, ConfigurationError) as error:
+        except StudioError as error:
             if isValid(self):
                 self._said(tr_engine(str(error)))
             return None

@@ -313,11 +313,11 @@ class PackRow(Card):
         self.look = Button(theme, tr("Look…"))
         self.update_button = Button(theme, tr("Look for an update"))
         self.remove = Button(theme, tr("Remove…"))
-        stays = pack.origin.kind in ("shipped", "distribution")
+        ours = not pack.origin.is_in_place
         for button in (self.look, self.update_button, self.remove):
             button.setAccessibleName(joined((button.text().removesuffix("…"), pack.name)))
-        self.update_button.setVisible(not stays)
-        self.remove.setVisible(not stays)
+        self.update_button.setVisible(ours)
+        self.remove.setVisible(ours)
         self.parts: dict[str, Check] = {}
         for part, found in manifest.parts().items():
             if part in SWITCHED:
