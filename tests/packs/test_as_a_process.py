@@ -16,6 +16,7 @@ from studio.app import build
 from studio.domain.drafts import KindDraft
 from studio.domain.events import ToolFinished, ToolOutput
 from studio.extensions.packs.installed import InstalledPacks
+from studio.extensions.packs.loading import forget
 from studio.simulator import Call, Simulator, Text, Turn
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
@@ -65,6 +66,7 @@ async def test_the_same_pack_runs_in_a_process(tmp_path: Path, uv: Path) -> None
         Turn(Text("Done.")),
     ]
     (tmp_path / "work").mkdir()
+    forget("notes")  # a test before this one may have run it in the program
     async with Simulator(script, pace=False) as simulator:
         engine = await opened(tmp_path, simulator)
         try:
