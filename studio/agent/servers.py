@@ -189,7 +189,8 @@ class ServerTools:
             self.servers.use(replace(one, name=name) for name, one in self._used.items())
 
     def _with_hosts(self, own: Entries) -> Entries:
-        """With the hosts of packs, which are on with their packs, and the marks of their tools."""
+        """With the hosts of packs, which are on with their packs until the person says otherwise,
+        and the marks of their tools."""
         hosts = {entry.name: entry for entry in self.hosts()}
         if not hosts:
             return own
@@ -199,7 +200,9 @@ class ServerTools:
             if name in found:
                 problems.append(f"The pack {name}: you have a server of this name, so it is off.")
             else:
-                found[name] = replace(entry, reads=marks[name].reads, off=marks[name].off)
+                said = marks[name]
+                on = said.on or not said.approved  # nothing was said of it
+                found[name] = replace(entry, on=on, reads=said.reads, off=said.off)
         return replace(own, by_name=found, problems=tuple(problems))
 
     def has(self, pack: str) -> bool:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import socket
+import sys
+import threading
+import traceback
 from pathlib import Path
 
 import pytest
@@ -13,6 +18,28 @@ from studio.workflows.workflow_files import find_workflows
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import engine_home
 from support.pack_files import OURS, write_pack
+
+
+async def test_x2_the_program_does_not_wait_for_git(tmp_path: Path) -> None:
+    """A server that says nothing: only a thread that nobody waits for at the end is still there."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        async with engine_home(tmp_path, "anthropic", []) as home:
+            looking = asyncio.ensure_future(
+                home.command("packs", "show", f"git://127.0.0.1:{port}/pack")
+            )
+            reached, _ = await asyncio.to_thread(silent.accept)
+            with reached:
+                looking.cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await looking
+                daemons = {one.ident: one.daemon for one in threading.enumerate()}
+                fetching = [
+                    daemons[thread]
+                    for thread, frame in sys._current_frames().items()
+                    if any(one.f_code.co_name == "_clone" for one, _ in traceback.walk_stack(frame))
+                ]
+                assert fetching == [True]
 
 
 async def test_x2_nothing_is_installed_without_a_yes(

@@ -102,6 +102,12 @@ async def test_the_same_pack_runs_in_a_process(tmp_path: Path, uv: Path) -> None
             assert await session.review.decide(draft.id, "undo", acts) == "undone"
             assert notes(engine) == []
             assert not [name for name in sys.modules if name.startswith("studio_pack_notes")]
+            await servers.switch_off(entry)
+            (entry,) = (await servers.refresh()).by_name.values()
+            assert not entry.runs, "the person switched it off"
+            await servers.switch_on(entry)
+            (entry,) = (await servers.refresh()).by_name.values()
+            assert entry.runs
         finally:
             await engine.close()
 

@@ -196,14 +196,14 @@ class _Command:
         return await import_servers(self._engine, self._options, self._console, folder)
 
     async def do_remove(self) -> int:
-        from studio.mcp.entries import PACK
+        from studio.mcp.entries import HOST, PACK
 
         view = await self._view()
         if view.entry.place:
             place = view.entry.place
-            if place.startswith(PACK):
+            if place.startswith((PACK, HOST)):
                 raise ConfigurationError(
-                    f"{view.entry.name} is a server of the pack {place.removeprefix(PACK)}. "
+                    f"{view.entry.name} is a server of the pack {place.partition(':')[2]}. "
                     "Switch it off, or remove the pack."
                 )
             raise ConfigurationError(

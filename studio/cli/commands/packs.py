@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DENIED, DONE
 from studio.cli.parser import CommandParser
+from studio.processes.daemon_thread import in_daemon_thread
 
 if TYPE_CHECKING:
     from studio.cli.console import Console
@@ -95,7 +96,7 @@ class _Command:
         else:
             if not (Path(wanted).exists() or ":" in wanted):
                 await asyncio.to_thread(self._packs.get, wanted)  # says which there are
-            offer = await asyncio.to_thread(self._packs.look, wanted, self._options.pack)
+            offer = await in_daemon_thread(lambda: self._packs.look(wanted, self._options.pack))
             await asyncio.to_thread(self._packs.forget, offer)
             text, facts = offer.text, _offer_facts(offer)
         if self._options.json:
@@ -107,11 +108,12 @@ class _Command:
     async def do_add(self) -> int:
         options = self._options
         return await self._offered(
-            await asyncio.to_thread(self._packs.look, options.origin, options.pack)
+            await in_daemon_thread(lambda: self._packs.look(options.origin, options.pack))
         )
 
     async def do_update(self) -> int:
-        return await self._offered(await asyncio.to_thread(self._packs.update, self._options.id))
+        offer = await in_daemon_thread(lambda: self._packs.update(self._options.id))
+        return await self._offered(offer)
 
     async def _offered(self, offer: Offer) -> int:
         """Show what was fetched; install it if the person wants it."""

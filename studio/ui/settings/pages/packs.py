@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QFileDialog, QLayout, QWidget
 from shiboken6 import isValid
 
 from studio.domain.errors import StudioError
+from studio.processes.daemon_thread import in_daemon_thread
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
 from studio.ui.forms.text_area import TextArea
@@ -154,13 +155,13 @@ class PacksPage(SettingsPage):
 
     def _look_typed(self) -> None:
         if origin := self.origin.text().strip():
-            self._run(self._look(origin))
+            self._run(self._look(origin), cancelled_on_close=True)
 
     async def _look(self, origin: str, name: str = "") -> None:
         from studio.extensions.packs.fetching import ManyPacks
 
         try:
-            offer = await asyncio.to_thread(self._packs.look, origin, name)
+            offer = await in_daemon_thread(lambda: self._packs.look(origin, name))
         except ManyPacks as many:
             buttons = [
                 Button(self.theme, one, clicked=lambda one=one: self._run(self._look(origin, one)))
@@ -175,9 +176,9 @@ class PacksPage(SettingsPage):
 
     def _update(self, pack: InstalledPack) -> None:
         async def look() -> None:
-            await self._show_offer(await asyncio.to_thread(self._packs.update, pack.id))
+            await self._show_offer(await in_daemon_thread(lambda: self._packs.update(pack.id)))
 
-        self._run(look())
+        self._run(look(), cancelled_on_close=True)
 
     def _look_at(self, pack: InstalledPack) -> None:
         """Show an installed pack; one that is not what was approved can be used from there."""
@@ -270,8 +271,11 @@ class PacksPage(SettingsPage):
             words = tr("{name} is removed. What it keeps is still in {folder}")
             self.notice.show_text(words.format(name=pack.name, folder=short_path(str(kept))))
 
-    def _run(self, work: Coroutine[Any, Any, object]) -> None:
-        """Do something with packs, and show what there is then."""
+    def _run(self, work: Coroutine[Any, Any, object], *, cancelled_on_close: bool = False) -> None:
+        """Do something with packs, and show what there is then.
+
+        ``cancelled_on_close``: the program does not wait for it, such as for git.
+        """
 
         async def then_show() -> None:
             self.notice.show_text("")
@@ -288,7 +292,7 @@ class PacksPage(SettingsPage):
                     self._shown = None
                     await self._load()
 
-        self._services.tasks.start(then_show())
+        self._services.tasks.start(then_show(), cancelled_on_close=cancelled_on_close)
 
 
 class PackRow(Card):
