@@ -11,7 +11,7 @@ from studio.simulator.request_checks import RequestRefused
 from studio.simulator.request_view import RequestView
 from studio.simulator.state import ServerState
 
-from .message_checks import blocks, element, placed, runs
+from .message_checks import beginning, blocks, element, placed, runs
 from .parameter_checks import binding
 
 _PRESERVED = re.compile(r"sim-preserved|claude-\w+-5-[1-9]")
@@ -87,7 +87,7 @@ def _elements(view: RequestView, state: ServerState) -> Iterator[tuple[str, str,
     preserved, thinking behind another prefix, with the rest of its row.
     """
     preserved = _PRESERVED.match(view.model) is not None
-    before = [*view.rows[0]]
+    before = [*_beginning(view)]
     for index, message in enumerate(objs(view.body.get("messages"))):
         role, row = text(message.get("role")), ""
         for number, block in enumerate(blocks(message)):
@@ -119,6 +119,10 @@ def transformations(view: RequestView, state: ServerState) -> list[Body]:
     ]
 
 
+def _beginning(view: RequestView) -> list[Any]:
+    return view.once("beginning", lambda: beginning(view.body))
+
+
 def prefix(view: RequestView, state: ServerState) -> list[Any]:
     """Everything the reply follows."""
-    return view.rows[0] + [part for _, reason, part in _walk(view, state) if not reason]
+    return _beginning(view) + [part for _, reason, part in _walk(view, state) if not reason]
