@@ -213,7 +213,7 @@ async def test_nothing_is_written_where_the_keychain_refuses(home: Path, tmp_pat
 PASTED = (
     ("npx -y @modelcontextprotocol/server-filesystem ~/code", "filesystem", "npx -y @modelcontextprotocol/server-filesystem /home/ada/code"),
     ("$ uvx mcp-server-git --repository x", "git", "uvx mcp-server-git --repository x"),
-    ("docker run -i --rm -e GITHUB_TOKEN=CANARY ghcr.io/github/github-mcp-server", "github", f"docker run -i --rm -e GITHUB_TOKEN={KEY}github/GITHUB_TOKEN}} ghcr.io/github/github-mcp-server"),
+    ("docker run -i --rm -e GITHUB_TOKEN=CANARY ghcr.io/github/github-mcp-server", "github", f"docker run -i --rm -e 'GITHUB_TOKEN={KEY}github/GITHUB_TOKEN}}' ghcr.io/github/github-mcp-server"),
     ("https://mcp.example.com/github", "github", "https://mcp.example.com/github"),
     ("https://mcp.linear.app/sse", "linear", "https://mcp.linear.app/sse"),
     ("claude mcp add --transport http sentry https://mcp.sentry.dev/mcp", "sentry", "https://mcp.sentry.dev/mcp"),
