@@ -73,6 +73,12 @@ class Hooks:
     found: tuple[Hook, ...] = ()
     findings: tuple[Finding, ...] = ()
 
+    @property
+    def notices(self) -> list[str]:
+        """What is wrong with whole files, so that what they refuse is not refused."""
+        wrong = [one for one in self.findings if one.left_out]
+        return [f"Hooks do not run because of {one.path}: {one.words}." for one in wrong]
+
     def get(self, name: str) -> Hook | None:
         """The one whose id begins with ``name``; None if none or several do."""
         fits = [one for one in self.found if name and one.id.startswith(name)]

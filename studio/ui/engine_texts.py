@@ -82,6 +82,7 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("The matcher could take without end."),
     tr_later("The matcher is no regular expression."),
     tr_later("it switches all of its hooks off"),
+    tr_later("Hooks do not run because of {path}: {words_problem}."),
     tr_later("is not what you approved: look at it in the settings, under Hooks"),
     tr_later(
         "The hook {name} ({words_whose}) wanted more, and has sent the agent back twice already."

@@ -155,7 +155,7 @@ async def load_agent_setup(
         prompt=prompt,
         masks=found.masks,
         workspace=found.workspace,
-        notices=(*layers.notices, *filter(None, [found.notice, notice])),
+        notices=(*layers.notices, *found.hooks.notices, *filter(None, [found.notice, notice])),
         window=window,
         skills=found.skills,
         hooks=found.hooks,

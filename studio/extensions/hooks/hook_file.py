@@ -40,7 +40,7 @@ def parse_hooks(
     found: list[Hook] = []
     findings: list[Finding] = []
     if value.get("disableAllHooks") is True:
-        findings.append(Finding(path, "it switches all of its hooks off", left_out=True))
+        findings.append(Finding(path, "it switches all of its hooks off"))
         return found, findings
     for event, matcher, given in _entries(value, path, findings):
         if len(found) == MOST_HOOKS:

@@ -358,6 +358,17 @@ async def test_h9_a_call_that_is_done_stays_done_when_its_hook_is_stopped(tmp_pa
         assert not home.simulator.violations
 
 
+async def test_k9_a_chat_tells_of_a_file_of_hooks_that_cannot_be_read(tmp_path: Path) -> None:
+    """K-9: else what it refused before is done, and nobody knows."""
+    async with engine_home(tmp_path, "anthropic", lambda view: YES) as home:
+        path = home.engine.paths.config / "hooks.json"
+        path.write_text('{"hooks": {')
+        told = notices(await say(await home.session()))
+        assert [one.startswith(f"Hooks do not run because of {path}: ") for one in told] == [True]
+        path.write_text('{"disableAllHooks": true}')
+        assert not notices(await say(await home.session()))
+
+
 # Approval
 
 
