@@ -200,6 +200,15 @@ def is_web_address(url: str) -> bool:
     return parts.scheme in ("https", "http") and bool(parts.hostname) and "@" not in parts.netloc
 
 
+def plain_host(url: str) -> str:
+    """The host of an address; letters that look like others are in their ASCII form."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host if host.isascii() else host.encode("idna").decode("ascii")
+    except UnicodeError:
+        return ascii(host)[1:-1]
+
+
 def _short(value: Json) -> str:
     return (value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))[:200]
 

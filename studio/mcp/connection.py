@@ -24,7 +24,7 @@ from studio import __version__
 from studio.domain.aio import BackgroundTasks, settled
 from studio.domain.errors import ToolFailed
 from studio.domain.jsonvalue import JsonObject
-from studio.domain.questions import AskForm, ServerAnswer, ServerQuestion, nobody_fills_in
+from studio.domain.questions import DECLINED, AskForm, ServerAnswer, ServerQuestion, nobody_fills_in
 from studio.mcp.faults import NotSent, ServerFailed
 from studio.mcp.lists import ServerLists, ServerPrompt, ServerResource, ServerTool
 from studio.mcp.results import ServerResult, read_result
@@ -41,7 +41,7 @@ PAGES, MOST = 100, 2_000
 LISTS = 60.0
 """Seconds that fetching the lists may take."""
 ROUNDS = 10
-"""How often a server may ask for more during one call."""
+"""How often a server may ask for more during one call, and how much at a time."""
 _FREED = 1.0
 """Seconds after which a cancelled call is not waited for."""
 _SETTLE = 0.2
@@ -555,7 +555,12 @@ class OpenCall:
         return self._limit
 
     async def answer(self, question: ServerQuestion) -> ServerAnswer:
-        """Ask the person; if the call ends meanwhile, the question is put away."""
+        """Ask the person; if the call ends meanwhile, the question is put away.
+
+        Of too many at a time the rest is declined.
+        """
+        if len(self._asking) >= ROUNDS:
+            return DECLINED
         asked = asyncio.ensure_future(self._ask(question))
         self._asking.add(asked)
         try:

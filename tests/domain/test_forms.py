@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from studio.domain.forms import check_form, field_of, fields_of, is_web_address, told_answer
+from studio.domain.forms import (
+    check_form,
+    field_of,
+    fields_of,
+    is_web_address,
+    plain_host,
+    told_answer,
+)
 from studio.domain.jsonvalue import Json, JsonObject
 
 TITLED: list[Json] = [{"const": "r", "title": "Red"}, {"const": "b", "title": "Blue"}]
@@ -111,6 +118,11 @@ def test_m19_what_looks_like_a_secret_is_known_and_not_recorded() -> None:
 )
 def test_m19_only_pages_are_opened(url: str, opens: bool) -> None:
     assert is_web_address(url) is opens
+
+
+def test_m19_a_host_that_looks_like_another_is_told() -> None:
+    assert plain_host("https://Example.com:80/a") == "example.com"
+    assert plain_host("https://\u0430pple.com/") == "xn--pple-43d.com"
 
 
 def test_m19_a_choice_may_be_any_value() -> None:

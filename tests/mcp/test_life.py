@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from studio.domain.errors import ToolFailed
-from studio.domain.questions import nobody_fills_in
-from studio.mcp.connection import LONGEST, OpenCall
+from studio.domain.questions import DECLINED, ServerAnswer, ServerQuestion, nobody_fills_in
+from studio.mcp.connection import LONGEST, ROUNDS, OpenCall
 from studio.mcp.entries import ServerEntry
 from studio.mcp.faults import ServerFailed
 from studio.mcp.supervised import ServerTimes
@@ -243,3 +243,25 @@ async def test_who_listens_is_told(tmp_path: Path) -> None:
         forget()
         await servers.call("raw", "echo", {})
         assert list(dict.fromkeys(seen)) == ["starting", "running", "idle"]
+
+
+async def test_m19_of_a_flood_of_questions_most_are_declined() -> None:
+    """M-19: those that nobody has answered yet are bounded; once one is, the next is asked."""
+    answers: list[asyncio.Future[ServerAnswer]] = []
+
+    async def ask(question: ServerQuestion) -> ServerAnswer:
+        answers.append(asyncio.get_running_loop().create_future())
+        return await answers[-1]
+
+    call = OpenCall(60.0, ask)
+    question = ServerQuestion("shop", "Again?")
+    asked = [asyncio.ensure_future(call.answer(question)) for _ in range(50)]
+    await until(lambda: sum(one.done() for one in asked) == 50 - ROUNDS)
+    await until(lambda: len(answers) == ROUNDS)
+    assert all(one.result() == DECLINED for one in asked if one.done())
+    call.end()
+    assert (await asyncio.gather(*asked))[0].action == "cancel"
+    again = asyncio.ensure_future(call.answer(question))
+    await until(lambda: len(answers) == ROUNDS + 1)
+    answers[-1].set_result(ServerAnswer("accept"))
+    assert (await again).action == "accept"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import time
-from urllib.parse import urlsplit
 
 from PySide6.QtCore import Qt, QUrl, Signal
 from PySide6.QtGui import QDesktopServices, QKeySequence, QShortcut
 from PySide6.QtWidgets import QWidget
 
-from studio.domain.forms import is_web_address
+from studio.domain.forms import is_web_address, plain_host
 from studio.domain.questions import DECLINED, ServerAnswer, ServerQuestion
 from studio.ui.settings.rows import IconTile
 from studio.ui.theme import Theme
@@ -86,7 +85,7 @@ class QuestionPanel(QWidget):
         if not is_web_address(url):
             line = tr("It wants an address opened that no browser should open:")
         else:
-            host = urlsplit(url).hostname or ""
+            host = plain_host(url)
             line = tr("It wants a page of {host} opened. Look at the address first:").format(
                 host=host
             )
