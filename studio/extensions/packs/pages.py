@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import field
+from datetime import date
+from math import isfinite
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
 
@@ -28,7 +30,9 @@ MOST_BYTES = 100_000
 MOST_ROWS = 5_000
 """Rows that a page lists; the words that are looked for choose among all."""
 _NAME = re.compile(r"[A-Za-z_]\w{0,63}")
-_DATE = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])")
+_DATE = re.compile(r"\d{4}-\d\d-\d\d", re.ASCII)
+_WHOLE = 2**53
+"""From here on not every whole number is one that a field can hold."""
 _KEYS = {"title", "icon", "table", "key", "order", "list", "detail", "labels", "form", "actions"}
 
 
@@ -249,15 +253,24 @@ def _value(field: FormField, text: str) -> Value:
         return None
     if field.choices and text not in field.choices:
         raise ConfigurationError(f"{field.label} is one of: {', '.join(field.choices)}.")
-    if field.kind == "date" and not _DATE.fullmatch(text):
+    if field.kind == "date" and not _is_date(text):
         raise ConfigurationError(f"{field.label} is a date, like 2026-11-26.")
     if field.kind == "number":
         try:
             number = float(text.replace(",", "."))
+            if not isfinite(number):
+                raise ValueError
         except ValueError:
             raise ConfigurationError(f"{field.label} is a number.") from None
-        return int(number) if number.is_integer() else number
+        return int(number) if number.is_integer() and abs(number) < _WHOLE else number
     return text
+
+
+def _is_date(text: str) -> bool:
+    try:
+        return bool(_DATE.fullmatch(text) and date.fromisoformat(text))
+    except ValueError:  # 31 February
+        return False
 
 
 @dataclass(frozen=True, slots=True)
