@@ -19,7 +19,8 @@ import pytest
 from studio.agent.services import STUDIOS
 from studio.domain.permissions import Question
 from studio.mcp.entries import ServerEntry
-from studio.server.mcp.forms import permission_form
+from studio.server.mcp.calls import OpenCall
+from studio.server.mcp.forms import Form, permission_form
 from studio.server.mcp.studio_tools import TOO_DEEP
 from studio.simulator import Call, Script, Simulator, Text, Turn
 from studio.storage.database import Database
@@ -309,3 +310,20 @@ async def test_m25_studios_ask_each_other_two_deep(tmp_path: Path) -> None:
         async with mcp_client(terminal) as client:
             refused = await client.call_tool("run_workflow", {"workflow": "research"})
             assert refused.is_error and words(refused) == TOO_DEEP
+
+
+async def test_m25_a_client_that_left_with_its_question_leaves_no_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """M-25: without the handshake nothing else says that it has gone; nobody would hear the end."""
+    monkeypatch.setattr("studio.server.mcp.calls.PATIENCE", 0.01)
+    for given in (True, False):
+        call = OpenCall("ask_agent", forms=True)
+        call.work = asyncio.ensure_future(asyncio.Event().wait())  # type: ignore[assignment]
+        asking = asyncio.ensure_future(call.ask(Form("May it?", {})))
+        asked: Any = await call.news.get()
+        call.asked = asked if given else None
+        assert (await asking).action == "cancel"
+        assert bool(call.work.cancelling()) is given
+        call.work.cancel()
+        await asyncio.wait([call.work])

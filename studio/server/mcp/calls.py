@@ -64,13 +64,18 @@ class OpenCall:
         self.news.put_nowait(line)
 
     async def ask(self, form: Form) -> ServerAnswer:
-        """Have the client's person fill in a form; ``cancel`` where nobody does in time."""
+        """Have the client's person fill in a form; ``cancel`` where nobody does in time.
+
+        A client that was given it and never called again has gone: its call ends.
+        """
         asked = _Asked(form, asyncio.get_running_loop().create_future())
         self.news.put_nowait(asked)
         try:
             async with asyncio.timeout(PATIENCE):
                 return await asked.answer
         except TimeoutError:
+            if self.asked is asked:
+                self.work.cancel()
             return ServerAnswer("cancel")
 
 
