@@ -30,22 +30,24 @@ _COMMAND = re.compile(r"`[^`]*`|\$\([^()]*\)")
 """A command whose output is part of a word, such as the folder that it is in."""
 
 
-def files_of(command: str, folder: Path, home: Path, root: str = "") -> tuple[str, ...]:
+def files_of(command: str, folder: Path | None, home: Path, root: str = "") -> tuple[str, ...]:
     """The files that a command line names, by whole paths; those in the folder, too.
 
     A path may be below a folder that the line goes to, or begin with one that a command prints.
+    Without a folder they are those that are the same from every folder.
     """
-    values = {PROJECT: str(folder), "HOME": str(home), "PWD": str(folder)}
+    values = {PROJECT: str(folder), "PWD": str(folder)} if folder else {}
+    values["HOME"] = str(home)
     values |= {ROOT: root} if root else {}
     found: dict[str, None] = {}
-    below = [folder]
+    below = [folder] if folder else []
     plain = _COMMAND.sub(".", command)
     for word in (*_words(command, values), *(_words(plain, values) if plain != command else ())):
         if len(found) == MOST_FILES:
             break
         if word.startswith("~/"):
             word = str(home / word[2:])
-        for start in below:
+        for start in [home] if Path(word).is_absolute() else below:
             path = Path(os.path.normpath(start / word))
             try:
                 if path.is_file():

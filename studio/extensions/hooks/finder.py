@@ -86,7 +86,7 @@ class HookFinder:
         for one in hooks:
             files = files_of(one.command, folder, self._home, root)
             whole = replace(one, files=files)
-            here = place == "folder" or any(Path(name).is_relative_to(folder) for name in files)
+            here = place == "folder" or files != files_of(one.command, None, self._home, root)
             whose = str(folder) if here else ""
             whole = replace(whole, id=id_of(whole, whose), digest=sum_of(whole, folder))
             if all(whole.id != other.id for other in found):  # the same twice is once
