@@ -202,10 +202,15 @@ class InstalledPacks:
         return tuple(PackPlace(one.id, one.name, part.path) for one, part in self.running(name))
 
     def servers(self) -> Entries:
-        """The MCP servers of the packs that run; each is off until the person approves it."""
+        """The MCP servers of the packs that run; each is off until the person approves it.
+
+        A name belongs to the pack that was installed first.
+        """
         found: dict[str, ServerEntry] = {}
         problems: list[str] = []
-        for pack, _ in self.running("mcp"):
+        running = [pack for pack, _ in self.running("mcp")]
+        order = {id: at for at, id in enumerate(self._said())} if running else {}
+        for pack in sorted(running, key=lambda one: order.get(one.id, len(order))):
             brought = pack_servers(pack.manifest, pack.data)
             problems += (f"{pack.name}, {one}" for one in brought.problems)
             for name, entry in brought.by_name.items():

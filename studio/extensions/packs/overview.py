@@ -98,9 +98,11 @@ def _agents(manifest: PackManifest, part: Part) -> Iterator[str]:
 
 
 def _servers(manifest: PackManifest, part: Part) -> Iterator[str]:
-    found = pack_servers(manifest, manifest.folder.parent / "data")
+    data = manifest.folder / DATA  # where it is kept is known once it is installed
+    found = pack_servers(manifest, data)
     for entry in found.by_name.values():
-        shown = entry.shown.replace(str(manifest.folder), f"${{{ROOT}}}")
+        shown = entry.shown.replace(str(data), f"${{{DATA}}}")
+        shown = shown.replace(str(manifest.folder), f"${{{ROOT}}}")
         yield escape_line(f"{entry.name}: {shown}", 1_000)
         for name, value in (*entry.environment.items(), *entry.headers.items()):
             if name in (ROOT, DATA):

@@ -42,7 +42,7 @@ def test_the_text_shows_all_that_a_pack_brings_before_it_is_installed(
         "Clerk: Keeps the office's files",
         "allow: read(*.md)",
         "Intake",
-        "files: ${PLUGIN_ROOT}/bin/server --data",
+        "files: ${PLUGIN_ROOT}/bin/server --data ${PLUGIN_DATA}/x",
         "PreToolUse Bash: echo checked",
         "def count() -> int:",
         "CREATE TABLE deed",
@@ -129,6 +129,17 @@ def test_parts_and_packs_switch_off_and_listeners_hear_it(
         packs.switch_part("office", "pages", on=False)
     with pytest.raises(PackError, match="Known are: office"):
         packs.switch("home", on=False)
+
+
+def test_a_server_keeps_its_name_when_another_pack_brings_the_same(
+    packs: InstalledPacks, tmp_path: Path
+) -> None:
+    """M-12, X-2: rules and the person's yes are for the one that was there first."""
+    install(packs, write_pack(tmp_path / "one", name="zebra"))
+    install(packs, write_pack(tmp_path / "two", name="ape"))
+    servers = packs.servers()
+    assert servers.by_name["files"].place == "pack:zebra"
+    assert any("a server files is there already" in one for one in servers.problems)
 
 
 def test_removal_keeps_data_and_says_where(packs: InstalledPacks, tmp_path: Path) -> None:
