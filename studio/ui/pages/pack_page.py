@@ -52,8 +52,10 @@ if TYPE_CHECKING:
 
     Row = dict[str, Value]
 
-WIDTH = 320
-"""Pixels of the list, beside what is shown of one record."""
+WIDTH = 160
+"""Pixels of the list at least, beside what is shown of one record."""
+NOT_GIVEN = "\0"
+"""The key of the line of a menu that chooses nothing."""
 
 
 class RecordModel(QAbstractListModel):
@@ -130,6 +132,8 @@ class DeclaredPage(Page):
         self.new = Button(theme, tr("New…"), "primary", clicked=lambda: self._show_form(None))
         self.problem = Label(theme, "", "small", "err", wrap=True)
         self.problem.hide()
+        self.none = Label(theme, "", "ui", "text2", wrap=True)
+        self.none.hide()
         self.model = RecordModel()
         self.list = QListView()
         self.list.setModel(self.model)
@@ -150,6 +154,7 @@ class DeclaredPage(Page):
                 row_of([(words, 1), (self.new, Qt.AlignmentFlag.AlignVCenter)], spacing=8),
                 self.field,
                 self.problem,
+                self.none,
                 (row_of([(self.list, 1), (self.side, 2)], spacing=16), 1),
             ],
             spacing=8,
@@ -193,6 +198,9 @@ class DeclaredPage(Page):
         if rows is None or not isValid(self):
             return
         self.model.show_rows(spec, rows)
+        searched = bool(self.field.text().strip())
+        none = tr("Nothing found.") if searched else tr("There are no records yet.")
+        self.none.show_text("" if rows else none)
         at = next((n for n, row in enumerate(rows) if row[spec.key] == self.chosen), -1)
         if at >= 0:
             self.list.setCurrentIndex(self.model.index(at))
@@ -233,15 +241,20 @@ class DeclaredPage(Page):
         spec, t = self._records.spec, self._theme
         parts: list[Any] = []
         self.fields = {}
+        id = row[spec.key] if row else None
+
+        def save() -> None:
+            self._run(self._save(id))
+
         for one in spec.form:
-            made = self.fields[one.name] = _field(t, one, row.get(one.name) if row else None)
+            value = row.get(one.name) if row else None
+            made = self.fields[one.name] = _field(t, one, value, save)
             optional = "" if one.required else tr("(optional)")
             label = f"{one.label} {optional}".rstrip()
             head = [] if one.kind == "yes" else [Label(t, label, "small", "text2")]
             parts.append(column_of([*head, made], spacing=2))
-        id = row[spec.key] if row else None
         self.buttons = {
-            "save": Button(t, tr("Save"), "primary", clicked=lambda: self._run(self._save(id))),
+            "save": Button(t, tr("Save"), "primary", clicked=save),
             "cancel": Button(t, tr("Cancel"), "ghost", clicked=lambda: self._leave_form(id)),
         }
         self._put([*parts, row_of([*self.buttons.values(), STRETCH], spacing=8), STRETCH])
@@ -321,16 +334,18 @@ def shown(value: Value) -> str:
     return str(value)
 
 
-def _field(theme: Theme, one: FormField, value: Value) -> QWidget:
+def _field(theme: Theme, one: FormField, value: Value, entered: Callable[[], object]) -> QWidget:
     text = shown(value)
     if one.kind == "yes":
         check = Check(theme, one.label)
         check.setChecked(bool(value))
         return check
     if one.choices:
-        combo = Combo(theme, one.label)
-        combo.set_items([MenuItem(each, each) for each in one.choices])
-        combo.set_current(text or one.choices[0])
+        combo = Combo(theme, one.label, tr("Not given"))
+        items = [] if one.required else [MenuItem(NOT_GIVEN, tr("Not given"))]
+        choices = dict.fromkeys((*one.choices, text) if text else one.choices)
+        combo.set_items([*items, *(MenuItem(each, each) for each in choices)])
+        combo.set_current(text)
         return combo
     if one.kind == "text":
         area = TextArea(theme, one.label, lines=5)
@@ -338,6 +353,7 @@ def _field(theme: Theme, one: FormField, value: Value) -> QWidget:
         return area
     field = Field(theme, "2026-11-26" if one.kind == "date" else "", name=one.label)
     field.setText(text)
+    field.returnPressed.connect(entered)
     return field
 
 
@@ -345,7 +361,7 @@ def _text(widget: QWidget) -> str:
     if isinstance(widget, Check):
         return "yes" if widget.isChecked() else ""
     if isinstance(widget, Combo):
-        return widget.current
+        return "" if widget.current == NOT_GIVEN else widget.current
     if isinstance(widget, TextArea):
         return widget.text
     assert isinstance(widget, Field)

@@ -62,11 +62,20 @@ async def test_x7_a_declared_page_lists_adds_changes_and_deletes_records(tmp_pat
         page = person.window.pages.currentWidget()
         assert isinstance(page, DeclaredPage)
         await until(lambda: page.title.text() == "Deeds")
+        await until(lambda: page.none.text() == "There are no records yet.")
         page.new.click()
         fill(page, cents="x")
         await until(lambda: "Title is missing" in page.problem.text())
-        fill(page, title="Sale of a house", cents="1250,50")
+        fill(page, title="Sale of a house", cents="1250,50")  # no kind is chosen
         await until(lambda: texts(page) == ["Sale of a house"])
+        assert page.none.isHidden()
+        await until(lambda: "edit" in page.buttons)
+        page.buttons["edit"].click()
+        field = page.fields["title"]
+        assert isinstance(field, Field)
+        field.setText("Sale of the house")
+        field.returnPressed.emit()
+        await until(lambda: texts(page) == ["Sale of the house"])
         await until(lambda: "Sign" in page.buttons)
         page.new.click()
         kind = page.fields["kind"]
@@ -87,10 +96,10 @@ async def test_x7_a_declared_page_lists_adds_changes_and_deletes_records(tmp_pat
         box.button(QMessageBox.StandardButton.Yes).click()
         await until(lambda: texts(page) == [])
         page.field.clear()
-        await until(lambda: texts(page) == ["Sale of a house"])
+        await until(lambda: texts(page) == ["Sale of the house"])
         records = packs.get("office").open_records()
         rows = records.read("SELECT id, cents, kind, done FROM deed")
         records.close()
-        assert rows == [{"id": 1, "cents": 1250.5, "kind": "sale", "done": None}]
+        assert rows == [{"id": 1, "cents": 1250.5, "kind": None, "done": None}]
         packs.switch("office", on=False)
         await until(lambda: "pack:office/deeds" not in sidebar._rows)
