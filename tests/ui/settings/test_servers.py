@@ -507,3 +507,19 @@ async def test_a_client_id_is_asked_for(tmp_path: Path, browser: OtherBrowser) -
         assert "client_id=mine" in browser.addresses[0]
         await Browser()(browser.addresses[0])
         await until(lambda: page.one.facts and page.one.facts.issuer)
+
+
+@on_window_loop
+async def test_the_result_of_a_long_form_is_seen(tmp_path: Path) -> None:
+    """M-12: a call shows its result, however many arguments the tool has."""
+    listed = ListedServer(tmp_path)
+    fields: dict[str, JsonObject] = {f"field_{at}": {"type": "string"} for at in range(30)}
+    listed.offer(tool("fill", "Fills in all.", **fields))
+    async with at_window(tmp_path, "ollama", []) as person:
+        page = await opened(person)
+        await with_server(page, listed)
+        person.click(page.rows[listed.name].open)
+        trial = page.one.trial
+        await until(lambda: trial.form is not None and trial.run.isVisible())
+        trial.start()
+        await until(lambda: not trial._outcome.visibleRegion().isEmpty())

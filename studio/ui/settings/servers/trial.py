@@ -8,11 +8,12 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import cast
 
-from PySide6.QtCore import QRect, QRectF, QSize, Qt
+from PySide6.QtCore import QRect, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QKeySequence, QPainter, QShortcut
 from PySide6.QtWidgets import (
     QFrame,
     QHeaderView,
+    QScrollArea,
     QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -205,6 +206,16 @@ class TrialCard(Card):
         self._outcome.show()
         self._show_result()
         announce(self, self.said.text())
+        QTimer.singleShot(0, self, self._reveal)  # once it has its place
+
+    def _reveal(self) -> None:
+        """Scroll to the result, where a long form left it below the window's edge."""
+        area = self.parentWidget()
+        while area is not None and not isinstance(area, QScrollArea):
+            area = area.parentWidget()
+        if area is not None:
+            for part in (self.table if self.table.isVisible() else self.output, self._outcome):
+                area.ensureWidgetVisible(part, 0, 12)
 
     def _show_result(self) -> None:
         result = self._result
