@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from studio.domain.codec import encode
 from studio.domain.redaction import holds_secret, redact
 from studio.domain.secret_names import names_secret
-from studio.mcp.entries import EDITOR, ServerEntry
+from studio.mcp.entries import EDITOR, PACK, ServerEntry
 
 from .permission.invisible_characters import escape_invisible
 from .servers import ServerView, ToolView
@@ -29,7 +29,8 @@ def shown_server(view: ServerView) -> list[str]:
     if pairs := {**entry.environment, **entry.headers}:
         lines.append(f"{'Variables' if entry.command else 'Headers'}: {shown_pairs(pairs)}")
     if entry.place and not entry.place.startswith(EDITOR):
-        lines.append(f"It comes with the folder {shown_text(entry.place)}.")
+        kind = "pack" if entry.place.startswith(PACK) else "folder"
+        lines.append(f"It comes with the {kind} {shown_text(entry.place.removeprefix(PACK))}.")
     for one in view.tools:
         if one.before is not None:
             lines += [f"{one.tool.name} changed:", *shown_difference(one), *shown_flags(one)]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from studio.agent.server_facts import shown_pairs, shown_start
+from studio.agent.server_facts import shown_pairs, shown_server, shown_start
+from studio.agent.servers import ServerView
+from studio.mcp.catalogue import NOTHING
 from studio.mcp.entries import ServerEntry
+from studio.mcp.supervised import ServerState
 
 
 def test_m12_values_are_shown_and_secrets_by_their_names() -> None:
@@ -14,6 +17,12 @@ def test_m12_values_are_shown_and_secrets_by_their_names() -> None:
     assert shown_pairs(header) == "Authorization=Bearer ${keychain:mcp/github/token}"
     assert shown_pairs({"Authorization": "Bearer CANARY"}) == "Authorization=Bearer •••••"
     assert shown_pairs({"API_KEY": "${MINE:-CANARY}"}) == "API_KEY=${MINE:-•••••}"
+
+
+def test_m12_where_a_server_comes_from_is_told() -> None:
+    for place, words in (("pack:office", "the pack office."), ("/work", "the folder /work.")):
+        view = ServerView(ServerEntry("x", "sh", place=place), ServerState("off"), NOTHING)
+        assert f"It comes with {words}" in shown_server(view)
 
 
 def test_m12_what_runs_is_escaped() -> None:

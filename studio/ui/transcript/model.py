@@ -234,6 +234,8 @@ def verb(call: ToolBlock) -> str:
     plain = call.name.replace("_", " ").capitalize()
     if call.external:
         return plain  # its words are the client's, and it has none
+    if "__" in call.name:  # a server's tool: its words are the server's name and its own
+        return call.verb or plain
     plain = _infinitives().get(call.name, plain)
     if call.state == "running":
         return tr_engine(call.verb) or plain

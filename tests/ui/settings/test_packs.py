@@ -9,6 +9,10 @@ import pytest
 
 from studio.extensions.packs.installed import InstalledPacks
 from studio.ui.settings.pages.packs import PacksPage
+from studio.ui.settings.pages.servers import ServersPage
+from studio.ui.settings.servers.server_view import ABOUT
+from studio.ui.widgets import Button
+from studio.ui.widgets.breakable import BreakableLabel
 from support.pack_files import write_pack
 from support.waiting import until
 from support.window import alone, at_window, on_window_loop
@@ -80,6 +84,19 @@ async def test_x2_a_pack_is_seen_installed_updated_and_removed(tmp_path: Path) -
         assert not page.rows["office"].toggle.isChecked()
         page.offered.agree.click()
         await until(lambda: packs.get("office").runs and page.rows["office"].toggle.isChecked())
+
+        person.window.preferences.open("mcp")
+        servers = dialog.pages["mcp"]
+        assert isinstance(servers, ServersPage)
+        servers.show_one("files", ABOUT)
+
+        def packs_named() -> list[str]:
+            return [one.text() for one in servers.one.findChildren(BreakableLabel)]
+
+        await until(lambda: "office" in packs_named())
+        buttons = [one.text() for one in servers.one.findChildren(Button)]
+        assert "Remove…" not in buttons  # it goes with its pack
+        person.window.preferences.open("packs")
 
         home = packs.get("office").home
         (home / "data").mkdir(parents=True, exist_ok=True)

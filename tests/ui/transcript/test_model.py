@@ -97,6 +97,8 @@ def test_a_call_that_waits_or_never_ran_says_what_it_was_to_do() -> None:
     failed = ToolBlock("c", "write", state="error", effect="draft", done="Drafted")
     assert model.verb(failed) == "Write"
     assert model.verb(ToolBlock("c", "my_tool", state="queued")) == "My tool"
+    far = ToolBlock("c", "shop__find_order", state="waiting", verb="shop: find_order")
+    assert model.verb(far) == "shop: find_order"
     with language("de"):
         assert model.verb(failed) == "Schreiben"
         assert model.verb(ToolBlock("c", "read", state="queued", done="Read")) == "Lesen"

@@ -376,7 +376,7 @@ class AgentsPage(Page):
             text = tr("Written for another program, and never changed here. Convert copies it.")
             self.notice.show_text(text)
         elif document.read_only:
-            self.notice.show_text(tr("Comes with the studio. Duplicate it to change it."))
+            self.notice.show_text(document.whose)
         else:
             self.notice.show_text("")
 

@@ -10,6 +10,7 @@ from studio.agent.foreign_agents import dialect_of
 from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.agents import Origin
 from studio.tools.drafts.three_way_merge import three_way, with_line_ends
+from studio.ui.translation import tr
 
 _MARK = "\ufeff"
 """Some programs begin a file with it."""
@@ -52,6 +53,13 @@ class FileDocument:
     def foreign(self) -> bool:
         """Whether the file is in another program's format, and so never rewritten (W-4)."""
         return bool(dialect_of(self.path))
+
+    @property
+    def whose(self) -> str:
+        """Why a file that is read-only is so, for the strip above it."""
+        if self.origin == "pack":
+            return tr("Comes with a pack. Duplicate it to change it.")
+        return tr("Comes with the studio. Duplicate it to change it.")
 
     @property
     def read_only(self) -> bool:

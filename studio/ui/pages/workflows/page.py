@@ -444,7 +444,7 @@ class WorkflowsPage(Page):
             text = tr("{file} is not on the disk. Save writes it.")
             self.notice.show_text(text.format(file=document.shown_name), warns=True)
         elif document.read_only:
-            self.notice.show_text(tr("Comes with the studio. Duplicate it to change it."))
+            self.notice.show_text(document.whose)
         else:
             self.notice.show_text("")
 

@@ -304,7 +304,8 @@ class PackRow(Card):
         tile = IconTile(theme, "layers")
         title = Label(theme, " ".join(filter(None, (pack.name, manifest.version))), "ui_strong")
         line = ElidedLabel(theme, "", "small", "text2")
-        line.set_text(". ".join(filter(None, (manifest.description, pack.origin.shown))))
+        whence = short_path(pack.origin.shown.partition(" ")[2])  # without the word for its kind
+        line.set_text(" · ".join(filter(None, (manifest.description, whence))))
         self.status = Status(theme)
         state = tr("On") if pack.runs else tr("Off")
         if pack.approved and pack.approved != pack.digest:

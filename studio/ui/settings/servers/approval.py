@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QWidget
 
 from studio.agent.server_facts import shown_pairs, shown_start, shown_text
-from studio.mcp.entries import ServerEntry
+from studio.mcp.entries import PACK, ServerEntry
 from studio.ui.formatting import short_path
 from studio.ui.settings.key_row import KeyOwner, KeyRow
 from studio.ui.settings.rows import IconTile
@@ -88,12 +88,14 @@ def key_rows(theme: Theme, desk: ServersDesk, facts: ServerFacts) -> list[QWidge
 
 def facts_of(entry: ServerEntry) -> list[tuple[str, str]]:
     """What runs or is reached, in words and their values; secrets by their names alone."""
+    place = entry.place
+    pack = [(tr("Pack"), place.removeprefix(PACK))] if place.startswith(PACK) else []
     if not entry.command:
-        facts = [(tr("Address"), shown_start(entry))]
+        facts = [*pack, (tr("Address"), shown_start(entry))]
         if entry.headers:
             facts.append((tr("Headers"), shown_pairs(entry.headers)))
         return facts
-    facts = [(tr("Command"), shown_start(entry))]
+    facts = [*pack, (tr("Command"), shown_start(entry))]
     if entry.folder:
         facts.append((tr("Folder"), shown_text(short_path(entry.folder))))
     if entry.environment:

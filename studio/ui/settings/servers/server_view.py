@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from studio.agent.server_facts import shown_start
 from studio.domain.jsonvalue import JsonObject
+from studio.mcp.entries import PACK
 from studio.mcp.lists import ServerLists, ServerPrompt, ServerResource
 from studio.mcp.results import ServerResult
 from studio.mcp.sign_ins import SignIn
@@ -326,10 +327,11 @@ class ServerPane(QWidget):
             card.add_toggle(
                 tr("One process for each folder"), lambda on: self._change(by_folder=on)
             ).show_value(entry.by_folder)
-        remove = Button(self.theme, tr("Remove…"), "danger", clicked=self._ask_to_remove)
-        remove.setAccessibleName(tr("Remove {name}").format(name=entry.name))
-        line = tr("Its entry, what is remembered of it, and its keys in the keychain.")
-        card.add(tr("Remove this server"), remove, line)
+        if not entry.place.startswith(PACK):  # it goes with its pack
+            remove = Button(self.theme, tr("Remove…"), "danger", clicked=self._ask_to_remove)
+            remove.setAccessibleName(tr("Remove {name}").format(name=entry.name))
+            line = tr("Its entry, what is remembered of it, and its keys in the keychain.")
+            card.add(tr("Remove this server"), remove, line)
         parts: list[QWidget] = [card]
         if lists is not None and lists.instructions:
             parts.append(Label(self.theme, tr("What it tells agents"), "ui_strong"))
