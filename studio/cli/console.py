@@ -53,14 +53,20 @@ class Console:
         """Whether a person can read a question and answer it."""
         return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
 
+    def require_a_person(self) -> None:
+        """Raises ConfigurationError in a command of an agent: it approves nothing (M-12, T-7)."""
+        if _of_an_agent():
+            raise ConfigurationError(
+                "An agent runs this command, and only a person may allow this. "
+                "Type it in a terminal of your own."
+            )
+
     def decided(self, decision: str, drafts: Iterable[Draft], door: Door) -> Acts:
         """The proof of what a person typed at this terminal just now (KZ-5).
 
         There is none where no person is: a pipe answers, or a command that an agent runs.
         """
-        from studio.processes.keeper_process import begun_by_a_command
-
-        if self.desk is None or not self.interactive or begun_by_a_command():
+        if self.desk is None or not self.interactive or _of_an_agent():
             return {}
         return self.desk.decided(decision, drafts, door)
 
@@ -314,3 +320,9 @@ async def _read(patience: float | None, limit: int) -> bytes:
     finally:
         reading.cancel()
         waiting.cancel()
+
+
+def _of_an_agent() -> bool:
+    from studio.processes.keeper_process import begun_by_a_command
+
+    return begun_by_a_command()

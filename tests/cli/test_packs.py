@@ -119,3 +119,27 @@ async def test_x1_what_packs_bring_is_in_the_lists_that_are_there(
         assert await home.command("packs", "off", "office") == 0
         assert not (await home.engine.services.extensions(home.folder)).found
         assert not home.engine.services.servers.read().by_name
+
+
+async def test_m12_a_command_of_an_agent_allows_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """M-12, T-7: nor does ``--yes`` there."""
+    source = write_pack(tmp_path / "pack")
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        assert await home.command("mcp", "add", "books", "true") == 0
+        asked = (
+            ("packs", "add", str(source), "--yes"),
+            ("mcp", "on", "books", "--yes"),
+            ("permissions", "add", "run(*)"),
+            ("permissions", "trust", str(tmp_path)),
+        )
+        monkeypatch.setenv("AGENT_STUDIO_RUN", "test")
+        for words in asked:
+            capsys.readouterr()
+            assert await home.command(*words) != 0
+            assert "only a person may allow this" in capsys.readouterr().err, words
+        monkeypatch.delenv("AGENT_STUDIO_RUN")
+        for words in asked:
+            await home.command(*words)
+            assert "only a person" not in capsys.readouterr().err, words

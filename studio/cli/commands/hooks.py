@@ -72,6 +72,8 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     if options.what == "test":
         return await _test(engine, hook, folder, options, console)
     on = options.what == "on"
+    if on:
+        console.require_a_person()
     await asyncio.to_thread(HookFinder(engine.paths).switch, hook, on)
     state = "on" if on else "off"
     if options.json:

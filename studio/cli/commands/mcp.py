@@ -416,6 +416,7 @@ class _Command:
         return DONE
 
     async def _allowed(self, question: str) -> bool:
+        self._console.require_a_person()
         if self._options.yes:
             return True
         if not self._console.interactive or self._options.json:

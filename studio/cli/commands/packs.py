@@ -174,6 +174,8 @@ class _Command:
 
     async def _switch(self, *, on: bool) -> int:
         options, word = self._options, "on" if on else "off"
+        if on:
+            self._console.require_a_person()
         if not options.parts:
             return self._told(await asyncio.to_thread(self._packs.switch, options.id, on), word)
         pack = await asyncio.to_thread(self._packs.get, options.id)
@@ -183,6 +185,7 @@ class _Command:
         return self._told(pack, f"{', '.join(options.parts)} {word}")
 
     async def _agreed(self, question: str) -> bool:
+        self._console.require_a_person()
         if self._options.yes:
             return True
         if not self._console.interactive or self._options.json:

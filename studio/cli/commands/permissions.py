@@ -84,6 +84,8 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         case "add":
             verdict: Verdict = "deny" if options.deny else "ask" if options.ask else "allow"
             tools = engine.tools()
+            if verdict == "allow":
+                console.require_a_person()
             rule = parse_rule(options.rule, tools, verdict)
             if of_chat is not None:
                 await of_chat.add(rule)
@@ -117,6 +119,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
             return _CODES[found.verdict]
         case "trust":
             assert folder is not None
+            console.require_a_person()
             offer = await engine.trust_offer(folder.resolve())
             await rules.trust(folder.resolve(), offer.digest)
             console.say("\n".join([f"Trusted: {folder.resolve()}", *offer.effects]))
