@@ -202,7 +202,7 @@ class DeclaredPage(Page):
         none = tr("Nothing found.") if searched else tr("There are no records yet.")
         self.none.show_text("" if rows else none)
         at = next((n for n, row in enumerate(rows) if row[spec.key] == self.chosen), -1)
-        if at >= 0 and "save" not in self.buttons:  # what is being typed stays
+        if at >= 0:
             self.list.setCurrentIndex(self.model.index(at))
 
     def _choose(self, index: Index) -> None:
@@ -263,7 +263,6 @@ class DeclaredPage(Page):
     def _leave_form(self, id: Value) -> None:
         self._said("")
         if id is None:
-            self.buttons = {}
             self._put([])
         else:
             self._run(self._show(id))
@@ -274,8 +273,8 @@ class DeclaredPage(Page):
         saved = await self._doing(partial(self._records.save, id, texts))
         if saved is not None and isValid(self):
             self.chosen = saved
-            await self._show(saved)
             await self._list()
+            await self._show(saved)
 
     def _wants(self, id: Value, action: Action) -> None:
         if not action.delete:

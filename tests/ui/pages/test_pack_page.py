@@ -74,10 +74,6 @@ async def test_x7_a_declared_page_lists_adds_changes_and_deletes_records(tmp_pat
         field = page.fields["title"]
         assert isinstance(field, Field)
         field.setText("Sale of the house")
-        page.field.setText("house")  # filters, and keeps what is typed
-        await until(lambda: page.list.currentIndex().row() < 0)
-        assert page.fields["title"] is field and field.text() == "Sale of the house"
-        page.field.clear()
         field.returnPressed.emit()
         await until(lambda: texts(page) == ["Sale of the house"])
         await until(lambda: "Sign" in page.buttons)
