@@ -195,7 +195,7 @@ async def test_silence_is_said_and_then_given_up(tmp_path: Path, provider: str) 
 
 
 async def test_a_silent_request_can_be_made_again_at_once(tmp_path: Path) -> None:
-    script = [Turn(Text("Half an answer"), faults=[stall(at=2)]), Turn(Text("Done."))]
+    script = [Turn(Text("Half an answer"), faults=[stall(at=4)]), Turn(Text("Done."))]
     patience = RetryPolicy(2, silence=0.1, limit=FOREVER)
     async with engine_home(tmp_path, "anthropic", script, patience=patience) as home:
         session = await home.session()
