@@ -23,6 +23,8 @@ from studio.processes.daemon_thread import in_daemon_thread
 from .exit_codes import USAGE
 
 if TYPE_CHECKING:
+    import argparse
+
     from studio.domain.drafts import Draft
     from studio.domain.messages import File, Image
     from studio.tools.packs.persons_act import ActDesk, Acts, Door
@@ -60,6 +62,17 @@ class Console:
                 "An agent runs this command, and only a person may allow this. "
                 "Type it in a terminal of your own."
             )
+
+    async def agrees(self, question: str, options: argparse.Namespace) -> bool:
+        """Whether the person says yes, here or by ``--yes``; see ``require_a_person``."""
+        self.require_a_person()
+        if options.yes:
+            return True
+        if not self.interactive or options.json:
+            self.say("This needs your yes, and nobody is here to ask. To do it: --yes")
+            return False
+        line = await self.line(f"{question} [y]es, [n]o: ")
+        return line is not None and line.strip().lower() in ("y", "yes")
 
     def decided(self, decision: str, drafts: Iterable[Draft], door: Door) -> Acts:
         """The proof of what a person typed at this terminal just now (KZ-5).

@@ -56,7 +56,8 @@ async def test_x2_nothing_is_installed_without_a_yes(
         assert await home.command("packs", "show", str(source), "--json") == 0
         assert "Clerk" in json.loads(capsys.readouterr().out)["text"]
         assert await home.command("packs", "add", str(source), "--yes") == 0
-        assert "agent-studio mcp on" in capsys.readouterr().err
+        told = capsys.readouterr().err
+        assert "agent-studio mcp on" in told and "agent-studio hooks on" in told
         assert await home.command("packs", "list", "--json") == 0
         (one,) = json.loads(capsys.readouterr().out)
         assert (one["id"], one["state"], one["brings"]["agents"]) == ("office", "on", 1)

@@ -234,7 +234,7 @@ class _Command:
         from studio.agent.server_facts import shown_server
 
         self._console.say(*shown_server(view), *await self._rules(view))
-        if not await self._allowed(f"Let {entry.name} run? [y]es, [n]o: "):
+        if not await self._console.agrees(f"Let {entry.name} run?", self._options):
             return DENIED
         shown = {name: view.known.pins[name] for name in view.changed}
         entry = await self._servers.switch_on(entry, shown)
@@ -344,7 +344,7 @@ class _Command:
         if tool.withheld or tool.off:
             raise ConfigurationError(f"{tool.tool.name}: {tool.withheld or 'It is switched off.'}")
         self._console.say(f"{tool.name} {json.dumps(given, ensure_ascii=False)}")
-        if not await self._allowed("Call it? [y]es, [n]o: "):
+        if not await self._console.agrees("Call it?", self._options):
             return DENIED
         from studio.agent.servers import pool_name
 
@@ -414,16 +414,6 @@ class _Command:
         else:
             self._console.say(f"{view.entry.name} has written nothing.")
         return DONE
-
-    async def _allowed(self, question: str) -> bool:
-        self._console.require_a_person()
-        if self._options.yes:
-            return True
-        if not self._console.interactive or self._options.json:
-            self._console.say("This needs your yes, and nobody is here to ask. To do it: --yes")
-            return False
-        line = await self._console.line(question)
-        return line is not None and line.strip().lower() in ("y", "yes")
 
     def _told(self, entry: ServerEntry, what: str) -> None:
         if self._options.json:

@@ -126,8 +126,8 @@ class _Command:
                 if offer.before is not None:
                     self._console.write(f"\nWhat changes:\n{offer.change}\n")
             what = "Update" if offer.before else "Install"
-            if not await self._agreed(
-                f"{what} {offer.manifest.id}? It may do what is listed above."
+            if not await self._console.agrees(
+                f"{what} {offer.manifest.id}? It may do what is listed above.", self._options
             ):
                 return DENIED
             pack = await asyncio.to_thread(self._packs.add, offer)
@@ -136,13 +136,16 @@ class _Command:
         done = self._told(pack, "updated" if offer.before else "installed")
         if "mcp" in pack.manifest.parts() and not self._options.json:
             self._console.say("Its servers are off. To switch one on: agent-studio mcp on NAME")
+        if "hooks" in pack.manifest.parts() and not self._options.json:
+            self._console.say("Its hooks are off. To switch one on: agent-studio hooks on ID")
         return done
 
     async def do_remove(self) -> int:
         options = self._options
         home = self._packs.home(options.id)
-        if options.with_data and not await self._agreed(
-            f"Remove {options.id} and all that it keeps in {home}? Nobody can bring that back."
+        if options.with_data and not await self._console.agrees(
+            f"Remove {options.id} and all that it keeps in {home}? Nobody can bring that back.",
+            options,
         ):
             return DENIED
         kept = await asyncio.to_thread(self._packs.remove, options.id, options.with_data)
@@ -162,7 +165,7 @@ class _Command:
             if not self._options.json:
                 text = await asyncio.to_thread(overview, pack.manifest, pack.origin, pack.digest)
                 self._console.write(text)
-            if not await self._agreed(f"Use {pack.id} as it is now?"):
+            if not await self._console.agrees(f"Use {pack.id} as it is now?", self._options):
                 return DENIED
             return self._told(
                 await asyncio.to_thread(self._packs.approve, pack.id, pack.digest), "on"
@@ -183,16 +186,6 @@ class _Command:
             part = "mcp" if part == "servers" else part
             pack = await asyncio.to_thread(self._packs.switch_part, options.id, part, on)
         return self._told(pack, f"{', '.join(options.parts)} {word}")
-
-    async def _agreed(self, question: str) -> bool:
-        self._console.require_a_person()
-        if self._options.yes:
-            return True
-        if not self._console.interactive or self._options.json:
-            self._console.say("This needs your yes, and nobody is here to ask. To do it: --yes")
-            return False
-        line = await self._console.line(f"{question} [y]es, [n]o: ")
-        return line is not None and line.strip().lower() in ("y", "yes")
 
     def _told(self, pack: InstalledPack, words: str) -> int:
         if self._options.json:
