@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 
 from studio.extensions.packs.installed import InstalledPacks
 from studio.ui.settings.pages.packs import PacksPage
@@ -44,15 +46,19 @@ async def test_x2_a_pack_is_seen_installed_updated_and_removed(tmp_path: Path) -
         await until(lambda: page.offered is not None)
         assert page.offered is not None
         assert "PreToolUse Bash: echo checked" in page.offered.text.text
-        page.offered.leave.click()
+        await until(page.offered.leave.hasFocus)
+        QTest.keyClick(
+            page.offered.leave, Qt.Key.Key_Escape
+        )  # leaves the question, not the settings
         await until(lambda: not list((packs.folder / ".staged").iterdir()))
-        assert not packs.list()
+        assert not packs.list() and dialog.isVisible()
 
         page.origin.setText(str(source))
         page.look.click()
         await until(lambda: page.offered is not None)
         page.offered.agree.click()
         await until(lambda: "office" in page.rows)
+        assert "servers and hooks are off" in page.notice.text()
         row = page.rows["office"]
         assert packs.get("office").runs and row.toggle.isChecked()
         assert set(row.parts) == {

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFileDialog, QLayout, QWidget
 from shiboken6 import isValid
 
@@ -219,14 +220,18 @@ class PacksPage(SettingsPage):
         if offer.before is not None:
             card.title.setText(tr("Update {name}?").format(name=offer.manifest.name))
             card.agree.setText(tr("Update"))
-        card.agree.clicked.connect(
-            lambda: self._close_and_run(asyncio.to_thread(self._packs.add, offer))
-        )
+        card.agree.clicked.connect(lambda: self._close_and_run(self._add(offer)))
         card.leave.clicked.connect(
             lambda: self._close_and_run(asyncio.to_thread(self._packs.forget, offer))
         )
         self._put_above(card)
         self.origin.clear()
+
+    async def _add(self, offer: Offer) -> None:
+        pack = await asyncio.to_thread(self._packs.add, offer)
+        if isValid(self) and {"mcp", "hooks"} & set(pack.manifest.parts()):
+            words = tr("{name} is here. Its servers and hooks are off, until you switch each on.")
+            self.notice.show_text(words.format(name=pack.name))
 
     def _put_above(self, card: OfferCard | RemoveCard) -> None:
         self.offered = card if isinstance(card, OfferCard) else None
@@ -349,7 +354,19 @@ class PackRow(Card):
         self.setAccessibleName(joined((pack.name, state)))
 
 
-class OfferCard(Card):
+class _AskCard(Card):
+    """A card that asks something; Escape leaves it, and the window stays open."""
+
+    leave: Button
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.leave.click()
+            return
+        super().keyPressEvent(event)
+
+
+class OfferCard(_AskCard):
     """All that a pack brings, and the question whether the person wants it."""
 
     def __init__(self, theme: Theme, name: str, text: str) -> None:
@@ -378,7 +395,7 @@ class OfferCard(Card):
         self.setAccessibleName(words)
 
 
-class RemoveCard(Card):
+class RemoveCard(_AskCard):
     """Asks whether a pack is to be removed, and whether its data is."""
 
     def __init__(self, theme: Theme, pack: InstalledPack) -> None:
