@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import QRect, QRectF
 from PySide6.QtGui import QColor
+from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
 from studio.domain.blocks import EndBlock, NoticeBlock, TextBlock
@@ -32,6 +33,14 @@ from support.transcript_window import TranscriptWindow, shown
 from support.waiting import HANG_MS
 
 __all__ = ["shown"]
+
+
+def look_for(shown: TranscriptWindow, words: str, *, case: bool = False) -> None:
+    """Search, and wait for the end of a search that takes more than one slice of time."""
+    finder = shown.view.finder
+    finder.look_for(Wanted(words, case=case))
+    while finder.find is not None and not finder.find.done:
+        QTest.qWait(1)
 
 
 def run(call_id: str, command: str) -> ToolQueued:
@@ -111,7 +120,7 @@ def test_a_hit_in_a_closed_row_opens_it(shown: TranscriptWindow, qtbot: QtBot) -
         assert shown.view.viewport().rect().contains(rect)
         assert colour(shown, "warn_soft") in colours(shown, rect)
     assert finder.folded == 0
-    finder.look_for(Wanted("NEEDLE", case=True))
+    look_for(shown, "NEEDLE", case=True)
     assert finder.total == 0
 
 
@@ -137,7 +146,7 @@ def test_a_hit_in_calls_that_share_a_row_is_at_its_own_line(shown: TranscriptWin
         assert rect.height() < 32 and colour(shown, "warn_soft") in colours(shown, rect)
         tops.add(rect.top())
     assert len(tops) == 2 and finder.folded == 0
-    finder.look_for(Wanted("other"))
+    look_for(shown, "other")
     assert finder.total == 1 and current_rect(shown).height() < 32
 
 
@@ -148,16 +157,16 @@ def test_a_question_of_the_agent_is_found_with_its_choices(shown: TranscriptWind
     shown.tell(ToolQueued("q", "ask", arguments, question, "read", "Asking", "Asked", "info"))
     shown.tell(ToolStarted("q"), AwaitingReply("q", question, ("A needle", "None")))
     finder = shown.view.finder
-    finder.look_for(Wanted("needle"))
+    look_for(shown, "needle")
     assert (finder.total, finder.folded) == (2, 0)
     for _ in range(finder.total):
         rect = current_rect(shown)
         assert 0 < rect.width() < 120 and colour(shown, "warn_soft") in colours(shown, rect)
         finder.step(1)
-    finder.look_for(Wanted("Coder"))
+    look_for(shown, "Coder")
     assert finder.total == 1  # not in “Coder asks”
     shown.tell(ReplyGiven("q", "None"), ToolFinished("q", "None", False, 0.1))
-    finder.look_for(Wanted("needle"))
+    look_for(shown, "needle")
     assert finder.total == 1
 
 
@@ -165,7 +174,7 @@ def test_hits_are_found_while_an_answer_grows(shown: TranscriptWindow, qtbot: Qt
     shown.ask()
     shown.tell(TextDelta("one word "))
     finder = shown.view.finder
-    finder.look_for(Wanted("word"))
+    look_for(shown, "word")
     assert (finder.number, finder.total) == (1, 1)
     shown.tell(TextDelta("and a **wo"))
     shown.tell(TextDelta("rd** more"))
@@ -204,7 +213,7 @@ def test_every_hit_that_is_counted_has_its_place(shown: TranscriptWindow) -> Non
     shown.ask()
     shown.tell(TextDelta(source), TurnComplete("done"))
     finder = shown.view.finder
-    finder.look_for(Wanted("needle"))
+    look_for(shown, "needle")
     assert finder.total == 10
     rects: list[tuple[int, int]] = []
     for _ in range(finder.total):
