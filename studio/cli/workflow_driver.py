@@ -338,7 +338,13 @@ def _side_lines(side: StepSide | None, differs: Sequence[str]) -> list[str]:
 def describe_replay(report: ReplayReport) -> list[str]:
     """What a replay came to, in lines."""
     lines = [f"From the record: {one_line(one)}" for one in report.taken]
+    for (step, item), why in report.missing.items():
+        lines.append(f"To run live: {f'{step}, {item}' if item else step}: {why}")
     if (found := report.difference) is None:
+        read = "1 call" if report.reads == 1 else f"{report.reads} calls"
+        lines += [f"The folder was read again: {read}."] if report.reads else []
+        if report.missing:
+            return lines
         steps = "1 step" if report.steps == 1 else f"{report.steps} steps"
         requests = "1 request" if report.requests == 1 else f"{report.requests} requests"
         return [*lines, f"The same: {steps}, {requests}."]

@@ -25,6 +25,7 @@
 - ``kept_agents``: Keeps the agents that a run began with, and tells what has changed since.
 - ``desk``: Lets steps that write see their own changes on a copy, and merges them.
 - ``bundle``: Writes a recorded run to one file, and reads it.
+- ``live_reads``: Does the reading calls of a recorded session again in its folder.
 - ``replay``: Does a recorded run again without keys and network, and compares.
 - ``imports``: Makes workflows and agents of what people have in other programs.
 - ``triggers``: Tell when a schedule wants a run.

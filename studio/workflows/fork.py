@@ -25,17 +25,20 @@ from .plan import Plan
 class ForkRequest:
     """From where a run is repeated, and what is different then.
 
-    ``item`` is the key of the one item that runs again, or its beginning, or the item in words;
-    empty for the whole step. ``outputs`` are given to steps, which do not run. ``new_files``: by
-    the workflow's file as it is now, not as it was (W-13).
+    ``step`` runs again with all behind it; empty where ``also`` alone says what does. ``item`` is
+    the key of the one item that runs again, or its beginning, or the item in words; empty for the
+    whole step. ``outputs`` are given to steps, which do not run. ``new_files``: by the workflow's
+    file as it is now, not as it was (W-13). ``also`` are steps that run again too, each with the
+    key of its item, empty for the whole step.
     """
 
     run_id: str
-    step: str
+    step: str = ""
     item: str = ""
     edits: tuple[StepEdited, ...] = ()
     outputs: Mapping[str, Json] = field(default_factory=dict[str, Json])
     new_files: bool = False
+    also: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,8 @@ def plan_fork(run: Run, workflow: Workflow, text: str, request: ForkRequest) -> 
     kept = () if request.new_files else tuple(run.edits.values())
     for edit in request.edits:
         _check_edit(workflow, edit)
-    for name in (request.step, *request.outputs):
+    again = (request.step, *(step for step, _ in request.also))
+    for name in (*filter(None, again), *request.outputs):
         _step(workflow, name)
     changes = Run()
     for edit in (*kept, *request.edits):
@@ -134,29 +138,35 @@ class _Fork:
     def __init__(self, run: Run, plan: Plan, request: ForkRequest) -> None:
         self._run, self._plan, self._request = run, plan, request
         self._steps = plan.workflow.steps
-        changed = {request.step, *(edit.step for edit in request.edits)}
-        given = set(request.outputs)
-        others = (changed | given) - {request.step}
-        self._item = ""
+        edited, given = {edit.step for edit in request.edits}, set(request.outputs)
+        self._items = {one for one in request.also if one[1]}
+        """The items that run again."""
+        others = edited | given | {step for step, item in request.also if not item}
         if request.item:
-            if request.step in given or request.step in self._behind(others):
+            if request.step in given or request.step in self._behind(others - {request.step}):
                 raise ConfigurationError(
                     f"The step {request.step} does not run by its items as they were."
                 )
-            self._item = _item_key(run, request)
-        whole = self._behind(changed | given) - given
-        if self._item:
+            self._items.add((request.step, _item_key(run, request)))
+        elif request.step:
+            others.add(request.step)
+        by_item = {step for step, _ in self._items}
+        whole = self._behind(others) | self._behind_only(by_item)
+        if request.item:
             whole.discard(request.step)
+        whole -= given
+        by_item -= whole | given
         left = {step.id for step in self._steps if not self._linkable(step)}
-        self._again = whole | (self._behind(whole | left) - given)
+        again = whole | (self._behind(whole | left) - given)
+        self._again = again | by_item
         """Steps that run; those that are not in ``whole`` keep what is done of their items."""
-        self._whole = whole | (self._behind(whole | left) - left - given)
-        if self._item:
-            self._whole.discard(request.step)
-            self._again.add(request.step)
+        self._whole = (whole | (again - left)) - by_item
 
     def _behind(self, starts: Iterable[str]) -> set[str]:
         return {name for start in starts for name in self._plan.behind(start)}
+
+    def _behind_only(self, starts: Iterable[str]) -> set[str]:
+        return {name for start in starts for name in self._plan.behind(start) if name != start}
 
     def _linkable(self, step: Step) -> bool:
         """Whether a step has a result, or is left out and needs none."""
@@ -207,8 +217,7 @@ class _Fork:
         return tuple(key for key in keys if not self._keeps(step, key))
 
     def _keeps(self, step: str, key: str) -> bool:
-        asked = step == self._request.step and key == self._item
-        return self._run.step(step, key).state == "done" and not asked
+        return self._run.step(step, key).state == "done" and (step, key) not in self._items
 
     def _link(self, one: StepRun) -> StepLinked:
         last = one.last or Try(1, 1)

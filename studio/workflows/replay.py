@@ -9,6 +9,9 @@ from it. What the program did is done again and has to come to the same. Equal a
 - the recorded bytes of the answer, read again by the adapter, give the same words, thoughts, calls,
   tokens and items of the history;
 - each step's text and outputs follow from that.
+
+A replay can go on past the steps whose record differs or is gone, and tell them all, so that a fork
+runs them live; and it can have the folder read again (``live_reads``).
 """
 
 from __future__ import annotations
@@ -19,7 +22,7 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,7 +43,7 @@ from studio.domain.events import (
     TurnStarted,
 )
 from studio.domain.exchanges import STOPPED, Exchange, request_digest
-from studio.domain.jsonvalue import Json
+from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Text
 from studio.domain.models import Effort, ModelInfo
 from studio.domain.run_events import (
@@ -69,13 +72,15 @@ from .bundle import (
     write_bundle,
 )
 from .expressions import ExpressionError, as_words
-from .fork import edited_workflow
+from .fork import ForkRequest, edited_workflow
+from .live_reads import LiveReads
 from .plan import Plan
 from .reader import read_workflow_text
 from .step_work import answer_of
 from .workflow_runs import WorkflowRuns
 
 _ADDRESS = "https://replay.invalid/v1"
+NO_RECORD = "Nothing of its exchanges is recorded."
 _MASKED = re.compile(r"\[([a-z][a-z ]{0,29}) \d{1,6}\]")
 
 
@@ -97,6 +102,18 @@ class ReplayReport:
     steps: int = 0
     taken: list[str] = field(default_factory=list[str])
     difference: ReplayDifference | None = None
+    missing: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    """The steps and items to run live, each with the reason, where a replay is to be filled."""
+    reads: int = 0
+    """How many calls read the folder again."""
+
+
+def report_json(report: ReplayReport) -> JsonObject:
+    """A report as JSON; ``missing`` is a list of steps and items with reasons."""
+    missing: list[Json] = [
+        {"step": step, "item": item, "why": why} for (step, item), why in report.missing.items()
+    ]
+    return {**asdict(replace(report, missing={})), "missing": missing}
 
 
 class _Differs(Exception):
@@ -169,20 +186,35 @@ async def export_run(engine: Engine, run_id: str) -> bytes:
     return await asyncio.to_thread(write)
 
 
-async def replay(record: RecordedRun) -> ReplayReport:
+async def replay(
+    record: RecordedRun, *, fill: bool = False, reads: LiveReads | None = None
+) -> ReplayReport:
     """Replay a run; needs neither keys nor network.
+
+    With ``fill`` it goes on past steps that differ or have no record, and reports them as
+    ``missing``. With ``reads`` the folder is read again.
 
     Raises ConfigurationError for a record of which nothing can be done again.
     """
     try:
-        return await _Replay(record).run()
+        return await _Replay(record, fill, reads).run()
     except (LookupError, ValueError, TypeError, ArithmeticError) as error:
         raise ConfigurationError(f"What is recorded of this run is damaged: {error}.") from error
 
 
+def fork_to_fill(run_id: str, report: ReplayReport) -> ForkRequest:
+    """The fork that runs what a replay found missing, and links the rest."""
+    return ForkRequest(run_id, also=tuple(report.missing))
+
+
 class _Replay:
-    def __init__(self, record: RecordedRun) -> None:
+    def __init__(self, record: RecordedRun, fill: bool, reads: LiveReads | None) -> None:
         self._record = record
+        self._fill, self._reads = fill, reads
+        self._skipped: set[str] = set()
+        """Steps behind one that is to run live: they run live too."""
+        self._changed = False
+        """Whether an agent changed something, so that the folder is not what it was."""
         self._sessions = {one.id: one for one in record.sessions}
         self._report = ReplayReport()
         whole = Run(record.events)
@@ -196,16 +228,31 @@ class _Replay:
         self._steps: dict[str, Step] = {step.id: step for step in self._workflow.steps}
 
     async def run(self) -> ReplayReport:
-        run, events = Run(), self._record.events
+        run, events, report = Run(), self._record.events, self._report
         for number, (at, event) in enumerate(events):
+            step, item = getattr(event, "step", ""), getattr(event, "item", "")
             try:
-                await self._event(run, at, event, [one for _, one in events[number + 1 :]])
+                if step not in self._skipped and (step or not report.missing):
+                    await self._event(run, at, event, [one for _, one in events[number + 1 :]])
             except _Differs as differs:
-                step, item = getattr(event, "step", ""), getattr(event, "item", "")
-                self._report.difference = ReplayDifference(step, item, differs.what, differs.lines)
-                break
+                if not self._fill or step not in self._steps:
+                    found = ReplayDifference(step, item, differs.what, differs.lines)
+                    report.difference = found
+                    break
+                self._miss(step, item, differs.what)
             run.apply(at, event)
-        return self._report
+        if self._fill and run.end is not None and run.end.state == "stopped":
+            for step in self._plan.workflow.steps:
+                if run.step(step.id).state not in ("done", "failed", "skipped"):
+                    self._miss(step.id, "", "It has not run to its end.")
+        return report
+
+    def _miss(self, step: str, item: str, why: str) -> None:
+        """Leave a step to be run live, with all that is behind it."""
+        self._report.missing[step, item] = why
+        self._skipped.update(self._plan.behind(step))
+        if item:  # its other items can have their record
+            self._skipped.discard(step)
 
     async def _event(self, run: Run, at: float, event: RunEvent, rest: Sequence[RunEvent]) -> None:
         match event:
@@ -276,16 +323,34 @@ class _Replay:
         elif step.kind != "agent":
             self._report.taken.append(f"{step.label}: what came of it is taken from the record.")
         elif session := self._sessions.get(session_id):
+            await self._read_again(step, session)
             await self._session(step, session)
             if event.state == "done":
                 text = answer_of(session.events, one_reply=step.outputs is not None)
                 _same("The text", event.text, text)
                 if step.outputs is not None:
                     _same("The outputs", event.outputs, parse_answer(text, step.outputs))
+        elif session_id and self._fill:
+            raise _Differs(NO_RECORD)
+
+    async def _read_again(self, step: Step, session: RecordedSession) -> None:
+        """Do the reading calls of a session again, up to the first change of the run."""
+        if self._reads is None or self._changed:
+            return
+        calls, self._changed = self._reads.before_changes(session.events)
+        for made in await self._reads.again(step.target, session, calls):
+            self._report.reads += 1
+            if _unmasked(made.now) != _unmasked(made.recorded):
+                what = f"What {made.name} gives differs: {made.target}".rstrip(": ")
+                raise _Differs(f"{what}.", made.recorded, made.now)
 
     async def _session(self, step: Step, session: RecordedSession) -> None:
         """Make each request of a session again, and read the answers again."""
         taken = _why_taken(session)
+        if not session.exchanges and not taken:
+            if self._fill:
+                raise _Differs(NO_RECORD)
+            taken = "nothing of its exchanges is recorded; its result is taken from the record."
         if taken:
             self._report.taken.append(f"{step.label}: {taken}")
             return
@@ -303,8 +368,6 @@ def _is_linked(rest: Sequence[RunEvent], step: str) -> bool:
 
 def _why_taken(session: RecordedSession) -> str:
     """Why the answers of a session cannot be read again; empty if they can."""
-    if not session.exchanges:
-        return "nothing of its exchanges is recorded; its result is taken from the record."
     if any(isinstance(one, Summarised) for one in session.events):
         return "its conversation was summed up; its result is taken from the record."
     if session.provider not in PROVIDERS or session.provider == "builtin":

@@ -19,6 +19,7 @@ from studio.simulator import Call, RequestView, Turn, status
 from studio.simulator import Text as Says
 from studio.workflows.bundle import RecordedRun, read_bundle, write_bundle
 from studio.workflows.replay import ReplayReport, read_record, replay
+from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import KEY, PROTOCOLS, EngineHome, engine_home
 from support.workflow_home import asked_in, begin, carry_out, states, workflow
 
@@ -209,3 +210,54 @@ async def test_w69_a_run_is_exported_and_replayed_as_a_test(
         file.write_bytes(b"nothing")
         assert await home.command("workflow", "replay", "--check", str(file)) == 1
         assert "no bundle of a run" in capsys.readouterr().err
+
+
+async def test_w28_steps_without_a_record_run_live_and_are_recorded(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with engine_home(tmp_path, "anthropic", Team(), patience=RetryPolicy(3, 0.0)) as home:
+        run, record = await recorded(home)
+        milk = next(key for key, value in run.items["each"].items() if value == "milk")
+        last = run.step("each", milk).last
+        assert last is not None
+        await home.engine.services.exchanges.delete(last.session_id)
+        before = len(home.asked)
+        assert await home.command("workflow", "replay", "--fill", run.id[:8]) == 0
+        told = capsys.readouterr()
+        assert told.out.startswith(f"To run live: each, {milk}: Nothing of its exchanges is")
+        assert "each, 1 of its items" in told.err and "Taken over: plan, look" in told.err
+        assert len(home.asked) - before == 2, "one item and what needs it were asked, no more"
+        listed = await WorkflowRuns(home.engine).store.list(2)
+        filled = next(one for one in listed if one.id != run.id)
+        assert await home.command("workflow", "replay", filled.id) == 0
+        assert "The same:" in capsys.readouterr().out
+        before = len(home.asked)
+        assert await home.command("workflow", "replay", "--fill", filled.id) == 0
+        assert len(home.asked) == before, "a whole record needs nothing live"
+        file = tmp_path / "a.studio-run"
+        file.write_bytes(write_bundle(record, [], []))
+        assert await home.command("workflow", "replay", "--fill", str(file)) == 1
+        assert "no folder here" in capsys.readouterr().err
+
+
+async def test_w28_reading_tools_read_the_folder_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with engine_home(tmp_path, "openai", Team(), patience=RetryPolicy(3, 0.0)) as home:
+        run, _ = await recorded(home)
+        stored = await home.engine.database.rows("SELECT id FROM sessions ORDER BY id")
+        command = ("workflow", "replay", "--tools", "live", run.id[:8])
+        assert await home.command(*command) == 0
+        assert "The folder was read again: 1 call." in capsys.readouterr().out
+        (home.folder / "a.txt").write_text("hi there, all is new\n")
+        assert await home.command("workflow", "replay", run.id[:8]) == 0
+        capsys.readouterr()
+        assert await home.command(*command) == 1
+        out = capsys.readouterr().out
+        assert "look: What read gives differs: a.txt." in out and "all is new" in out
+        now = await home.engine.database.rows("SELECT id FROM sessions ORDER BY id")
+        assert now == stored, "reading leaves no chat behind"
+        assert await home.command(*command, "--fill") == 0
+        told = capsys.readouterr()
+        assert "To run live: look: What read gives differs: a.txt." in told.out
+        assert "Taken over: plan, each, kept, good" in told.err

@@ -83,6 +83,7 @@ async def load_call_setup(info: SessionInfo, services: Services, tool: str) -> T
         masks=found.masks,
         workspace=found.workspace,
         hooks=found.hooks,
+        numbered=_numbered(info, services),
     )
 
 
@@ -112,7 +113,7 @@ async def load_agent_setup(
     whole = Policy(info.permission_mode, {**rules, **(given or {})}, role=agent.role)
     whole = whole if ceiling is None else whole.within(ceiling)
     search = services.web.choices().web_search
-    family, numbers = model_family(info.model), services.settings.values.line_numbers
+    family = model_family(info.model)
     left_out = {EDIT, APPLY_PATCH} - {family.edit_tool}
     left_out |= {SEARCH} if search == "off" else set()
     window = await _window(info, services, provider)
@@ -159,10 +160,15 @@ async def load_agent_setup(
         window=window,
         skills=found.skills,
         hooks=found.hooks,
-        # The models that run in the program repeat what they read.
-        numbered=numbers == "always"
-        or (numbers == "model" and family.numbers and info.provider not in EMBEDDED),
+        numbered=_numbered(info, services),
     )
+
+
+def _numbered(info: SessionInfo, services: Services) -> bool:
+    if services.settings.values.line_numbers != "model":
+        return services.settings.values.line_numbers == "always"
+    # The models that run in the program repeat what they read.
+    return model_family(info.model).numbers and info.provider not in EMBEDDED
 
 
 async def _window(info: SessionInfo, services: Services, provider: Provider) -> int | None:

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from studio.agent.frontmatter import Problem
     from studio.cli.console import Console
     from studio.cli.workflow_driver import WorkflowDriver
+    from studio.workflows.bundle import RecordedRun
+    from studio.workflows.fork import ForkPlan
+    from studio.workflows.replay import ReplayReport
     from studio.workflows.runner import Runner
     from studio.workflows.workflow_check import KnownNames
     from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
@@ -97,7 +100,20 @@ def arguments(parser: CommandParser) -> None:
         "each prompt, request and decision has to be the same. Exit codes: 0 the same, 1 not."
     )
     again.add_argument("run", metavar="RUN|FILE", help="the beginning of its id, or a bundle")
-    again.add_argument("--check", action="store_true", help="print only what differs, for tests")
+    how = again.add_mutually_exclusive_group()
+    how.add_argument("--check", action="store_true", help="print only what differs, for tests")
+    how.add_argument(
+        "--fill",
+        action="store_true",
+        help="run the steps that differ or have no record live, as a new run that is recorded",
+    )
+    again.add_argument(
+        "--tools",
+        choices=("record", "live"),
+        default="record",
+        help="live: read the folder again, up to the first change of the run",
+    )
+    again.add_argument("-y", "--yes", action="store_true", help="fill without a question")
     for name in ("run", "list", "show", "resume", "fork", "diff", "replay"):
         found[name].add_argument("--json", action="store_true", help="print JSON")
     imported = found["import"]
@@ -229,12 +245,11 @@ async def _resume(context: CommandContext, options: argparse.Namespace) -> int:
 
 
 async def _fork(context: CommandContext, options: argparse.Namespace) -> int:
-    from studio.cli.workflow_driver import describe_fork
     from studio.domain.run_events import StepEdited
     from studio.workflows.fork import ForkRequest
     from studio.workflows.workflow_runs import WorkflowRuns
 
-    runs, console = WorkflowRuns(await context.engine()), context.console
+    runs = WorkflowRuns(await context.engine())
     edit = StepEdited(options.step, options.prompt, options.agent, options.model)
     edits = () if edit == StepEdited(options.step) else (edit,)
     request = ForkRequest(
@@ -245,7 +260,16 @@ async def _fork(context: CommandContext, options: argparse.Namespace) -> int:
         dict(options.output),
         options.new_files,
     )
-    plan = await runs.plan_fork(request)
+    return await _begin_fork(context, options, runs, await runs.plan_fork(request))
+
+
+async def _begin_fork(
+    context: CommandContext, options: argparse.Namespace, runs: WorkflowRuns, plan: ForkPlan
+) -> int:
+    """Show what would run, and carry it out if the person wants that."""
+    from studio.cli.workflow_driver import describe_fork
+
+    console = context.console
     console.say(*describe_fork(plan))
     if console.interactive and not (options.json or options.yes):
         line = await console.line("Begin? [y]es, [n]o: ")
@@ -322,23 +346,49 @@ async def _import(context: CommandContext, folder: Path, source: Path) -> int:
 
 
 async def _replay(context: CommandContext, options: argparse.Namespace) -> int:
-    import asyncio
-    from dataclasses import asdict
-
-    from studio.cli.workflow_driver import describe_replay
-    from studio.workflows.bundle import read_bundle
-    from studio.workflows.replay import read_record, replay
+    from studio.workflows.live_reads import LiveReads
+    from studio.workflows.replay import fork_to_fill, read_record, replay
     from studio.workflows.workflow_runs import WorkflowRuns
 
-    path, console = Path(options.run), context.console
+    path, console, live = Path(options.run), context.console, options.tools == "live"
     if path.is_file():
-        record = await asyncio.to_thread(lambda: read_bundle(path.read_bytes()))
-    else:
-        engine = await context.engine()
-        record = await read_record(engine, (await WorkflowRuns(engine).find(options.run)).id)
-    report = await replay(record)
+        if options.fill or live:
+            raise ConfigurationError(
+                "An exported run has no folder here. --fill and --tools live are for your own runs."
+            )
+        return _tell_replay(console, options, await replay(await _read_bundle(path)))
+    engine = await context.engine()
+    runs = WorkflowRuns(engine)
+    run = await runs.read((await runs.find(options.run)).id)
+    assert run.started is not None
+    if options.fill and run.end is None:
+        raise ConfigurationError(
+            f"This run is not over. To go on: agent-studio workflow resume {run.id[:8]}"
+        )
+    reads = LiveReads(engine, run.started) if live else None
+    report = await replay(await read_record(engine, run.id), fill=options.fill, reads=reads)
+    code = _tell_replay(console, options, report)
+    if code != DONE or not report.missing:
+        return code
+    return await _begin_fork(
+        context, options, runs, await runs.plan_fork(fork_to_fill(run.id, report))
+    )
+
+
+async def _read_bundle(path: Path) -> RecordedRun:
+    import asyncio
+
+    from studio.workflows.bundle import read_bundle
+
+    return await asyncio.to_thread(lambda: read_bundle(path.read_bytes()))
+
+
+def _tell_replay(console: Console, options: argparse.Namespace, report: ReplayReport) -> int:
+    from studio.cli.workflow_driver import describe_replay
+    from studio.workflows.replay import report_json
+
     if options.json:
-        console.write_json(asdict(report))
+        console.write_json(report_json(report))
     elif report.difference is not None or not options.check:
         for line in describe_replay(report):
             console.row(line)
