@@ -46,13 +46,12 @@ async def ask(
     choices: list[str] | None = None,
     questions: list[Item] | None = None,
 ) -> Result:
-    """Ask the person where you cannot go on without a decision that only they can make, not to
-    report or to ask for permission. Ask what belongs together in one call.
+    """Ask the person for a decision without which you cannot go on, not to report or for
+    permission. Ask what belongs together in one call.
 
-    question: Short and complete.
-    choices: Suggested answers; the person may answer otherwise.
-    questions: Instead, up to 4 at once. A choice may say more in about; several lets the
-        person take more than one.
+    choices: Suggested answers; others are possible.
+    questions: Instead, up to 4 at once. about says more of a choice; several lets the person
+        take more than one.
     """
     if questions and question:
         raise NothingRead("Give either “question” or “questions”, not both.")

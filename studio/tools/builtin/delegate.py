@@ -34,10 +34,9 @@ async def delegate(
     background: bool = False,
     dollars: float | None = None,
 ) -> Result:
-    """Have another agent do a task, and get its answer. It sees the task and nothing of this
-    conversation, and may do no more than you. Several in one reply work side by side.
+    """Have another agent do a task, and get its answer. It knows nothing of this conversation,
+    and may do no more than you. Several in one reply work side by side.
 
-    agent: Its name.
     task: What to do and what to answer, complete in itself.
     files: Those that it needs.
     schema: A JSON Schema of its answer.
@@ -77,8 +76,8 @@ async def children(context: Context) -> Result:
 async def wait(context: Context, child: str = "", seconds: float = 60) -> Result:
     """Wait for an agent in the background, and get its answer.
 
-    child: Its id; left out, all of them.
-    seconds: At most 600.
+    child: Its id; without it, all.
+    seconds: Up to 600.
     """
     if not 0 <= seconds <= LONGEST_WAIT:
         raise NothingRead(f"“seconds” must be 0 to {LONGEST_WAIT:g}.")
@@ -96,11 +95,7 @@ async def wait(context: Context, child: str = "", seconds: float = 60) -> Result
     waits=True,
 )
 async def tell_child(context: Context, child: str, text: str) -> Result:
-    """Tell an agent that you started something more. One that has ended goes on and answers.
-
-    child: Its id.
-    text: What to tell it.
-    """
+    """Tell an agent that you started something more. One that has ended goes on and answers."""
     if not text.strip():
         raise NothingRead("There is nothing to tell.")
     return await context.children.tell(child, text.strip())
@@ -116,8 +111,5 @@ async def tell_child(context: Context, child: str, text: str) -> Result:
     waits=True,
 )
 async def stop_child(context: Context, child: str) -> Result:
-    """End an agent that you started, with all that it started.
-
-    child: Its id.
-    """
+    """End an agent that you started, with all that it started."""
     return await context.children.stop(child)

@@ -10,10 +10,7 @@ from studio.tools.drafts.draft_make import propose
 
 @tool(effect="draft", target="path", verb="Drafting", done="Drafted", icon="trash-2", alone=True)
 async def delete(context: Context, path: str) -> Result:
-    """Delete a file; it can be restored. Your own draft of a new file is only taken back.
-
-    path: The file. Folders are not deleted.
-    """
+    """Delete a file, not a folder. Your own draft of a new file is only taken back."""
     draft, unwritten = await deletion(context, path)
     if draft is not None:
         return await propose(context, draft)

@@ -38,15 +38,11 @@ async def edit(
     replace_all: bool = False,
     edits: list[Edit] | None = None,
 ) -> Result:
-    """Replace text in a file, in one place (old and new) or in several (edits). Each old text
-    must be in the file exactly once, unless all places are meant. Edits are made in order,
-    all of them or none.
+    """Replace text in a file: old by new, or several (edits), in order, all of them or none.
+    Each old text must be in the file exactly once, unless every place is meant (replace_all,
+    all).
 
-    path: The file.
-    old: The text exactly as read shows it, with enough lines to be unique.
-    new: What comes in its place.
-    replace_all: Replace it in every place.
-    edits: Several replacements; all is for every place.
+    old: Exactly as read shows it, with enough lines to be unique.
     """
     asked = _asked(old, new, edits, every=replace_all)
     draft, about = await changed_draft(context, path, lambda text: edited(text, path, asked))

@@ -19,11 +19,10 @@ LAST = 1_000_000
 
 @tool(effect="read", target="path", verb="Listing", done="Listed", icon="folder")
 async def list_(context: Context, path: str = ".", depth: int = 1) -> Result:
-    """List a folder: files with their sizes, and folders, which end in a slash. Those that hold
-    no work, such as .git and node_modules, are left out.
+    """List the files in a folder, with sizes, and the folders, without .git, node_modules and
+    the like.
 
-    path: The folder.
-    depth: How many levels, 1 to 5.
+    depth: How many levels, up to 5.
     """
     if not 1 <= depth <= 5:
         raise NothingRead("“depth” must be 1 to 5.")
@@ -65,10 +64,10 @@ def _line(entry: os.DirEntry[str], folder: os.PathLike[str]) -> str:
     effect="read", target="pattern", verb="Finding", done="Found", icon="search", spare=("first",)
 )
 async def glob(context: Context, pattern: str, path: str = ".", first: int = 1) -> Result:
-    """Find files by name. To search in their text use search.
+    """Find files by name.
 
-    pattern: A glob: *.py for names at any depth, src/**/test_*.py for whole paths.
-    path: The folder to look in; the pattern is relative to it.
+    pattern: *.py for names at any depth, src/**/test_*.py for whole paths.
+    path: The folder that the pattern is relative to.
     first: The file to begin with.
     """
     if not 1 <= first <= LAST:

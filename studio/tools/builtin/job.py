@@ -29,13 +29,11 @@ LONGEST_WAIT = 600.0
 async def job(
     context: Context, id: str, input: str = "", wait: float = 1, stop: bool = False
 ) -> Result:
-    """Look at a job: what it printed since the last look, and whether it runs. It ends with the
-    chat, or 30 minutes after the last look.
+    """Look at a job of run: what it printed since the last look, and whether it runs. It ends
+    30 minutes after the last look.
 
-    id: What run named it.
-    input: What to type, “\\n” for Enter; “\\u0004” ends the input. In a terminal control keys too.
-    wait: Seconds to wait for its end, 600 at most.
-    stop: End it.
+    input: What to type, with “\\n” for Enter; “\\u0004” ends it. In a terminal control keys too.
+    wait: Seconds to wait for its end, up to 600.
     """
     if not 0 <= wait <= LONGEST_WAIT:
         raise NothingRead(f"“wait” must be 0 to {LONGEST_WAIT:g} seconds.")

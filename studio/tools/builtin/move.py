@@ -12,11 +12,9 @@ from studio.tools.drafts.draft_make import propose
     effect="draft", target="path", verb="Drafting", done="Drafted", icon="arrow-right", alone=True
 )
 async def move(context: Context, path: str, to: str) -> Result:
-    """Move or rename a file. Your draft of the file goes along; after moving, edit it at
-    its new path.
+    """Move or rename a file, with your draft of it.
 
-    path: The file.
-    to: Its whole new path. Nothing may be there yet.
+    to: Its whole new path, where nothing is yet.
     """
     draft, waiting = await movement(context, path, to)
     if draft is None:

@@ -51,10 +51,10 @@ class _Line:
     spare=("first",),
 )
 async def outline(context: Context, path: str = ".", symbol: str = "", first: int = 1) -> Result:
-    """Show what a source file, or each file in a folder, defines: the signatures of types and
-    functions with their lines. With symbol: where in them that name is defined and used.
+    """Show the types and functions that source files define, with their lines; with symbol,
+    where that name is defined and used.
 
-    path: The file or folder.
+    path: A file or folder.
     symbol: A name, or Type.name.
     first: The line of the answer to begin with.
     """

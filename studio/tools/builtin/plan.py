@@ -25,10 +25,10 @@ class Item(TypedDict):
     steady=False,  # what is said again is no stall
 )
 async def plan(context: Context, items: list[Item], why: str = "") -> Result:
-    """Show the person your plan for work of three steps or more, and how far you are. Give the
-    whole list each time: at first, and whenever an item begins or is done.
+    """Show the person your plan for work of three steps or more. Give the whole list at first,
+    and whenever an item begins or is done.
 
-    items: At most 30 in order, each in a few words. At most one is active.
+    items: Up to 30 in order, in a few words, one active at most.
     why: Why it changed, if that is not plain.
     """
     if not items or len(items) > MOST:

@@ -68,17 +68,14 @@ async def read(
     first_page: int = 1,
     first_column: int = 1,
 ) -> Result:
-    """Read a text file, or some lines of it. The first line of the answer says which lines
-    these are; below it is the text exactly as it is in the file. Of a PDF file you get the
-    words page by page, of a notebook its cells, of a picture the picture itself.
+    """Read a text file, a PDF, a notebook or a picture. Above a text stands which lines
+    these are.
 
-    path: The file.
-    paths: Several files instead, 10 at most, each from its beginning.
-    first_line: The line to begin with, from 1 on.
-    lines: How many lines at most.
+    paths: Instead, up to 10 whole files.
+    first_line: The line to begin with.
+    lines: How many at most.
     first_page: The page or cell to begin with.
-    first_column: Of a very long line the character to begin with; you get the rest of
-        line first_line alone.
+    first_column: Where to begin in the one very long line first_line.
     """
     if min(first_line, lines, first_page, first_column) < 1:
         raise NothingRead("“first_line”, “lines”, “first_page” and “first_column” count from 1.")

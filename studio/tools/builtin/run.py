@@ -46,12 +46,9 @@ async def run(
     reason: str = "",
 ) -> Result:
     """Run a command in the system's shell. You get what it printed and its exit code. After
-    60 s it goes on as a job: see the tool job. In a sandbox only the working folder and /tmp
-    can be written.
+    60 s it goes on as a job. In a sandbox only the working folder and /tmp can be written.
 
-    command: The command line.
-    folder: Where it runs.
-    background: Make it a job at once. It takes input.
+    background: Make it a job at once, which takes input.
     terminal: The same, in a terminal.
     time_limit: Seconds after which it is stopped.
     network: Whether it needs the network, which the person is asked for. Without it, no other

@@ -47,16 +47,13 @@ async def search(
     context: int = 0,
     first: int = 1,
 ) -> Result:
-    """Search the text of files for a regular expression. You get the matching lines, each
-    with its file and number, and what was not searched.
+    """Search the text of files for a regular expression.
 
-    pattern: Write \\( for a bracket that is meant as one.
     path: The folder or file.
     glob: Only files that match it, such as *.py.
-    ignore_case: Whether a and A are the same.
     literal: The pattern is plain text.
     multiline: A match may go over several lines.
-    show: Lines, names of files (newest first), or matches per file.
+    show: Lines, files (newest first), or matches per file.
     context: Lines around each match, up to 10.
     first: The match to begin with.
     """

@@ -12,11 +12,9 @@ from studio.tools.workspace.text_files import line_end, with_line_end
 
 @tool(effect="draft", target="path", verb="Drafting", done="Drafted", icon="file-pen", alone=True)
 async def write(context: Context, path: str, content: str) -> Result:
-    """Write a file whole: a new one, or one whose text is replaced. To change part of a
-    file use edit.
+    """Write a whole file, a new one or over one that is there. To change a part use edit.
 
-    path: The file. Missing folders are made.
-    content: Its whole text.
+    path: Missing folders are made.
     """
     return await propose(context, await whole_draft(context, path, content))
 

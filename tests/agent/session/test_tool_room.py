@@ -19,9 +19,9 @@ AGENTS = (
     *("Assistant", "Coder", "Critic", "Orchestrator", "Plain", "Planner", "Researcher"),
     *("Reviewer", "Tester", "Tool builder", "Writer"),
 )
-MOST = 2_450
+MOST = 2_100
 """Tokens of all tools of one agent. They are part of every request: who adds a tool makes room
-for it, or raises this and says what for: 420 are for those of who may start other agents."""
+for it, or raises this and says what for: 400 are for those of who may start other agents."""
 MOST_OF_ONE = 300
 """Tokens of one tool."""
 
