@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from itertools import islice
 from typing import Literal, TypeAlias
 
@@ -123,12 +123,13 @@ class SessionListing:
     """What a list of chats shows: of long ones the beginning.
 
     ``archived`` is how many are in the archive, listed or not; ``more`` says that others,
-    older ones, are not listed.
+    older ones, are not listed. ``elsewhere`` are the listed ones in which other programs work.
     """
 
     infos: Sequence[SessionInfo]
     archived: int
     more: bool
+    elsewhere: Set[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from asyncio.subprocess import Process
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -411,6 +414,45 @@ async def test_nothing_is_said_while_another_program_works_in_the_chat(tmp_path:
         await until(lambda: person.says("The program ended during this turn"))
         await until(lambda: person.status(title) == "failed")
         await until(lambda: not person.window.chat_list._again.isActive())
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_program_that_ends_as_soon_as_its_chat_is_listed_is_noticed(
+    tmp_path: Path, shown: bool
+) -> None:
+    """H-1: its row says so, also where the chat is open and another one is on the screen."""
+
+    @on_window_loop
+    async def check() -> None:
+        script = [Turn(Text("One.")), Turn(Text("Slow words. " * 20), faults=[stall(at=4)])]
+        async with at_window(tmp_path, OLLAMA, script) as person:
+            await listening(person)
+            person.say("First")
+            await person.done()
+            title = person.session.info.title
+            await person.window.settings.save()
+            if not shown:
+                person.press(Key.Key_N, CTRL)
+                await until(lambda: person.window.chat.session is None)
+            session_id = (await person.engine.sessions.list())[0].id
+
+            def kill() -> None:
+                if person.status(title) == "running" and process.returncode is None:
+                    with suppress(ProcessLookupError):
+                        os.kill(process.pid, signal.SIGKILL)
+                        while True:  # until nothing of it is left
+                            os.kill(process.pid, 0)
+
+            rows = person.window.sidebar.chats.chats
+            for changed in (rows.dataChanged, rows.modelReset):
+                changed.connect(kill)
+            process = await start_run(person, "--session", session_id, "Second")
+            await until(lambda: person.status(title) == "failed")
+            assert await process.wait() == -signal.SIGKILL
+            if shown:
+                await until(lambda: person.says("The program ended during this turn"))
+
+    check()
 
 
 @on_window_loop

@@ -6,7 +6,7 @@ import asyncio
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Unpack, get_args
@@ -274,30 +274,34 @@ class Sessions:
 
         Of a chat with versions there is one, unless ``every_version``.
         """
-        infos = await self._present(await self.store.all())
+        stored = await self.store.all()
+        infos = self._present(stored, await self.store.unfinished())
         return infos if every_version else one_of_each_chat(infos)
 
     async def listing(self, most: int, archive: int = 0) -> SessionListing:
         """What the list of chats shows, in the states as of ``list``; see ``SessionStore``."""
-        found = await self.store.listing(most, archive)
-        return replace(found, infos=one_of_each_chat(await self._present(found.infos)))
+        found, unfinished = await self.store.listing(most, archive)
+        infos = one_of_each_chat(self._present(found.infos, unfinished))
+        elsewhere = {info.id for info in infos if unfinished.get(info.id)}
+        return replace(found, infos=infos, elsewhere=elsewhere)
 
-    async def _present(self, stored: Sequence[SessionInfo]) -> list[SessionInfo]:
-        ended = set(await self.store.interrupted())
-        infos = [
-            replace(info, state="error")
-            if info.id in ended and info.id not in self._open
-            else self._latest(info)
-            for info in stored
-        ]
+    def _present(
+        self, stored: Sequence[SessionInfo], unfinished: Mapping[str, bool]
+    ) -> list[SessionInfo]:
+        infos = [self._latest(info, ended=unfinished.get(info.id) is False) for info in stored]
         return sorted(infos, key=lambda info: info.updated, reverse=True)
 
-    def _latest(self, stored: SessionInfo) -> SessionInfo:
-        """The open session's state, or the stored one if another program went on with it."""
+    def _latest(self, stored: SessionInfo, *, ended: bool) -> SessionInfo:
+        """The open session's state, or the stored one if another program went on with it.
+
+        ``ended``: the stored turn has no end, and its program is gone.
+        """
         session = self._open.get(stored.id)
         if session is None or (stored.updated > session.info.updated and not session.running):
-            return stored
-        return replace(session.info, family=stored.family, behind=stored.behind)
+            return replace(stored, state="error") if ended else stored
+        info = replace(session.info, family=stored.family, behind=stored.behind)
+        theirs = session.transcript.running and not session.running
+        return replace(info, state="error") if ended and theirs else info
 
     async def search(self, text: str, lines: int = 1) -> Sequence[SearchHit]:
         """Chats with the words of ``text``, of each up to ``lines`` lines."""

@@ -48,6 +48,8 @@ from .usage import UsageKey, sums
 
 _OPEN = "('waiting', 'conflict')"
 _DONE = "('approved', 'discarded', 'undone')"
+_UNFINISHED = """SELECT session_id, owner FROM turns WHERE reason IS NULL AND id IN
+    (SELECT max(id) FROM turns GROUP BY session_id) ORDER BY id"""
 
 
 class SessionChanges(TypedDict, total=False):
@@ -161,9 +163,15 @@ class SessionStore:
         await self._flush_all()
         return await self._db.read(lambda db: _descendants(db, ids))
 
-    async def listing(self, most: int, archive: int) -> SessionListing:
-        """Pinned and grouped sessions, the ``most`` newest others, ``archive`` archived ones."""
-        return await self._db.read(lambda db: _listing(db, most, archive))
+    async def listing(self, most: int, archive: int) -> tuple[SessionListing, dict[str, bool]]:
+        """Pinned and grouped sessions, the ``most`` newest others, ``archive`` archived ones.
+
+        With ``unfinished`` of the same moment: nothing ends between the two.
+        """
+        found, turns = await self._db.read(
+            lambda db: (_listing(db, most, archive), db.execute(_UNFINISHED).fetchall())
+        )
+        return found, await self._carried_out(turns)
 
     async def some(self, ids: Collection[str]) -> list[SessionInfo]:
         """Those of some sessions that are not in the bin."""
@@ -408,6 +416,7 @@ class SessionStore:
 
         If ``done`` those that are decided, the last decided one first.
         """
+        await self._flush_all()
         states, order = (_DONE, "d.resolved") if done else (_OPEN, "d.created")
         rows = await self._db.rows(
             f"""SELECT s.id, CAST(s.title AS TEXT), s.agent, CAST(s.folder AS TEXT), d.draft_id,
@@ -497,17 +506,19 @@ class SessionStore:
 
     async def interrupted(self) -> list[str]:
         """Sessions whose last turn has no end because its program crashed or was killed."""
-        rows = await self._db.rows(
-            """SELECT session_id, owner FROM turns WHERE reason IS NULL AND id IN
-            (SELECT max(id) FROM turns GROUP BY session_id) ORDER BY id"""
-        )
+        return [one for one, runs in (await self.unfinished()).items() if not runs]
+
+    async def unfinished(self) -> dict[str, bool]:
+        """Sessions whose last turn has no end, and whether another program carries it out.
+
+        Without those that run here.
+        """
+        return await self._carried_out(await self._db.rows(_UNFINISHED))
+
+    async def _carried_out(self, turns: Sequence[tuple[Any, ...]]) -> dict[str, bool]:
         running = {name for name, journal in self._journals.items() if journal.running}
-        alive = await self._db.alive({owner for _, owner in rows})
-        return [
-            session_id
-            for session_id, owner in rows
-            if session_id not in running and (owner == self._db.owner or owner not in alive)
-        ]
+        alive = await self._db.alive({owner for _, owner in turns}) - {self._db.owner}
+        return {name: owner in alive for name, owner in turns if name not in running}
 
     async def running_elsewhere(self, session_id: str) -> bool:
         """Whether another program runs a turn of this session."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Set
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from studio.agent.chat_files import ExportForm
     from studio.agent.engine import Engine
     from studio.domain.events import Event
-    from studio.domain.sessions import SessionInfo
     from studio.storage.sessions.store import SessionChanges
     from studio.ui.pages.page import Run
 
@@ -61,7 +60,7 @@ class ChatListController(QObject):
         self._refreshing = asyncio.Lock()
         self._soon = self._timer(SOON)
         self._again = self._timer(AGAIN)
-        self._busy_elsewhere: set[str] = set()
+        self._busy_elsewhere: Set[str] = frozenset()
         """The chats in which another program works."""
         self._most, self._more, self._known = PAGE, False, False
         self._undo: Undo | None = None
@@ -113,7 +112,7 @@ class ChatListController(QObject):
         self._sidebar.set_needs(await self.needs())
         self._sidebar.set_cost(await engine.usage_costs.today())
         self._listed()
-        await self._check_elsewhere(engine, infos)
+        self._follow_elsewhere(found.elsewhere)
 
     async def needs(self) -> int:
         """How much waits for the person: chats, agents in the background, runs."""
@@ -122,16 +121,14 @@ class ChatListController(QObject):
 
         return await count_waiting(self.engine)
 
-    async def _check_elsewhere(self, engine: Engine, infos: Sequence[SessionInfo]) -> None:
+    def _follow_elsewhere(self, busy: Set[str]) -> None:
         """Refresh again after ``AGAIN`` while other programs work in chats."""
-        busy = [info.id for info in infos if info.state in ("running", "waiting")]
-        before = self._busy_elsewhere
-        self._busy_elsewhere = {one for one in busy if await engine.store.running_elsewhere(one)}
-        if self._busy_elsewhere:
+        before, self._busy_elsewhere = self._busy_elsewhere, busy
+        if busy:
             self._again.start()
         else:
             self._again.stop()
-        if before - self._busy_elsewhere:
+        if before - busy:
             self.ended.emit()
 
     async def last(self) -> tuple[str, str] | None:
