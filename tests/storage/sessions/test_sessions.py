@@ -30,8 +30,9 @@ from studio.domain.permissions import Question, Rule
 from studio.domain.sessions import SessionInfo
 from studio.storage.database import Database
 from studio.storage.migrations import MIGRATIONS
+from studio.storage.sessions import journal as journals
 from studio.storage.sessions.store import SessionStore
-from support.waiting import within
+from support.waiting import HANG, within
 
 ROOT = Path(__file__).parents[3]
 
@@ -223,6 +224,15 @@ async def test_drafts_wait_until_they_are_resolved(store: SessionStore) -> None:
     assert await store.drafts("another") == ()
 
 
+async def test_drafts_are_listed_as_soon_as_they_are_made(store: SessionStore) -> None:
+    """T-5: who looks once, and is told of no other change, finds the newest too."""
+    journal = store.journal("s")
+    journal.append(ev.DraftCreated("c", FileDraft("d1", "a.txt", None, "x", "")))
+    (made,) = await store.drafts()
+    journal.append(ev.DraftResolved("d1", "discarded"))
+    assert made.draft_id == "d1" and await store.drafts("s") == ()
+
+
 async def test_the_state_follows_the_turn(store: SessionStore) -> None:
     journal = store.journal("s")
     states: list[str] = []
@@ -369,7 +379,9 @@ ID = {"sessions": "id", "claims": "session_id", "transcript": "session_id", "nat
 
 
 @pytest.fixture
-async def new(db: Database, store: SessionStore) -> NewSession:
+async def new(db: Database, store: SessionStore, monkeypatch: pytest.MonkeyPatch) -> NewSession:
+    for wait in ("FLUSH_AFTER", "RETRY_AFTER"):  # only what is asked for is written
+        monkeypatch.setattr(journals, wait, HANG)
     await store.create(info("new"), held=True)
     assert not (await store.journal("new").claim()).running
     store.journal("new").append(started())
@@ -723,6 +735,7 @@ from studio.domain import events as ev
 from studio.domain.messages import Text
 from studio.storage.database import Database
 from studio.storage.migrations import MIGRATIONS
+from studio.storage.sessions import journal as journals
 from studio.storage.sessions.store import SessionStore
 async def main():
     db = Database(Path(sys.argv[1]), MIGRATIONS); await db.open()

@@ -109,6 +109,21 @@ async def test_drafts_are_decided_by_keys_alone(tmp_path: Path) -> None:
 
 
 @on_window_loop
+async def test_a_key_while_the_list_is_read_does_not_keep_it_from_being_shown(
+    tmp_path: Path,
+) -> None:
+    """T-5"""
+    async with at_window(tmp_path, "anthropic", SCRIPT) as person:
+        await drafted(person)
+        page = await page_of(person)
+        page.which.set_current(1)
+        page.which.chosen.emit(1)
+        person.press(Key.Key_J)
+        await until(lambda: paths(page) == [])
+        await until(lambda: page.detail.note.text() == "Nothing was decided yet.")
+
+
+@on_window_loop
 async def test_a_small_window_shows_the_list_or_a_draft(tmp_path: Path) -> None:
     """At the largest text size nothing is cut, and nobody approves what they do not see."""
     async with at_window(tmp_path, "anthropic", SCRIPT) as person:

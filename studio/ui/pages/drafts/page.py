@@ -72,6 +72,8 @@ class DraftsPage(Page):
         super().__init__(theme, engine, run)
         self._wanted: tuple[str, str] | None = None
         """What is to be chosen with the next look, should another one come between."""
+        self._outdated = True
+        """Whether the list has to be read before the chosen draft is shown."""
         self._last: list[tuple[str, list[str]]] = []
         """What was approved last: sessions and drafts."""
         self.list = DraftList(theme)
@@ -148,7 +150,6 @@ class DraftsPage(Page):
         self.refresh((target[0], target[1]) if target and target[1] else None)
 
     async def drafts_changed(self, session: Session) -> None:
-        await session.flush()  # the list is made of what is stored
         self.refresh()
 
     def refresh(self, wanted: tuple[str, str] | None = None) -> None:
@@ -156,24 +157,27 @@ class DraftsPage(Page):
         if wanted is not None:
             self.which.set_current(0)
             self._wanted = wanted
-        self._replace(self._look())
+        self._outdated = True
+        self._replace(self._show())
 
-    async def _look(self) -> None:
+    async def _read(self) -> None:
         done = self.which.current == 1
         entries = await self._engine.store.drafts(done=done)
+        self._outdated = False
         self.list.selectionModel().blockSignals(True)
         self.list.show_entries(entries, self._wanted)
         self._wanted = None
         self.list.selectionModel().blockSignals(False)
         self.list.viewport().update()
         self.count.setText(number(len(entries)) if entries else "")
-        await self._show()
 
     def _chosen(self, index: QModelIndex) -> None:
         self._wanted = None
         self._replace(self._show())
 
     async def _show(self) -> None:
+        if self._outdated:  # also where another draft was chosen during the reading
+            await self._read()
         entry = self.list.entry
         if entry is None:
             done = self.which.current == 1
