@@ -77,11 +77,11 @@ class RemoteApprovals(QObject):
         """Register this program as one that can answer, and watch for questions."""
         questions = engine.questions
         await questions.register()
-        await asyncio.to_thread(questions.notifier.poll)
         self._engine = engine
         self._watcher = QFileSystemWatcher([str(questions.notifier.folder)], self)
         self._watcher.directoryChanged.connect(self._schedule_poll)
         await self.refresh()
+        await self._poll()  # chats were listed before others were heard
 
     def stop(self) -> None:
         """Watch no more."""

@@ -21,6 +21,10 @@ from studio.domain.permissions import Question
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import ToolSpec
 from studio.simulator import Call, Text, Turn, stall
+from studio.storage.database import Database
+from studio.storage.migrations import MIGRATIONS
+from studio.storage.remote_approvals import ChangeNotifier
+from studio.storage.sessions.store import SessionStore
 from studio.ui.remote_approval_card import GUARD, RemoteApprovalCard, escape_invisible
 from support.desktop_bus import bus, desktop
 from support.fork_server import inherited, start_python
@@ -414,6 +418,23 @@ async def test_nothing_is_said_while_another_program_works_in_the_chat(tmp_path:
         await until(lambda: person.says("The program ended during this turn"))
         await until(lambda: person.status(title) == "failed")
         await until(lambda: not person.window.chat_list._again.isActive())
+
+
+@on_window_loop
+async def test_what_changed_before_others_were_heard_is_shown(tmp_path: Path) -> None:
+    """H-1: between the first list of the chats and the watch over other programs."""
+    async with at_window(tmp_path, OLLAMA, []) as person:
+        await listening(person)
+        here = person.window.remote_approvals
+        assert here is not None
+        here.stop()
+        other = Database(person.engine.database.path, MIGRATIONS)
+        await other.open()
+        await SessionStore(other).create(info())
+        ChangeNotifier(home(person) / "bells", lambda: other.owner).notify()
+        await here.start(person.engine)
+        await until(lambda: "Nightly review" in person.chats())
+        await other.close()
 
 
 @pytest.mark.parametrize("shown", [True, False])

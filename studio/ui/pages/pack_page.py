@@ -128,7 +128,7 @@ class DeclaredPage(Page):
         self.about = Label(theme, "", "small", "text2", wrap=True)
         self.field = Field(theme, tr("Filter by words"), icon="search")
         self.field.offer_clear()
-        self.field.textChanged.connect(lambda _text: self._replace(self._list()))
+        self.field.textChanged.connect(self._filter)
         self.new = Button(theme, tr("New…"), "primary", clicked=lambda: self._show_form(None))
         self.problem = Label(theme, "", "small", "err", wrap=True)
         self.problem.hide()
@@ -165,6 +165,10 @@ class DeclaredPage(Page):
     def open(self, *target: str) -> None:
         self._replace(self._open())
 
+    def _filter(self) -> None:
+        """Show what has the words; a page that is being opened goes on with that."""
+        self._replace(self._list() if self._records is not None else self._open())
+
     async def finish(self) -> None:
         if self._records is not None:
             await asyncio.to_thread(self._records.records.close)
@@ -191,7 +195,7 @@ class DeclaredPage(Page):
         await self._list()
 
     async def _list(self) -> None:
-        if self._records is None:
+        if self._records is None:  # it cannot be opened
             return
         records, spec = self._records, self._records.spec
         rows = await self._doing(partial(records.list, self.field.text()))

@@ -20,6 +20,7 @@ from studio.ui.graph.pane import GraphPane
 from studio.ui.graph.view import ZOOMS
 from studio.ui.theme import Theme
 from studio.ui.widgets.painting import FRAME_MS, AnimationTimer
+from support.waiting import HANG_MS
 
 Key = Qt.Key
 RUN = Graph(
@@ -45,7 +46,7 @@ def pane(qtbot: QtBot) -> Iterator[GraphPane]:
     made.show_graph(RUN)
     made.show()
     made.activateWindow()
-    qtbot.waitUntil(made.isActiveWindow)
+    qtbot.waitUntil(made.isActiveWindow, timeout=HANG_MS)
     yield made
     theme.deleteLater()
 
@@ -120,7 +121,7 @@ def test_w63_what_streams_lays_nothing_out_and_idle_paints_nothing(
 ) -> None:
     pane.show_graph(STILL)
     frames = AnimationTimer.of(pane.view.theme)
-    qtbot.waitUntil(lambda: not frames.running)
+    qtbot.waitUntil(lambda: not frames.running, timeout=HANG_MS)
     placed, seen = pane.view.placed, Painted(pane.view)
     QTest.qWait(3 * FRAME_MS)
     assert not seen.areas, "nothing is painted while nothing happens"

@@ -161,10 +161,10 @@ class NeedsPage(Page):
         self.list.setFocus()
 
     def _look(self) -> None:
-        if self.isVisible():
-            self._replace(self._read())
-        else:
+        if not self.isVisible():
             self._again.stop()
+        elif self._work is None or self._work.done():  # a slow reading is left to its end
+            self._replace(self._read())
 
     async def _read(self) -> None:
         self._show(await find_waiting(self._engine, self._known))
