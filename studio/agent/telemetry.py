@@ -24,7 +24,6 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from urllib.parse import urlsplit
 
@@ -45,9 +44,8 @@ from studio.domain.events import (
 )
 from studio.domain.messages import Text
 from studio.domain.models import Usage
+from studio.domain.records import dataclass
 from studio.domain.redaction import arguments_without_secrets, without_secrets
-from studio.domain.run_events import RunState
-from studio.domain.runs import Run
 from studio.domain.sessions import Caller
 from studio.providers.registry import PROVIDERS
 from studio.storage.config.settings import Settings
@@ -56,6 +54,9 @@ if TYPE_CHECKING:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SpanExporter
     from opentelemetry.trace import Span, Tracer
+
+    from studio.domain.run_events import RunState
+    from studio.domain.runs import Run
 
 
 log = logging.getLogger(__name__)
@@ -394,7 +395,7 @@ def _started(
     return span
 
 
-@dataclass
+@dataclass()
 class _ReportingExporter:
     """An exporter that gives one notice if the collector does not accept its spans."""
 

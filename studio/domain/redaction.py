@@ -11,6 +11,7 @@ from typing import cast
 
 from .jsonvalue import Json, JsonObject
 from .ledger import canonical_json
+from .patterns import lazy_pattern
 from .secret_names import IN_TEXT
 
 SECRET = "[secret]"
@@ -18,24 +19,24 @@ SECRET = "[secret]"
 LONG = 20_000
 """Characters of one argument that are kept; a file's whole text is in the transcript."""
 
-_KEY = re.compile(r"(?i)\b(?:sk|rk|pk|gsk|xai|pplx|AQ)([-_.])([^\s\"'`,;)}\]]{8,})")
+_KEY = lazy_pattern(r"(?i)\b(?:sk|rk|pk|gsk|xai|pplx|AQ)([-_.])([^\s\"'`,;)}\]]{8,})")
 """How keys begin, and also ``sk_SK.UTF-8``, ``sk-learning`` and ``sk_buff_head_init``."""
-_PARTLY = re.compile(r"[\d*…]")
-_RUN = re.compile(r"(?i)(?:[a-z]{1,20}_){0,4}(?=[a-z]*\d)(?=\d*[a-z])[a-z\d]{16}")
-_MIXED = re.compile(r"(?=[\w-]*\d)(?=[\w-]*[A-Z])(?=[\w-]*[a-z])[\w-]{24}")
-_LOGGED_IN = re.compile(
+_PARTLY = lazy_pattern(r"[\d*…]")
+_RUN = lazy_pattern(r"(?i)(?:[a-z]{1,20}_){0,4}(?=[a-z]*\d)(?=\d*[a-z])[a-z\d]{16}")
+_MIXED = lazy_pattern(r"(?=[\w-]*\d)(?=[\w-]*[A-Z])(?=[\w-]*[a-z])[\w-]{24}")
+_LOGGED_IN = lazy_pattern(
     r"(?i)\b(authorization\\?\"?\s?[:=]\s?\\?\"?)?(?:bearer|basic)\s+([^\s\"'`,;)}\]]{4,})"
 )
 """What follows is a token, or the sentence goes on: “basic usage”, “no bearer token”."""
 _KEYS = (
-    re.compile(r"\bAIza[^\s\"'`,;)}\]]{4,}"),
-    re.compile(r"(?i)([?&](?:api[-_]?)?(?:key|token)=)[^\s&\"'`]+"),
-    re.compile(
+    lazy_pattern(r"\bAIza[^\s\"'`,;)}\]]{4,}"),
+    lazy_pattern(r"(?i)([?&](?:api[-_]?)?(?:key|token)=)[^\s&\"'`]+"),
+    lazy_pattern(
         r"(?i)(\b(?:x-)?(?:goog-)?api[-_ ]?key\"?(?: provided)?\s*[:=]\s*\"?)[^\s\"'`,;)}]+"
     ),
 )
 
-_NAMED = re.compile(rf"(?i){IN_TEXT}[\w-]{{0,20}}\s*$")
+_NAMED = lazy_pattern(rf"(?i){IN_TEXT}[\w-]{{0,20}}\s*$")
 _WORD = r"(?:[^\s\"'`&;|,)}\]]+)"
 _VALUE = (
     r"(?!\"?\$\{?\w+\}?\"?(?:[\s;&|)]|$)|\[(?:key|secret)\])"  # a variable's name is no secret
@@ -43,43 +44,43 @@ _VALUE = (
 )
 _FORMS = (
     # Tokens with a recognisable form.
-    re.compile(
+    lazy_pattern(
         r"(?<![\w-])(?:gh[pousr]_\w{8,}|github_pat_\w{8,}|glpat-[\w-]{8,}"
         r"|x(?:ox[a-z]|app)-[\w-]{8,}"
         r"|(?:AKIA|ASIA)[0-9A-Z]{12,}|ya29\.[\w-]{8,}|npm_[A-Za-z0-9]{16,}|hf_[A-Za-z0-9]{16,}|pypi-[\w-]{16,}"
         r"|SG\.[\w.-]{16,}|dop_v1_\w{16,}|eyJ[\w-]{8,4000}\.[\w-]{8,4000}(?:\.[\w-]*)?)"
     ),
     # Addresses that are secrets as a whole.
-    re.compile(
+    lazy_pattern(
         r"(?i)(\bhttps://(?:hooks\.slack(?:-gov)?\.com/(?:services|workflows)"
         r"|discord(?:app)?\.com/api/webhooks|[\w-]{1,60}\.webhook\.office\.com/webhookb2)/)"
         r"[^\s\"'<>]+"
     ),
-    re.compile(
+    lazy_pattern(
         r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)",
         re.S,
     ),
     # https://name:password@host
-    re.compile(r"(?i)([a-z][a-z0-9+.-]{1,20}://[^\s/:@\"']{0,200}:)[^\s/@\"']{1,200}(?=@)"),
-    re.compile(r"(?i)\b((?:(?:set-)?cookie|(?:proxy-)?authorization):\s{0,4})[^\"'\n]+"),
+    lazy_pattern(r"(?i)([a-z][a-z0-9+.-]{1,20}://[^\s/:@\"']{0,200}:)[^\s/@\"']{1,200}(?=@)"),
+    lazy_pattern(r"(?i)\b((?:(?:set-)?cookie|(?:proxy-)?authorization):\s{0,4})[^\"'\n]+"),
     # PASSWORD=x, "api_key": "x", Authorization: Bearer x, --token x
-    re.compile(
+    lazy_pattern(
         rf"(?i)((?:{IN_TEXT})[\w-]{{0,20}}\\?[\"']?\s{{0,4}}(?:=|:(?!//))\s{{0,4}}"
         rf"(?:(?:bearer|basic|token)\s+)?){_VALUE}"
     ),
-    re.compile(rf"(?i)(?<![\w-])(--?[\w-]{{0,30}}{IN_TEXT}\s+){_VALUE}"),
+    lazy_pattern(rf"(?i)(?<![\w-])(--?[\w-]{{0,30}}{IN_TEXT}\s+){_VALUE}"),
     # Programs whose option for a password has one letter.
-    re.compile(r"(\bcurl\b[^|;&\n]{0,400}?\s(?:-u|--user)\s*[\"']?[^\s:\"']{1,100}:)[^\s\"']+"),
-    re.compile(rf"(\bsshpass\s+-p\s*){_VALUE}"),
-    re.compile(rf"(\blogin\b[^|;&\n]{{0,200}}?\s-p\s+){_VALUE}"),
-    re.compile(rf"(\bredis-cli\b[^|;&\n]{{0,200}}?\s-a\s+){_VALUE}"),
-    re.compile(rf"(\b(?:mysql|mariadb)\w{{0,20}}\b[^|;&\n]{{0,200}}?\s-p)(?!\s){_VALUE}"),
+    lazy_pattern(r"(\bcurl\b[^|;&\n]{0,400}?\s(?:-u|--user)\s*[\"']?[^\s:\"']{1,100}:)[^\s\"']+"),
+    lazy_pattern(rf"(\bsshpass\s+-p\s*){_VALUE}"),
+    lazy_pattern(rf"(\blogin\b[^|;&\n]{{0,200}}?\s-p\s+){_VALUE}"),
+    lazy_pattern(rf"(\bredis-cli\b[^|;&\n]{{0,200}}?\s-a\s+){_VALUE}"),
+    lazy_pattern(rf"(\b(?:mysql|mariadb)\w{{0,20}}\b[^|;&\n]{{0,200}}?\s-p)(?!\s){_VALUE}"),
 )
-_SERVICES = re.compile(
+_SERVICES = lazy_pattern(
     r"(?:^|[\s:=/@\"'])(?:sk-|AIza|gh[opsur]_|github_pat_|glpat-|xox[abeprs]-|hf_|gsk_|AKIA)[\w-]{8}"
 )
 """How the keys of well-known services begin: with less doubt than in ``_KEYS``."""
-_LOGIN = re.compile(
+_LOGIN = lazy_pattern(
     r"://[^/\s@:]{0,200}:(?!\d{1,5}(?:[/?#]|$))[^\s]{0,300}@"
     r"|\A[\w.%+-]{1,200}:[^\s@/]{1,200}@(?!sha\d|v?\d+(?:\.\d+){0,2}$)[\w.(-]"
 )

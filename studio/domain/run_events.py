@@ -6,7 +6,7 @@ them and their fold ``studio.domain.runs.Run``. Stored names never change.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Literal, TypeAlias
 
 from .agents import NO_CAPS, Caps
@@ -14,6 +14,7 @@ from .events import Exposed
 from .jsonvalue import Json, JsonObject
 from .permissions import Rule
 from .questions import ServerQuestion
+from .records import dataclass
 
 StepState: TypeAlias = Literal[
     "waiting", "queued", "running", "needs_you", "done", "failed", "skipped", "stopped", "unsure"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import assert_never
 
 from .agents import Caps
@@ -15,6 +15,7 @@ from .events import Exposed
 from .jsonvalue import Json
 from .ledger import canonical_json
 from .permissions import Rule
+from .records import dataclass
 from .run_events import (
     OVER,
     BreakpointCleared,

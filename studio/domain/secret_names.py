@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import re
 
+from .patterns import lazy_pattern
+
 IN_TEXT = (
     r"(?:passw(?:or)?d|passphrase|passwd|pwd|secret(?!ary)|token(?!s|i[sz])|api[-_]?key"
     r"|(?:access|account|private|shared|signing|encryption|auth)[-_]?key"
@@ -52,16 +54,16 @@ def _either(*words: str) -> str:
     return f"(?:{'|'.join(words)})"
 
 
-_SECRET = re.compile(
+_SECRET = lazy_pattern(
     rf"(?:^|_)(?:{_either(rf'[A-Z0-9]*{_either(*_ENDINGS_ANYWHERE)}', *_WORDS_ANYWHERE)}"
     rf"(?:_?\d+)?(?=_|$)|{_either(rf'[A-Z0-9]*{_either(*_ENDINGS)}', *_WORDS)}"
     rf"(?:_?\d+)?(?:_{_either(*_KINDS)})*$)"
 )
-_SPARED = re.compile(_either(*_HARMLESS))
-_NEVER = re.compile(_either(*_NEEDED))
+_SPARED = lazy_pattern(_either(*_HARMLESS))
+_NEVER = lazy_pattern(_either(*_NEEDED))
 _LONGEST = 256
 """Characters of a name that are looked at."""
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_HUMP = lazy_pattern(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 def names_secret(name: str) -> bool:

@@ -7,7 +7,6 @@ Linux 6.12 and later. The numbers are those of ``linux/landlock.h``.
 
 from __future__ import annotations
 
-import ctypes
 import os
 import stat
 import sys
@@ -26,14 +25,6 @@ _SCOPED = 6
 _ABSTRACT_SOCKET = 1
 
 
-class _Attributes(ctypes.Structure):
-    _fields_ = (
-        ("handled_access_fs", ctypes.c_uint64),
-        ("handled_access_net", ctypes.c_uint64),
-        ("scoped", ctypes.c_uint64),
-    )
-
-
 def scope_rules() -> int | None:
     """A Landlock ruleset that closes abstract sockets of others: a descriptor, to be closed.
 
@@ -41,11 +32,14 @@ def scope_rules() -> int | None:
     """
     if not sys.platform.startswith("linux"):
         return None
+    import ctypes  # commands alone need it
+
     try:
         system = ctypes.CDLL(None, use_errno=True)
         if system.syscall(_CREATE, None, ctypes.c_size_t(0), _VERSION) < _SCOPED:
             return None
-        wanted = _Attributes(0, 0, _ABSTRACT_SOCKET)
+        # handled_access_fs, handled_access_net, scoped
+        wanted = (ctypes.c_uint64 * 3)(0, 0, _ABSTRACT_SOCKET)
         size = ctypes.c_size_t(ctypes.sizeof(wanted))
         rules = system.syscall(_CREATE, ctypes.byref(wanted), size, 0)
     except (OSError, AttributeError):  # another C library

@@ -9,8 +9,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
+
+from studio.domain.records import dataclass
 
 from .keeper import KeptProcess
 

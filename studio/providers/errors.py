@@ -17,6 +17,7 @@ from typing import cast
 from urllib.parse import urlsplit
 
 from studio.domain.errors import RETRYABLE, ProviderError, ProviderFault
+from studio.domain.patterns import lazy_pattern
 from studio.domain.records import dataclass
 from studio.domain.redaction import redact
 
@@ -55,12 +56,12 @@ QUOTED: frozenset[ProviderFault] = frozenset(
 
 _READ = 20_000
 """Characters of a provider's words that are looked at."""
-_TOO_LONG = re.compile(
+_TOO_LONG = lazy_pattern(
     r"prompt is too long|context[ _](?:length|window|size)|exceed(?:s)? context limit"
     r"|input token count.{0,60}exceeds|too many tokens in|input is too long",
     re.IGNORECASE | re.DOTALL,
 )
-_SPENT = re.compile(r"spend(?:ing)? limit|usage limits?.{0,80}regain|credits are depleted", re.I)
+_SPENT = lazy_pattern(r"spend(?:ing)? limit|usage limits?.{0,80}regain|credits are depleted", re.I)
 
 _BAD_HISTORY: dict[str, tuple[str, ...]] = {
     "anthropic": (
@@ -102,7 +103,7 @@ _BAD_HISTORY: dict[str, tuple[str, ...]] = {
 }
 """Error texts of providers that reject the history itself: from recorded exchanges, public
 reports of issues, and the vendors' documentation."""
-_BAD = re.compile("|".join(p for table in _BAD_HISTORY.values() for p in table), re.I | re.S)
+_BAD = lazy_pattern("|".join(p for table in _BAD_HISTORY.values() for p in table), re.I | re.S)
 
 
 def is_bad_history(message: str) -> bool:

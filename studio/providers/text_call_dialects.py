@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias, cast
 
 from studio.domain.jsonvalue import Json, JsonObject, is_clean_json
+from studio.domain.patterns import lazy_pattern
 from studio.domain.python_syntax import parse_python
 from studio.domain.tools import ToolSpec
 
@@ -45,7 +46,7 @@ _RECIPIENT = (
     r"(?:<\|start\|>\s*)?(?:assistant\s*)?(?:<\|channel\|>\s*)?(?:(?:commentary|analysis)\s*)?"
     r"(?:<\|recipient\|>\s*)?\bto=functions\."
 )
-OPENING = re.compile(
+OPENING = lazy_pattern(
     rf"(?={_RECIPIENT})|(?=<{_PREFIX}(?:function|invoke)(?:=|\s+name=))"
     rf"|<{_PREFIX}(?:{_TAGS})>|<[|｜](?:{_TOKENS})[|｜]>|(?=<\|tool_call>|<start_function_call>)"
     r"|\[TOOL_CALLS\]|(?=\bfunctools\[)"
@@ -53,44 +54,44 @@ OPENING = re.compile(
     re.IGNORECASE,
 )
 """Where a call may begin. ``fence`` is the word after its backticks."""
-_MARKS = re.compile(
+_MARKS = lazy_pattern(
     rf"(?:\s|,|;|```[\w-]*|</?{_PREFIX}(?:{_TAGS})>|{_TOKEN}|</s>|<end_of_turn>"
     r"|<eos>|\[/?TOOL_CALLS\]|<\|tool_call>|<tool_call\|>|<(?:start|end)_function_call>"
     r"|\bfunctools(?=\[))*",
     re.IGNORECASE,
 )
 """What stands around calls and between them."""
-_CLOSING = re.compile(
+_CLOSING = lazy_pattern(
     rf"(?:\s|```|</{_PREFIX}(?:{_TAGS})>|{_TOKEN}|</s>|<end_of_turn>)+", re.IGNORECASE
 )
 
-_ELEMENT = re.compile(rf'<{_PREFIX}(?:function|invoke)(?:=|\s+name=)["\']?{_NAME}["\']?\s*>\s*')
-_CLOSED = re.compile(rf"\s*(?:</{_PREFIX}(?:function|invoke)>|\Z)")
-_PARAMETER = re.compile(
+_ELEMENT = lazy_pattern(rf'<{_PREFIX}(?:function|invoke)(?:=|\s+name=)["\']?{_NAME}["\']?\s*>\s*')
+_CLOSED = lazy_pattern(rf"\s*(?:</{_PREFIX}(?:function|invoke)>|\Z)")
+_PARAMETER = lazy_pattern(
     rf'\s*<(?P<tag>{_PREFIX}(?:parameter|param))(?:=|\s+name=)["\']?(?P<key>[^<>"\'\s=]+)["\']?'
     r'(?:\s+string="(?P<string>true|false)")?\s*>(?P<value>.*?)</(?P=tag)>'
     rf"(?=\s*(?:\Z|```|<{_PREFIX}(?:parameter|param)\b|</{_PREFIX}(?:function|invoke|{_TAGS})>))",
     re.DOTALL,
 )
-_PLAIN_PARAMETER = re.compile(r"\s*<(?P<key>[\w-]+)>(?P<value>.*?)</(?P=key)>", re.DOTALL)
-_PAIRS = re.compile(rf"{_NAME}\s*(?=<arg_key>|</{_PREFIX}tool_call>)")
-_PAIR = re.compile(
+_PLAIN_PARAMETER = lazy_pattern(r"\s*<(?P<key>[\w-]+)>(?P<value>.*?)</(?P=key)>", re.DOTALL)
+_PAIRS = lazy_pattern(rf"{_NAME}\s*(?=<arg_key>|</{_PREFIX}tool_call>)")
+_PAIR = lazy_pattern(
     r"\s*<arg_key>(?P<key>[^<]*)</arg_key>\s*<arg_value>(?P<value>.*?)</arg_value>"
     rf"(?=\s*(?:\Z|<arg_key>|</{_PREFIX}tool_call>))",
     re.DOTALL,
 )
-_NAMED = re.compile(
+_NAMED = lazy_pattern(
     rf"(?:{_RECIPIENT}|(?:function\s*<[|｜]tool[_▁]sep[|｜]>\s*)?(?:functions\.)?){_NAME}(?::\d+)?"
     r"(?:\s*\[CALL_ID\]\s*\w+)?"
     rf"(?:\s|\[ARGS\]|{_TOKEN}|```(?:json)?|\b(?:json|code|commentary|analysis)\b)*(?=\{{)",
     re.IGNORECASE,
 )
-_CURLY = re.compile(rf"call:\s*{_NAME}(?=\{{)")
-_CURLY_END = re.compile(r"<end_function_call>|<tool_call\|>")
-_CURLY_TEXT = re.compile(r'<escape>|<\|"\|>')
-_CURLY_KEY = re.compile(r"([{,]\s*)([A-Za-z_][\w-]*)\s*:")
-_PYTHON = re.compile(r"\[?\s*(?:print\()?[A-Za-z_][\w.-]*\(")
-_NAMESPACES = re.compile(r"^(?:functions|default_api|tools?|default_tools)\.")
+_CURLY = lazy_pattern(rf"call:\s*{_NAME}(?=\{{)")
+_CURLY_END = lazy_pattern(r"<end_function_call>|<tool_call\|>")
+_CURLY_TEXT = lazy_pattern(r'<escape>|<\|"\|>')
+_CURLY_KEY = lazy_pattern(r"([{,]\s*)([A-Za-z_][\w-]*)\s*:")
+_PYTHON = lazy_pattern(r"\[?\s*(?:print\()?[A-Za-z_][\w.-]*\(")
+_NAMESPACES = lazy_pattern(r"^(?:functions|default_api|tools?|default_tools)\.")
 
 _NAME_KEYS = ("name", "tool", "tool_name", "function_name", "function", "action")
 _GIVEN_KEYS = ("arguments", "parameters", "input", "args", "params", "action_input", "tool_input")
@@ -322,9 +323,9 @@ def _repaired(text: str, place: int) -> object:
     return value if _letters(written) == _letters(broken) else None
 
 
-_GAP = re.compile(r"[:{\[,]\s*[,:]|:\s*[}\]]|\.\.\.|…")
-_ESCAPE = re.compile(r"\\[nrtbf]")
-_NONE = re.compile(r"\bNone\b")
+_GAP = lazy_pattern(r"[:{\[,]\s*[,:]|:\s*[}\]]|\.\.\.|…")
+_ESCAPE = lazy_pattern(r"\\[nrtbf]")
+_NONE = lazy_pattern(r"\bNone\b")
 
 
 def _letters(text: str) -> str:

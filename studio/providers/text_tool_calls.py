@@ -18,6 +18,7 @@ from dataclasses import replace
 
 from studio.domain.jsonvalue import Json, JsonObject, as_objects, as_text
 from studio.domain.messages import ToolCall
+from studio.domain.patterns import lazy_pattern
 from studio.domain.records import dataclass
 from studio.domain.tools import ToolSpec
 
@@ -36,7 +37,7 @@ _FENCES = frozenset(
     {"", "json", "jsonc", "json5", "tool_call", "tool_calls", "tool", "tool_code", "javascript"}
     | {"xml", "function_call"}
 )
-_SHOWS = re.compile(
+_SHOWS = lazy_pattern(
     r"\b(?:examples?|e\.g|for instance|would|could|such as|looks? like|like this|format|syntax"
     r"|schema|you can|you may|should be|instead of|don't|do not|never"
     r"|beispiel\w*|z\.\s?b\.|würden?|könnten?|etwa so|sieht|statt|niemals?|nicht"
@@ -45,7 +46,7 @@ _SHOWS = re.compile(
     re.IGNORECASE,
 )
 """Words before something that is shown, not meant."""
-_THOUGHT = re.compile(
+_THOUGHT = lazy_pattern(
     r"\s*(?:<(?P<tag>think(?:ing)?|reasoning)>.*?</(?P=tag)>|\[THINK\].*?\[/THINK\]"
     r"|<\|START_THINKING\|>.*?<\|END_THINKING\|>|<\|channel>thought\b.*?<channel\|>"
     r"|<\|channel\|>analysis<\|message\|>.*?(?:<\|end\|>|(?=<\|start\|>|<\|channel\|>))"
@@ -53,24 +54,24 @@ _THOUGHT = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 """What a model thinks first, where its server takes that for the answer."""
-_END_OF_THOUGHT = re.compile(r"(?<=\n)</think>\s*")
+_END_OF_THOUGHT = lazy_pattern(r"(?<=\n)</think>\s*")
 """Where the template of the model has the beginning."""
-_CHANNELS = re.compile(
+_CHANNELS = lazy_pattern(
     r"<\|(?:start|end|message)\|>(?:assistant\b)?|<\|channel\|>(?:commentary|analysis|final)"
 )
 _MINIMAX = "]<]minimax[>["
 """What one model writes before each of its tags."""
 _ENDS = "\n:.!?…。！？>)"
 """How what a model says before a call may end, where a mark follows."""
-_BLANK = re.compile(r"[\s\\]")
+_BLANK = lazy_pattern(r"[\s\\]")
 """What may differ between a text and its quote: a page may have it inside a string."""
-_MARGIN = re.compile(r"^(?:\d+\t|[^\n]{1,300}?[:-]\d+[:-] )", re.MULTILINE)
+_MARGIN = lazy_pattern(r"^(?:\d+\t|[^\n]{1,300}?[:-]\d+[:-] )", re.MULTILINE)
 """What reading and searching put before a line: its number, its file."""
 _FOLLOWS = r"""(?=["(\[{<>|｜\\]|'(?!\w)|:\d|\.call\b|\s+(?:<|\{|```|json\b|\\u003c))"""
 """What stands behind a tool's name in a call."""
-_SPOKEN = re.compile(r"[^\W_]+")
-_CODED = re.compile(r"\\u([0-9a-fA-F]{4})|\\[nrtbf]")
-_SIGNS = re.compile(r"<[|｜][^<>\n]{0,40}[|｜]>|:\d+(?=\s*<)|\[CALL_ID\]\s*\w+")
+_SPOKEN = lazy_pattern(r"[^\W_]+")
+_CODED = lazy_pattern(r"\\u([0-9a-fA-F]{4})|\\[nrtbf]")
+_SIGNS = lazy_pattern(r"<[|｜][^<>\n]{0,40}[|｜]>|:\d+(?=\s*<)|\[CALL_ID\]\s*\w+")
 _NOTATION = frozenset(
     re.findall(
         r"\w+",

@@ -10,11 +10,13 @@ import pkgutil
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from hashlib import sha256
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
+
+from studio.domain.records import dataclass
 
 from .drafts.record_store import RecordStore
 from .sdk.definition import Tool
@@ -23,7 +25,7 @@ ENTRY_POINTS = "agent_studio.tools"
 _BUILTIN = "studio.tools.builtin"
 
 
-@dataclass
+@dataclass()
 class Toolbox:
     """Tools and record stores by name, and what could not be loaded, a line each."""
 
@@ -48,7 +50,7 @@ def discover(builtin: bool = True, folders: Sequence[Path] = ()) -> Toolbox:
     return ToolDiscovery(folders, builtin=builtin).refresh()
 
 
-@dataclass
+@dataclass()
 class _Source:
     """A file or package, its signature when it was loaded, and the tools found in it."""
 

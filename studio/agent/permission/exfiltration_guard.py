@@ -17,6 +17,7 @@ from studio.domain.errors import ToolFailed
 from studio.domain.events import FOLDER_NAMES, Exposed
 from studio.domain.jsonvalue import JsonObject, as_object
 from studio.domain.messages import ToolCall
+from studio.domain.patterns import lazy_pattern
 from studio.domain.redaction import redact
 from studio.domain.tools import APPLY_PATCH, EDIT, Exposure, ToolSpec
 from studio.domain.transcript import Transcript
@@ -40,11 +41,11 @@ _PLACES = (
     r"|dist-packages|venv|\.venv|\.tox|\.nox|\.eggs|\.cargo|\.npm|\.yarn|\.pnpm-store|\.m2|\.gradle"
     r"|\.nuget|\.bundle|\.pub-cache|\.terraform|Pods|Carthage|downloads?|attachments|inbox|maildir"
 )
-_ELSEWHERE = re.compile(rf"(?:^|[/\\\s'\"=])(?:{_PLACES})(?:[/\\\s'\"]|$)", re.I)
+_ELSEWHERE = lazy_pattern(rf"(?:^|[/\\\s'\"=])(?:{_PLACES})(?:[/\\\s'\"]|$)", re.I)
 """Folders of files by other people, in a path or a command line."""
-_LISTED_ELSEWHERE = re.compile(rf"^(?:[^\n:]*[/\\])?(?:{_PLACES})[/\\]", re.I | re.M)
+_LISTED_ELSEWHERE = lazy_pattern(rf"^(?:[^\n:]*[/\\])?(?:{_PLACES})[/\\]", re.I | re.M)
 """The same folders at the beginning of a line of search results."""
-_SENT_AROUND = re.compile(
+_SENT_AROUND = lazy_pattern(
     r"\.(?:pdf|xps|djvu|emlx?|msg|oft|mbox|x?html?|shtml|mht|mhtml|webarchive|har|rtf|doc[xm]?"
     r"|dot[xm]|odt|ott|xls[xmb]?|xlt[xm]|ods|ots|pp[st][xm]?|pot[xm]|odp|otp|epub|mobi|azw3?|fb2"
     r"|ics|ifb|vcf|vcard|xml|srt|vtt|pages|numbers)\b",
@@ -64,7 +65,7 @@ def _first_of(words: str) -> str:
     return rf"^(?>(?:(?!\b(?:{words})\b).)*)\b(?:{words})\b"
 
 
-_FETCHES = re.compile(
+_FETCHES = lazy_pattern(
     r"https?://|/dev/(?:tcp|udp)/|\b(?:curl|wget|wget2|aria2c|axel|lftp|ftp|tftp|sftp|scp|rsync|rclone"
     r"|ssh|mosh|telnet|nc|ncat|netcat|socat|websocat|s_client|dig|drill|nslookup|whois|lynx|w3m"
     r"|elinks|httpie|xh|yt-dlp|youtube-dl|svn|smbclient|fetchmail|mbsync|offlineimap"
@@ -80,10 +81,12 @@ _FETCHES = re.compile(
 _FETCH = "fetch"
 """The tool that comes with the program; no other can have its name. It sends its address and
 nothing else, in one spelling."""
-_ADDRESS = re.compile(r"https?://[^\s<>\"'“”‘’`]+", re.I)
-_BARE = re.compile(r"(?<![\w@/.:-])(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?(?:/[^\s<>\"'“”‘’`]*)?", re.I)
+_ADDRESS = lazy_pattern(r"https?://[^\s<>\"'“”‘’`]+", re.I)
+_BARE = lazy_pattern(
+    r"(?<![\w@/.:-])(?:[a-z0-9-]+\.)+[a-z]{2,}(?::\d+)?(?:/[^\s<>\"'“”‘’`]*)?", re.I
+)
 _STOPS = ".,;:!?)]}»*_"
-_PLAIN = re.compile(r"[\w./@+-]+")
+_PLAIN = lazy_pattern(r"[\w./@+-]+")
 _LONGEST = 60
 
 

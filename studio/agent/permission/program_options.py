@@ -13,6 +13,7 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 
+from studio.domain.patterns import lazy_pattern
 from studio.domain.records import dataclass
 
 from .program_facts import Program, program_of
@@ -22,11 +23,11 @@ _NOWHERE = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "-"})
 """Values with which an option that names a file to write writes none."""
 _WRITES = frozenset({"-o", "--output", "--output-document"})
 """Options that name such a file, whatever the program."""
-_QUOTED = re.compile(r'"(?:[^"\\@]|\\.)*"|\'[^\']*\'|\\.', re.S)
-_ADDRESS = re.compile(r"[A-Za-z][\w+-]*::")
-_LETTERS = re.compile(r"-[^-].*", re.S)
-_FAMILY = re.compile(r"--.+-", re.S)
-_DOT_COMMAND = re.compile(r"\s*\.[a-z]")
+_QUOTED = lazy_pattern(r'"(?:[^"\\@]|\\.)*"|\'[^\']*\'|\\.', re.S)
+_ADDRESS = lazy_pattern(r"[A-Za-z][\w+-]*::")
+_LETTERS = lazy_pattern(r"-[^-].*", re.S)
+_FAMILY = lazy_pattern(r"--.+-", re.S)
+_DOT_COMMAND = lazy_pattern(r"\s*\.[a-z]")
 
 
 def escape_of(name: str, arguments: Sequence[Word]) -> str:
@@ -231,7 +232,7 @@ _SED_REPLACED = "|".join(
     for mark in ("/", r"\|", "#", ",", ":", "@")
 )
 _SED_ONE = rf"[ \t]*+{_SED_WHERE}(?:[pdqDNnGHhgx=]|{_SED_REPLACED})[ \t]*+"
-_SED = re.compile(rf"{_SED_ONE}(?:[;\n]{_SED_ONE})*+;?")
+_SED = lazy_pattern(rf"{_SED_ONE}(?:[;\n]{_SED_ONE})*+;?")
 """Scripts of sed that print, delete and replace: no file is named, and no command run."""
 
 

@@ -27,6 +27,7 @@ from studio.domain.errors import ProviderError, StudioError
 from studio.domain.events import CompletionReason, Routed, TextDelta
 from studio.domain.messages import Image, Said, Text
 from studio.domain.models import NO_USAGE, Usage
+from studio.domain.patterns import lazy_pattern
 from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
 from studio.providers.base import Reply, ReplyStream, Request
@@ -80,12 +81,12 @@ _ASKS = (
     r"|o que|quem|onde|qual|por que|co|kto|kiedy|gdzie|dlaczego|jak)\b"
     r"|^(?:что|кто|когда|где|почему|как)\b"
 )
-_ITEM = re.compile(r"^[^\S\n]*(?:[-*•]|\d+[.)])[^\S\n]+\S", re.M)
-_PATH = re.compile(r"(?<![\w./:-])(?:[\w.-]+/)+[\w.-]+|(?<![\w-])[\w-]+\.[a-z]{1,4}\b")
-_TRACE = re.compile(
+_ITEM = lazy_pattern(r"^[^\S\n]*(?:[-*•]|\d+[.)])[^\S\n]+\S", re.M)
+_PATH = lazy_pattern(r"(?<![\w./:-])(?:[\w.-]+/)+[\w.-]+|(?<![\w-])[\w-]+\.[a-z]{1,4}\b")
+_TRACE = lazy_pattern(
     r"Traceback \(most recent|^[^\S\n]+at \S+\(|\b(?:Error|Exception):|panic:", re.M
 )
-_UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_UNSPACED = lazy_pattern(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _LETTERS = 3
 """Of a script without blanks, to a word, about."""
 

@@ -11,12 +11,13 @@ index, and are looked through from the newest on. A kill loses nothing: each ste
 
 from __future__ import annotations
 
-import re
 import time
 import unicodedata
 from collections.abc import Iterator
 from itertools import pairwise
 from sqlite3 import Connection
+
+from studio.domain.patterns import lazy_pattern
 
 UNSPACED = (
     "\u0e01-\u0e5b\u0e81-\u0edf\u1000-\u109f\u1780-\u17e9\u2e80-\u2fdf\u3005-\u3007\u3021-\u302f"
@@ -29,8 +30,8 @@ _MANY = 100  # passages that are read at once
 
 _GONE = "SELECT id, row, CAST(text AS TEXT) FROM grams_gone LIMIT ?"
 
-_UNSPACED = re.compile(f"[{UNSPACED}]")
-_PIECE = re.compile(f"[{UNSPACED}]+|(?:(?![{UNSPACED}])[^\\W_])+")
+_UNSPACED = lazy_pattern(f"[{UNSPACED}]")
+_PIECE = lazy_pattern(f"[{UNSPACED}]+|(?:(?![{UNSPACED}])[^\\W_])+")
 
 
 class _Plain(dict[int, str]):

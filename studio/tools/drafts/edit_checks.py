@@ -11,11 +11,9 @@ import asyncio
 import json
 import re
 import time
-import tomllib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import PurePosixPath
-from xml.parsers import expat
 
 from studio.domain.drafts import FileDraft
 from studio.domain.errors import ToolFailed
@@ -211,17 +209,28 @@ def _said(parse: Callable[[str], object], text: str) -> str:
         return f"line {error.lineno}: {error.msg}"
     except (RecursionError, MemoryError, OverflowError):
         return ""
-    except ValueError as error:  # of TOML, or a null character
+    except ValueError as error:  # of TOML and XML, or a null character
         return str(error)
-    except expat.ExpatError as error:
-        return f"line {error.lineno}: {expat.ErrorString(error.code)}"
     return ""
 
 
 def _xml(text: str) -> None:
-    if text.strip():
-        parser = expat.ParserCreate("utf-8")  # follows no reference to other files
+    if not text.strip():
+        return
+    from xml.parsers import expat
+
+    parser = expat.ParserCreate("utf-8")  # follows no reference to other files
+    try:
         parser.Parse(text.encode("utf-8", "replace"), True)
+    except expat.ExpatError as error:
+        why = f"line {error.lineno}: {expat.ErrorString(error.code)}"
+        raise ValueError(why) from error
+
+
+def _toml(text: str) -> None:
+    import tomllib
+
+    tomllib.loads(text.replace("\r\n", "\n"))
 
 
 def _json(text: str) -> None:
@@ -233,7 +242,7 @@ _PARSERS: dict[str, Callable[[str], object]] = {
     ".py": parse_python,
     ".pyi": parse_python,
     ".json": _json,
-    ".toml": lambda text: tomllib.loads(text.replace("\r\n", "\n")),
+    ".toml": _toml,
     **dict.fromkeys((".xml", ".svg", ".xsd", ".xsl", ".plist", ".csproj"), _xml),
 }
 

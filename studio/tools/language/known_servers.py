@@ -10,10 +10,10 @@ import os
 import shlex
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from studio.domain.errors import ToolFailed
+from studio.domain.records import dataclass
 from studio.tools.workspace.glob_pattern import glob_matcher
 
 PYTHON = ("py", "pyi")

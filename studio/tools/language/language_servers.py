@@ -7,11 +7,12 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 
 from studio.domain.aio import BackgroundTasks
+from studio.domain.records import dataclass
 from studio.processes.command_start import start_command
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import Sandbox
