@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from difflib import SequenceMatcher
+from difflib import SequenceMatcher
 
 _EFFORT = 1_000_000
 """Old lines times new lines beyond which the middle counts as replaced whole."""
@@ -42,8 +39,6 @@ def opcodes(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[str, int, 
 
 def matcher(old: Sequence[str], new: Sequence[str]) -> SequenceMatcher[str]:
     """A matcher of two lists; what both repeat often is matched beside other matches only."""
-    from difflib import SequenceMatcher
-
     in_old, in_new = Counter(old), Counter(new)
     pairs = {item: count * in_new[item] for item, count in in_old.items() if item in in_new}
     total = sum(pairs.values())

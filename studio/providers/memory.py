@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import re
 import subprocess
@@ -81,18 +80,19 @@ def _mac() -> tuple[int, int]:
     return total, sum(map(int, kept)) * int(size[1] if size else 4096)
 
 
-class _MemoryStatus(ctypes.Structure):
-    """MEMORYSTATUSEX of ``GlobalMemoryStatusEx``."""
-
-    _fields_ = [
-        ("length", ctypes.c_ulong),
-        ("load", ctypes.c_ulong),
-        *((f"bytes_{number}", ctypes.c_ulonglong) for number in range(7)),
-    ]
-
-
 def _windows() -> tuple[int, int]:
-    status = _MemoryStatus()
+    import ctypes
+
+    class MemoryStatus(ctypes.Structure):
+        """MEMORYSTATUSEX of ``GlobalMemoryStatusEx``."""
+
+        _fields_ = [
+            ("length", ctypes.c_ulong),
+            ("load", ctypes.c_ulong),
+            *((f"bytes_{number}", ctypes.c_ulonglong) for number in range(7)),
+        ]
+
+    status = MemoryStatus()
     status.length = ctypes.sizeof(status)
     if not getattr(ctypes, "windll").kernel32.GlobalMemoryStatusEx(ctypes.byref(status)):  # noqa: B009 - exists on Windows only
         raise OSError("GlobalMemoryStatusEx")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from decimal import Decimal
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -113,6 +112,8 @@ def _prices(provider: str, model: str, facts: ModelInfo | None) -> types.ModelPr
     given = {ours: getattr(facts, ours) for ours in _FIELDS if facts is not None}
     given = {ours: price for ours, price in given.items() if price is not None}
     _tables()
+    from decimal import Decimal
+
     from genai_prices.types import ModelPrice
 
     listed = _listed(provider, model)

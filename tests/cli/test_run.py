@@ -5,9 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import socket
 import stat
+import subprocess
+import sys
 from asyncio.subprocess import PIPE
 from contextlib import suppress
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -27,6 +31,52 @@ SCHEMA = {
     "required": ["city", "people"],
     "additionalProperties": False,
 }
+
+
+PACKAGES = {"backports", "httpx2", "idna", "platformdirs", "studio", "typing_extensions", "yaml"}
+"""All that ``run`` imports from outside before it asks a local server."""
+UNUSED = {
+    *("ctypes", "decimal", "multiprocessing", "tomllib", "unittest", "xml.parsers.expat"),
+    *("studio.domain.run_events", "studio.workflows", "studio.simulator", "studio.cli.chat"),
+    *("studio.server", "studio.acp"),
+}
+
+
+async def test_little_is_imported_before_the_first_request(tmp_path: Path) -> None:
+    """Imports are most of what ``run`` takes until then: a new heavy one has to be wanted."""
+    imported = await asyncio.to_thread(_imported_before_the_first_request, Command(tmp_path))
+    assert "httpx2" in imported and "studio.agent.loop.agent_loop" in imported
+    first = {name.partition(".")[0] for name in imported} - set(sys.stdlib_module_names)
+    assert not {name for name in first - PACKAGES if find_spec(name)} - {"sitecustomize"}
+    assert imported & UNUSED == set()
+
+
+def _imported_before_the_first_request(terminal: Command) -> set[str]:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        (terminal.folder / "err").open("w+") as err,
+    ):
+        server.settimeout(HANG)
+        terminal.provider("ollama", f"http://127.0.0.1:{server.getsockname()[1]}")
+        process = subprocess.Popen(
+            [sys.executable, "-X", "importtime", "-m", "studio", *BASE, "Hi"],
+            env=terminal.environment,
+            cwd=terminal.folder,
+            stderr=err,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+        )
+        try:
+            while True:
+                connection, _ = server.accept()
+                with connection:
+                    if connection.recv(4096).startswith(b"POST"):
+                        break
+        finally:
+            process.kill()
+            process.wait()
+        err.seek(0)
+        return {line.rpartition("|")[2].strip() for line in err}
 
 
 async def test_an_answer_that_fits_a_schema_is_all_there_is(tmp_path: Path) -> None:

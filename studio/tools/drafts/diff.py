@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from typing import Literal, TypeAlias
 
 from studio.domain.drafts import Draft
@@ -121,8 +122,6 @@ def word_marks(old: str, new: str) -> tuple[Marks, Marks]:
     words_old, words_new = _WORD.findall(old), _WORD.findall(new)
     if max(len(words_old), len(words_new)) > _WORDS:
         return (), ()
-    from difflib import SequenceMatcher
-
     matcher = SequenceMatcher(None, words_old, words_new, autojunk=False)
     if matcher.ratio() < _ALIKE:
         return (), ()

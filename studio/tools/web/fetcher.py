@@ -23,6 +23,7 @@ from studio.tools.workspace import images, pdf
 from . import web_address
 from .charset import decode
 from .client import Client, WebResponse
+from .html_to_markdown import html_to_markdown
 from .search import ENDPOINTS, Endpoints, SearchResult, WebSettings, ask_engine
 
 CACHE_SIZE = 32_000_000
@@ -251,8 +252,6 @@ def extract(response: WebResponse, first_page: int, stop: Callable[[], bool]) ->
         return Content("binary file", _named(media, len(body)))
     text = decode(body, content_type)
     if is_page or (not _TEXT.match(media) and _HTML.match(text[:4000])):
-        from .html_to_markdown import html_to_markdown
-
         page = html_to_markdown(text, str(response.address), stop)
         text = page.text or "(There are no words on this page; it may be made by a script.)"
         if not page.whole:

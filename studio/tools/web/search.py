@@ -17,6 +17,7 @@ from studio.domain.records import dataclass
 from . import web_address
 from .charset import decode
 from .client import Client, WebResponse
+from .html_to_markdown import html_to_markdown
 
 MOST = 20
 _SNIPPET = 500
@@ -164,8 +165,6 @@ def _hit(title: object, url: object, snippet: object) -> SearchResult | None:
 
 def _plain(text: str) -> str:
     """Engines mark what was searched for in HTML."""
-    from .html_to_markdown import html_to_markdown
-
     return " ".join(html_to_markdown(text, "").text.replace("**", "").split())
 
 

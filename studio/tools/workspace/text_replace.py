@@ -14,6 +14,7 @@ import sys
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
+from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -411,8 +412,6 @@ def _aligned(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int
     count = Counter(old)
     if max(len(old), len(new)) > _ALIGNED or sum(count[one] for one in new) > _PAIRS:
         return [(0, len(old), 0, len(new))]
-    from difflib import SequenceMatcher
-
     changes = SequenceMatcher(None, old, new, autojunk=False).get_opcodes()
     return [(a, b, c, d) for _, a, b, c, d in changes]
 
