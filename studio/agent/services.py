@@ -307,19 +307,25 @@ class Services(ServiceRegistry):
 
         Those that are ``kept`` are so in place of their files, see ``kept_of``.
         """
+        found = await self._agents(folder, layers, kept)
+        served = await asyncio.to_thread(self.served)
+        ready = {name: self._ready(one, served) for name, one in found.by_name.items()}
+        return replace(found, by_name=ready)
+
+    async def _agents(
+        self, folder: Path | None, layers: RuleLayers | None, kept: Mapping[str, Agent]
+    ) -> Agents:
+        """The agents as their files have them."""
         if folder is not None and layers is None:
             layers = await self.rules.layers(folder)
         if layers is None:
-            found = await self.agent_files.load()
-        else:
-            found = await self.agent_files.load(layers.files, trusted=layers.trusted)
-            found = _with_kept(found, kept, trusted=layers.trusted)
-        served = await asyncio.to_thread(self.served)
-        ready = {
-            name: with_own_tools(with_servers(one, served)[0], self.toolbox)
-            for name, one in found.by_name.items()
-        }
-        return replace(found, by_name=ready)
+            return await self.agent_files.load()
+        found = await self.agent_files.load(layers.files, trusted=layers.trusted)
+        return _with_kept(found, kept, trusted=layers.trusted)
+
+    def _ready(self, agent: Agent, served: Mapping[str, Tool]) -> Agent:
+        """An agent with the person's tools, and those of servers."""
+        return with_own_tools(with_servers(agent, served)[0], self.toolbox)
 
     def served(self) -> dict[str, Tool]:
         """The tools of the person's own servers that are on; may read the disk."""
@@ -341,7 +347,8 @@ class Services(ServiceRegistry):
         kept: Mapping[str, Agent] = NO_AGENTS,
     ) -> Agent:
         """Raises ConfigurationError that lists the known ones, or says why a file was skipped."""
-        return _named(name, await self.agents(folder, layers, kept=kept))
+        found = _named(name, await self._agents(folder, layers, kept))
+        return self._ready(found, await asyncio.to_thread(self.served))
 
     async def trust_offer(self, folder: Path) -> TrustOffer:
         """What the person would trust in a folder, as its files are now."""

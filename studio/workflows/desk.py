@@ -153,8 +153,10 @@ class Desks:
         if self._chosen is not None:
             return self._chosen
         steps, every = self._plan.workflow.steps, self._plan.every
-        effects = {step.id: await self._effects(step) for step in steps}
-        writers = {id for id, found in effects.items() if found & _WRITES}
+        work = {(step.kind, step.target): step for step in steps}
+        found = {what: await self._effects(step) for what, step in work.items()}
+        effects = {step.id: found[step.kind, step.target] for step in steps}
+        writers = {id for id, does in effects.items() if does & _WRITES}
         mode = self._run.started.permission_mode if self._run.started else ""
         waits = (mode or self._engine.settings.values.default_permission_mode) != "auto"
         wanted = set[str]()
@@ -173,7 +175,7 @@ class Desks:
                 wanted.add(step.id)
         sandbox = await self._engine.sandbox()
         why = "" if sandbox.desks else "No sandbox here can show a copy of the folder to commands."
-        acts = {id for id, found in effects.items() if "act" in found}
+        acts = {id for id, does in effects.items() if "act" in does}
         self._chosen = {id: why if id in acts else "" for id in wanted if effects[id]}
         return self._chosen
 

@@ -42,7 +42,7 @@ from studio.domain.events import (
     TextDelta,
     TurnStarted,
 )
-from studio.domain.exchanges import STOPPED, Exchange, request_digest
+from studio.domain.exchanges import STOPPED, Exchange, in_order
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Text
 from studio.domain.models import Effort, ModelInfo
@@ -473,7 +473,7 @@ def _matches(recorded: Exchange, sent: Exchange) -> bool:
     """Whether they are the same request, wherever the address that it went to begins."""
     ends = recorded.path.split("/")[-1] == sent.path.split("/")[-1]
     same = recorded.method == sent.method and ends
-    return same and request_digest("", "", recorded.request) == request_digest("", "", sent.request)
+    return same and in_order(recorded.request) == in_order(sent.request)
 
 
 def _rebuilt(session: RecordedSession, epoch: RecordedEpoch, first: RecordedExchange) -> Request:

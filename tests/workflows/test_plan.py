@@ -386,3 +386,32 @@ def test_w5_a_step_is_told_what_the_judge_of_this_round_found() -> None:
     assert found.endswith("The start is wrong.\n\nDull.")
     did("w", "w2")
     assert not plan.sent_back(Run(log), plan.workflow.step("polish"), "")  # nobody sent it back
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_w14_a_graph_of_200_steps_takes_as_long_as_its_longest_way(seed: int) -> None:
+    """By a clock that only the steps move: nothing waits for a group of steps to end."""
+    chance, lines, takes, ends = random.Random(seed), list[str](), dict[str, float](), list[float]()
+    for at in range(200):
+        needs = sorted({chance.randrange(max(0, at - 40), at) for _ in range(2)}) if at > 4 else []
+        takes[f"s{at}"] = chance.uniform(0.5, 1.5)
+        ends.append(max((ends[one] for one in needs), default=0.0) + takes[f"s{at}"])
+        named = f", needs: [{', '.join(f's{one}' for one in needs)}]" if needs else ""
+        lines.append(f"  - {{id: s{at}, agent: A, prompt: x{named}}}")
+    plan, run, now = Plan(of_text("\n".join(lines), "max_parallel: 100\n")), Run(), 0.0
+    run.apply(now, RunStarted("r", "w", "d"))
+    begun: dict[str, float] = {}
+    while run.end is None:
+        decision = plan.next(run, now)
+        for start in decision.starts:
+            begun[start.step.id] = now
+            run.apply(now, StepStarted(start.step.id, attempt=start.attempt, session_id="s"))
+        for event in decision.events:
+            run.apply(now, event)
+        if decision.starts or decision.events:
+            continue
+        now, step = min((begun[one.step] + takes[one.step], one.step) for one in run.busy)
+        for event in plan.finished(run, done(step, "", 1, 1), now):
+            run.apply(now, event)
+    assert run.end.state == "done"
+    assert now == pytest.approx(max(ends))
