@@ -30,7 +30,10 @@ def _main() -> int:
         wanted = arguments[0]
     elif arguments:  # first: help, the version and wrong use need no more
         from studio.cli import build_parser
+        from studio.cli.commands import COMMANDS
 
+        if arguments[0][:1] != "-" and arguments[0] not in COMMANDS:
+            arguments = _of_a_pack(arguments)
         options = build_parser().parse_args(arguments)
         if options.command == "completion":  # runs with every Tab, so without the imports below
             from studio.cli.commands.completion import complete
@@ -39,6 +42,14 @@ def _main() -> int:
     from studio.app import main
 
     return main(options, wanted)
+
+
+def _of_a_pack(arguments: list[str]) -> list[str]:
+    """``agent-studio notes list`` is a command of the pack ``notes``, if the person has that."""
+    from studio.cli.commands.packs import pack_command
+    from studio.storage.paths import Paths
+
+    return pack_command(arguments, Paths.default().packs / "packs.json") or arguments
 
 
 def _is_for_the_window(word: str) -> bool:

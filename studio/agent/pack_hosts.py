@@ -20,6 +20,7 @@ from studio.domain.records import dataclass
 from studio.tools.packs.hosted import DRAFTS
 from studio.tools.packs.kinds import OpenKind
 from studio.tools.packs.persons_act import PersonsAct
+from studio.tools.packs.sources import Source
 
 from .permission.invisible_characters import escape_line, visible
 
@@ -53,6 +54,15 @@ class PackHosts:
         """Blocks: call it in a thread. Raises ToolFailed."""
         asking = self._calls.ask(pack, what, arguments, door)
         return asyncio.run_coroutine_threadsafe(asking, self._loop).result()
+
+    def source(self, pack: str, address: str) -> Source | None:
+        """What an address of a pack leads to; blocks, and raises ToolFailed."""
+        told = self.ask(pack, "resolve", {"address": address})
+        title, target = escape_line(as_text(told.get("title")), 200), told.get("target")
+        if not title:
+            return None
+        wanted = tuple(map(as_text, target)) if isinstance(target, list) else ()
+        return Source(title, as_text(told.get("page")), wanted)
 
 
 @dataclass(frozen=True, slots=True)

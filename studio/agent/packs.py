@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import getpass
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
@@ -24,11 +24,15 @@ from studio.tools.packs.definition import Pack
 from studio.tools.packs.home import NoRecords, Records
 from studio.tools.packs.kinds import LocalKind, OpenKind
 from studio.tools.packs.policy import AskedRequest, Verdict
+from studio.tools.packs.settings import read_settings
+from studio.tools.packs.sources import Source, pack_of
 
 from .pack_hosts import KindTable, PackHosts
+from .permission.invisible_characters import escape_line
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
+SETTINGS = "settings.json"
 NOT_ON = (
     "This chat is about a thing of the pack “{pack}”, which is not on. Nothing was sent, because "
     "the pack says who may see it. Switch it on."
@@ -37,13 +41,19 @@ NOT_ON = (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoadedPack:
-    """The code of one pack, as it was loaded. ``records`` opens its database, and blocks."""
+    """The code of one pack, as it was loaded. ``records`` opens its database, and blocks.
+
+    ``data`` is the folder in which the studio keeps what is the pack's.
+    """
 
     id: str
     folder: Path
     pack: Pack
     tools: tuple[Tool, ...] = ()
     records: Callable[[], Records] = NoRecords
+    data: Path = Path()
+    name: str = ""
+    """What people call it; empty for its id."""
 
 
 class PackSource(Protocol):
@@ -136,6 +146,33 @@ class Packs:
         }
         return KindTable(found, self.hosts, person_here())
 
+    def resolve(self, addresses: Iterable[str]) -> dict[str, Source | None]:
+        """What the addresses among these lead to that are of packs (KZ-8); blocks.
+
+        None for one that leads nowhere, also where its pack fails; those of packs that are not on
+        are not among them.
+        """
+        found: dict[str, Source | None] = {}
+        for address in addresses:
+            pack = pack_of(address)
+            if pack in self._homes or (pack and self.hosts is not None and self.hosts.has(pack)):
+                found[address] = self._resolved(pack, address)
+        return found
+
+    def _resolved(self, pack: str, address: str) -> Source | None:
+        home = self._homes.get(pack)
+        try:
+            if home is None:
+                return self.hosts.source(pack, address) if self.hosts is not None else None
+            resolve = home.loaded.pack.source
+            found = resolve(address, home) if resolve is not None else None
+        except Exception:  # a pack's own code
+            log.exception("the pack %s could not say what %s is", pack, address)
+            return None
+        if not isinstance(found, Source):
+            return None
+        return replace(found, title=escape_line(found.title, 200) or address)
+
     @property
     def has_policies(self) -> bool:
         return any(home.loaded.pack.policy is not None for home in self._homes.values())
@@ -215,6 +252,13 @@ class PackHome:
                 if isinstance(one, kind):
                     return one
         raise ToolFailed(f"The pack {self.id} has no {kind.__name__}.")
+
+    def settings(self, kind: type[T]) -> T:
+        return read_settings(kind, self.settings_file)
+
+    @property
+    def settings_file(self) -> Path:
+        return self.loaded.data / SETTINGS
 
     @property
     def services(self) -> Sequence[object]:

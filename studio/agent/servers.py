@@ -33,6 +33,7 @@ from studio.mcp.servers import Servers
 from studio.mcp.supervised import ServerState
 from studio.tools import Context, Result, Tool
 from studio.tools.packs.hosted import FRAME, HIDDEN
+from studio.tools.packs.sources import pack_of
 from studio.tools.sdk.definition import Run
 from studio.tools.sdk.result import size
 
@@ -455,7 +456,10 @@ class ServerTools:
                 text.append(f"[{error}]")
         for blob in found.blobs:
             text.append(await asyncio.to_thread(self._keep, blob, session))
-        links = [link.uri for link in found.links if "://" in link.uri][:MOST_SOURCES]
+        pack = entry.place.removeprefix(HOST) if entry.place.startswith(HOST) else ""
+        uris = [link.uri for link in found.links]
+        links = [one for one in uris if "://" in one or (pack and pack_of(one) == pack)]
+        links = links[:MOST_SOURCES]
         return Result(
             "\n\n".join(text),
             escape_line(found.summary, 120),

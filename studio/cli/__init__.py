@@ -20,6 +20,7 @@ What commands share:
 - ``server_import``: lists and takes the MCP servers that other programs know (M-23).
 - ``server_login``: signs the person in to an MCP server (M-22).
 - ``saved_sessions``: finds and opens sessions, prints them, undoes their turns.
+- ``pack_verbs``: runs the commands that packs bring, and changes their settings (KZ-9).
 - ``drafts``: prints what drafts change, and carries out decisions about them.
 - ``drafts_edit``: gives drafts another text: an edited or a merged one.
 """

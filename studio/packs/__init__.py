@@ -1,8 +1,9 @@
 """All that the code of packs imports (KZ-2): ``from studio.packs import Context, Pack, tool``.
 
 The same names are there in both worlds: in the program, and in the process of a pack that other
-people made.
+people made. Pages in the program take their widgets from ``studio.packs.ui``.
 
+- ``ui``: All that the pages of packs take from the window; the only module here with Qt (KZ-9).
 - ``host``: Runs the Python of one pack in a process of its own, and serves it as MCP (X-3).
 - ``host_start``: Starts that process without the studio's own packages.
 """
@@ -17,6 +18,9 @@ from studio.tools.packs.home import Home, Records, Value
 from studio.tools.packs.kinds import DraftKind, Shown, propose
 from studio.tools.packs.persons_act import PersonsAct
 from studio.tools.packs.policy import ALLOWED, AskedRequest, Mask, RequestPolicy, Verdict
+from studio.tools.packs.sources import Source
+from studio.tools.packs.verbs import verb
+from studio.tools.packs.window import PageEntry, PaletteEntry
 from studio.tools.sdk.context import Context
 from studio.tools.sdk.definition import tool
 from studio.tools.sdk.result import Result
@@ -30,15 +34,19 @@ __all__ = [
     "KindDraft",
     "Mask",
     "Pack",
+    "PageEntry",
+    "PaletteEntry",
     "Person",
     "PersonsAct",
     "Records",
     "RequestPolicy",
     "Result",
     "Shown",
+    "Source",
     "ToolFailed",
     "Value",
     "Verdict",
     "propose",
     "tool",
+    "verb",
 ]

@@ -13,6 +13,7 @@ import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,6 +29,7 @@ from studio.tools import Context, Tool, Workspace
 from studio.tools.packs.hosted import DRAFTS, FRAME, HIDDEN
 from studio.tools.packs.kinds import LocalKind
 from studio.tools.packs.persons_act import ActBook
+from studio.tools.packs.sources import Source, pack_of
 
 PROTOCOL = "2025-06-18"
 
@@ -118,7 +120,7 @@ class Host:
                 ]
                 hidden = [
                     {"name": HIDDEN + name, "description": "For the studio.", "inputSchema": ANY}
-                    for name in ("make", "conflict", "approve", "undo")
+                    for name in ("make", "conflict", "approve", "undo", "resolve")
                 ]
                 return {"tools": cast("Any", [*made, *hidden])}
             case "tools/call":
@@ -132,9 +134,9 @@ class Host:
         drafts = _Drafts()
         try:
             if name.startswith(HIDDEN):
-                told = await asyncio.to_thread(
-                    self._kind_call, name.removeprefix(HIDDEN), arguments, frame
-                )
+                what = name.removeprefix(HIDDEN)
+                answer = self._resolve if what == "resolve" else partial(self._kind_call, what)
+                told = await asyncio.to_thread(answer, arguments, frame)
                 return _said(json.dumps(told), structured=told)
             tool = self.tools.get(name)
             if tool is None:
@@ -156,7 +158,10 @@ class Host:
             return _said(f"{type(error).__name__}: {error}", is_error=True)
         made = [cast("JsonObject", asdict(one)) for one in drafts.made]
         more: JsonObject = {DRAFTS: cast("Any", made)} if made else {}
-        return _said(result.text, is_error=result.is_error, structured=more)
+        said = _said(result.text, is_error=result.is_error, structured=more)
+        own = [one for one in result.sources if pack_of(one) == self.home.id]
+        links = [{"type": "resource_link", "uri": one, "name": one} for one in own]
+        return {**said, "content": cast("Any", [*cast("Any", said["content"]), *links])}
 
     def _emitter(self, params: JsonObject) -> Any:
         token = as_object(params.get("_meta")).get("progressToken")
@@ -190,6 +195,12 @@ class Host:
             raise ToolFailed("The person did not answer.")
         given = as_object(answer.get("content"))
         return "\n".join(as_text(given.get(name)) for name in fields)
+
+    def _resolve(self, arguments: JsonObject, frame: JsonObject) -> JsonObject:
+        """What an address leads to; nothing where it leads nowhere (KZ-8)."""
+        resolve = self.home.loaded.pack.source
+        found = resolve(as_text(arguments.get("address")), self.home) if resolve else None
+        return cast("JsonObject", asdict(found)) if isinstance(found, Source) else {}
 
     def _kind_call(self, what: str, arguments: JsonObject, frame: JsonObject) -> JsonObject:
         named = as_text(arguments.get("kind"))
@@ -243,6 +254,7 @@ def main(root: str, pack: str, records: str, version: str) -> None:
             code.pack,
             code.tools,
             lambda: PackRecords(Path(records), read_steps(steps), pack),
+            Path(records).parent,
         )
         home = PackHome(made)
     except StudioError as error:

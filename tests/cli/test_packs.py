@@ -12,12 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from studio.cli import console
+from studio.cli.commands.packs import pack_command
 from studio.cli.doctor.local_checks import LocalChecks
 from studio.extensions.packs.installed import InstalledPacks
 from studio.workflows.workflow_files import find_workflows
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import engine_home
 from support.pack_files import OURS, write_pack
+from support.pack_home import install_notes
 
 
 async def test_x2_the_program_does_not_wait_for_git(tmp_path: Path) -> None:
@@ -144,3 +147,40 @@ async def test_m12_a_command_of_an_agent_allows_nothing(
         for words in asked:
             await home.command(*words)
             assert "only a person" not in capsys.readouterr().err, words
+
+
+async def test_kz9_a_pack_brings_commands_and_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KZ-9: agent-studio PACK VERB, with options of its parameters; an agent changes nothing."""
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        install_notes(home, tmp_path)
+        records = home.engine.services.packs.homes["notes"].records
+        for topic in ("rivers", "lakes", "seas"):
+            records.write("INSERT INTO note VALUES (?, 'x', 'a')", topic)
+
+        async def told(*words: str, code: int = 0) -> str:
+            assert await home.command("packs", *words) == code
+            out = capsys.readouterr()
+            return out.out or out.err
+
+        assert await told("run", "notes", "topics") == "lakes\nrivers\nseas\n"
+        listed = await told("run", "notes", "topics", "--words", "e", "--json")
+        assert json.loads(listed) == ["lakes", "rivers", "seas"]
+        assert "most = 20" in await told("set", "notes")
+        assert "whole number" in await told("set", "notes", "most", "many", code=1)
+        assert "Known are: most" in await told("set", "notes", "least", "1", code=1)
+        assert "most = 2" in await told("set", "notes", "most", "2")
+        assert await told("run", "notes", "topics") == "lakes\nrivers\n"
+        assert "On are: notes" in await told("run", "nots", "topics", code=1)
+        with pytest.raises(SystemExit):
+            await home.command("packs", "run", "notes", "topic")
+        assert "“topic” is not one of topics" in capsys.readouterr().err
+        monkeypatch.setattr(console, "_of_an_agent", lambda: True)
+        assert await told("run", "notes", "topics"), "it only reads"
+        assert "An agent runs" in await told("set", "notes", "most", "9", code=1)
+    state = tmp_path / "packs.json"
+    assert pack_command(["notes", "topics"], state) is None
+    state.write_text('{"packs": {"notes": {}}}')
+    assert pack_command(["notes", "topics"], state) == ["packs", "run", "notes", "topics"]
+    assert pack_command(["note"], state) is None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 import stat
 import sys
@@ -20,6 +21,7 @@ from studio.extensions.packs.loading import forget
 from studio.simulator import Call, Simulator, Text, Turn
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
+from studio.tools.packs.sources import Source
 from support.engine_home import KEY, PROTOCOLS, give_time, say
 from support.pack_home import PACKS
 
@@ -97,6 +99,13 @@ async def test_the_same_pack_runs_in_a_process(tmp_path: Path, uv: Path) -> None
             assert notes(engine) == [("rivers", "They flow.")]
             said = [e for e in await say(session, answer="once") if isinstance(e, ToolFinished)]
             assert "They flow." in said[0].text, "about what the chat is about"
+            assert said[0].sources == ("notes (MCP)", "notes:topic/rivers")
+            found = await asyncio.to_thread(
+                engine.services.packs.resolve,
+                ["notes:topic/rivers", "notes:topic/none", "a.py:1-8", "https://a.b/c"],
+            )
+            source = Source("Note about rivers", "list", ("rivers",))
+            assert found == {"notes:topic/rivers": source, "notes:topic/none": None}, "KZ-8"
             assert said[1].is_error, "no model calls what only the studio may"
             acts = desk.decided("undo", [draft])
             assert await session.review.decide(draft.id, "undo", acts) == "undone"

@@ -27,7 +27,7 @@ def install_notes(home: EngineHome, place: Path, code: str = "") -> Path:
         steps = read_steps([root / "schema" / "0001.sql"])
         return PackRecords(place / "notes.db", steps, "notes")
 
-    found = CodePlace("notes", root, "1", records)
+    found = CodePlace("notes", root, "1", records, place / "kept")
     home.engine.services.packs.source = ProgramPacks(lambda: [found])
     home.engine.discover_tools()
     return root

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -31,14 +32,25 @@ def arguments(parser: CommandParser) -> None:
             "remove": "remove a pack; what it keeps for itself stays",
             "on": "switch a pack on, or some of what it brings",
             "off": "switch a pack off, or some of what it brings",
+            "set": "look at the settings of a pack, or change one",
+            "run": "a command that a pack brings; agent-studio PACK does the same",
         }
     )
+    made["run"].add_argument("id", metavar="PACK", help="its id, as in packs list")
+    made["run"].add_argument(
+        "words", nargs=argparse.REMAINDER, metavar="WORDS", help="the command, and what it takes"
+    )
+    made["set"].add_argument("id", metavar="PACK", help="its id, as in packs list")
+    made["set"].add_argument("name", nargs="?", default="", metavar="NAME", help="the setting")
+    made["set"].add_argument("value", nargs="?", metavar="VALUE", help="its new value")
     for name, one in made.items():
+        if name == "run":
+            continue
         if name == "add":
             one.add_argument("origin", metavar="ORIGIN", help="where it is; git also with #BRANCH")
         elif name == "show":
             one.add_argument("id", metavar="PACK", help="its id, or where it is")
-        elif name != "list":
+        elif name not in ("list", "set"):
             one.add_argument("id", metavar="PACK", help="its id, as in packs list")
         if name in ("on", "off"):
             one.add_argument("parts", nargs="*", metavar="PART", help="such as hooks or servers")
@@ -52,11 +64,33 @@ def arguments(parser: CommandParser) -> None:
     )
 
 
+def pack_command(words: Sequence[str], file: Path) -> list[str] | None:
+    """The words of ``packs run`` for a command of a pack that the person has; None for others.
+
+    ``file`` is the list of packs. Blocks.
+    """
+    import json
+
+    try:
+        known = json.loads(file.read_text("utf-8"))["packs"]
+        return ["packs", "run", *words] if words[0] in known else None
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
     """List packs, install, show, update, switch or remove one."""
     from studio.extensions.packs.installed import InstalledPacks
 
     engine = await context.engine()
+    if options.what == "run":
+        from studio.cli.pack_verbs import run_verb
+
+        return await run_verb(engine, context.console, options.id, options.words)
+    if options.what == "set":
+        from studio.cli.pack_verbs import change_settings
+
+        return await change_settings(engine, context.console, options)
     command = _Command(engine.services.get(InstalledPacks), options, context.console)
     return await getattr(command, f"do_{options.what}")()
 

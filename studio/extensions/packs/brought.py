@@ -73,4 +73,5 @@ def code_places(installed: InstalledPacks) -> Iterator[CodePlace]:
     for pack in installed.list():
         if pack.origin.kind in IN_PROGRAM and pack.part("tools") is not None:
             records = NoRecords if pack.part("schema") is None else pack.open_records
-            yield CodePlace(pack.id, pack.manifest.root, pack.digest, records)
+            root = pack.manifest.root
+            yield CodePlace(pack.id, root, pack.digest, records, pack.home, pack.name)

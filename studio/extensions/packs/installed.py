@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 from uuid import uuid4
@@ -133,8 +134,14 @@ class InstalledPacks:
         self._read: dict[Path, tuple[object, str, PackManifest]] = {}
         """Digests and manifests of folders, while nothing in them changes."""
 
-    def listen(self, changed: Callable[[], object]) -> None:
+    def listen(self, changed: Callable[[], object]) -> Callable[[], None]:
+        """Call this after each change here; returns what ends that."""
         self._listeners.append(changed)
+        return partial(self._leave, changed)
+
+    def _leave(self, changed: Callable[[], object]) -> None:
+        with suppress(ValueError):
+            self._listeners.remove(changed)
 
     # What there is
 

@@ -31,13 +31,16 @@ MOST_SHOWN = 300
 class CodePlace:
     """Where the Python of a pack is that is on; ``root`` is the pack's folder of ours.
 
-    ``digest`` is that of all its files, which the person approved.
+    ``digest`` is that of all its files, which the person approved. ``data`` is the folder in which
+    the studio keeps what is the pack's.
     """
 
     id: str
     root: Path
     digest: str
     records: Callable[[], Records] = NoRecords
+    data: Path = Path()
+    name: str = ""
 
 
 class Told(Protocol):
@@ -84,7 +87,9 @@ def _loaded(place: CodePlace) -> tuple[str, LoadedPack | None, str]:
         code = load_code(place.id, place.root)
     except ConfigurationError as error:
         return place.digest, None, str(error)
-    loaded = LoadedPack(place.id, place.root, code.pack, code.tools, place.records)
+    loaded = LoadedPack(
+        place.id, place.root, code.pack, code.tools, place.records, place.data, place.name
+    )
     return place.digest, loaded, ""
 
 
@@ -159,7 +164,7 @@ def load_code(pack_id: str, root: Path) -> PackCode:
             raise
         except BaseException as error:  # it may even call exit()
             forget(pack_id)
-            raise ConfigurationError(_problem(root, path, error)) from error
+            raise ConfigurationError(problem_of(root, path, error)) from error
         for value in vars(module).values():
             if isinstance(value, Tool) and value.module in ("", module.__name__):
                 tools[value.spec.name] = value
@@ -170,6 +175,28 @@ def load_code(pack_id: str, root: Path) -> PackCode:
     return PackCode(packs[0] if packs else Pack(), tuple(tools.values()))
 
 
+def load_class(pack_id: str, source: str) -> type:
+    """The class of a pack that is loaded, by ``module:Class``; imports the module. Blocks.
+
+    Raises ConfigurationError, which names the file and the line.
+    """
+    package = package_of(pack_id)
+    root = _FINDER.folders.get(package)
+    if root is None:
+        raise ConfigurationError(f"The pack {pack_id} is not on.")
+    module, _, name = source.partition(":")
+    path = root.joinpath(*module.split(".")).with_suffix(".py")
+    try:
+        found = getattr(importlib.import_module(f"{package}.{module}"), name)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # it may even call exit()
+        raise ConfigurationError(problem_of(root, path, error)) from error
+    if not isinstance(found, type):
+        raise ConfigurationError(f"{path}: {name} is no class.")
+    return found
+
+
 def forget(pack_id: str) -> None:
     """Let the next load run all files anew; what is running goes on."""
     package = package_of(pack_id)
@@ -178,7 +205,8 @@ def forget(pack_id: str) -> None:
         del sys.modules[name]
 
 
-def _problem(root: Path, path: Path, error: BaseException) -> str:
+def problem_of(root: Path, path: Path, error: BaseException) -> str:
+    """What code of a pack raised, with its file and line."""
     line = 0
     place = path
     if isinstance(error, SyntaxError) and error.filename:

@@ -61,13 +61,13 @@ _FOREIGN_PLACES: dict[PartName, str] = {
     "mcp": ".mcp.json",
     "hooks": "hooks/hooks.json",
 }
-_ENDINGS: dict[PartName, str] = {
-    "commands": ".md",
-    "agents": ".md",
-    "workflows": ".md",
-    "tools": ".py",
-    "schema": ".sql",
-    "pages": ".yaml",
+_ENDINGS: dict[PartName, tuple[str, ...]] = {
+    "commands": (".md",),
+    "agents": (".md",),
+    "workflows": (".md",),
+    "tools": (".py",),
+    "schema": (".sql",),
+    "pages": (".yaml", ".py"),
 }
 """What the files of a part are called; those with another ending belong to no list."""
 _ONE_FILE = {"mcp", "hooks"}
@@ -288,7 +288,7 @@ def _files(name: PartName, place: Path, folder: Path, problems: list[str]) -> It
             if one.is_dir():
                 if name in _DEEP and not one.is_symlink():
                     ahead.append(one)
-            elif one.is_file() and (ending is None or one.suffix.lower() == ending):
+            elif one.is_file() and (ending is None or one.suffix.lower() in ending):
                 yield one
 
 

@@ -42,6 +42,10 @@ def _lines(manifest: PackManifest, origin: Origin, digest: str) -> Iterator[str]
         yield _TITLES[name].format(count=len(part.files))
         yield from (f"  {line}" for line in _TELL[name](manifest, part))
         yield ""
+    pages = manifest.parts().get("pages")
+    if pages and not origin.is_in_place and any(one.suffix == ".py" for one in pages.files):
+        yield "Its pages in Python are not shown: only pages in YAML are, of a pack of this origin."
+        yield ""
     if not manifest.parts():
         yield "It brings nothing that is used here."
         yield ""

@@ -295,6 +295,8 @@ def find_pages(packs: InstalledPacks) -> tuple[list[PackPage], list[str]]:
     problems: list[str] = []
     for pack, part in packs.running("pages"):
         for path in part.files:
+            if path.suffix.lower() != ".yaml":
+                continue  # a page by widgets
             try:
                 found.append(PackPage(pack, read_page(path)))
             except ConfigurationError as error:

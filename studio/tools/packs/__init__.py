@@ -5,5 +5,9 @@
 - ``persons_act``: Proves that a person decided a draft as it was shown to them.
 - ``policy``: Lets a pack say which providers may see what a chat is about (KZ-7).
 - ``hosted``: Names what the studio and a pack's own process agree on (X-3).
+- ``sources``: Names what an address of a pack leads to (KZ-8).
+- ``settings``: Reads and keeps what a person set for a pack (KZ-9).
+- ``verbs``: Makes functions of a pack commands of the terminal (KZ-9).
+- ``window``: Names a pack's pages by widgets, and its lines of the palette (KZ-9).
 - ``home``: Holds what the code of one pack works with: records, services, the person.
 """

@@ -11,6 +11,10 @@ from studio.domain.records import dataclass
 from .home import Home
 from .kinds import DraftKind
 from .policy import RequestPolicy
+from .settings import settings_schema
+from .sources import Source
+from .verbs import Verb
+from .window import PageEntry, PaletteEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +24,10 @@ class Pack:
     ``services`` are classes that are made once, with the pack's home as their one argument, in a
     thread; their ``close`` is called when the program ends. ``person`` says who works here.
     ``kinds`` are its kinds of drafts, ``policy`` says which providers may see what.
+
+    ``source`` says in a thread what an address of the pack leads to, None if to nothing (KZ-8).
+    ``settings`` is a dataclass. ``pages`` and ``palette`` are for the window, ``verbs`` for the
+    terminal (KZ-9).
     """
 
     services: Sequence[Callable[[Home], Any]] = ()
@@ -28,4 +36,20 @@ class Pack:
     policy: RequestPolicy | None = None
     roles: Mapping[str, Sequence[str]] | None = None
     """The tools of the pack that each role may use, ``*`` for all; a role that is not named may
-    use none. An agent gets of these what its own role allows (KZ-6)."""
+    use none. An agent gets of these what its own role allows (KZ-6). Verbs go by them too."""
+    source: Callable[[str, Home], Source | None] | None = None
+    settings: type[Any] | None = None
+    pages: Sequence[PageEntry] = ()
+    palette: Sequence[PaletteEntry] = ()
+    verbs: Sequence[Verb] = ()
+
+    def __post_init__(self) -> None:
+        """Raises TypeError or ValueError for what cannot be used."""
+        if self.settings is not None:
+            settings_schema(self.settings)
+        for what, names in (
+            ("pages", [one.key for one in self.pages]),
+            ("verbs", [one.name for one in self.verbs]),
+        ):
+            if twice := next((one for one in names if names.count(one) > 1), ""):
+                raise ValueError(f"Two {what} are called {twice}.")

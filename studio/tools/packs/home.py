@@ -72,6 +72,10 @@ class Home(Protocol):
         """The pack's service of a class; raises ToolFailed if it names none."""
         ...
 
+    def settings(self, kind: type[T]) -> T:
+        """What the person set for the pack, as the class that its ``Pack`` names."""
+        ...
+
 
 class NoHome:
     """For a tool that no pack brings."""
@@ -83,3 +87,6 @@ class NoHome:
 
     def service(self, kind: type[T]) -> T:
         raise ToolFailed(f"There is no {kind.__name__} here.")
+
+    def settings(self, kind: type[T]) -> T:
+        return kind()

@@ -223,6 +223,10 @@ class Context:
         """The pack's service of a class; raises ToolFailed if there is none."""
         return self.home.service(kind)
 
+    def settings(self, kind: type[T]) -> T:
+        """What the person set for the pack, as its class of settings."""
+        return self.home.settings(kind)
+
     async def ask(self, text: str, choices: Sequence[str] = ()) -> str:
         """Put one question to the person; returns one of the choices, or free words."""
         return await self.ask_all([AskedQuestion(text, tuple(map(Choice, choices)))])

@@ -287,7 +287,7 @@ def tool(
         if not _NAME.fullmatch(own):
             raise TypeError(f"“{own}” is no name for a tool: use letters, digits, _ and -.")
         injected, hints = _parameters(function, own)
-        description, about = _read_docstring(function, own, set(hints))
+        description, about = read_docstring(function, own, set(hints))
         spec = ToolSpec(own, description, _schema(function, own, hints, about), **options)
         if spec.target and spec.target not in hints:
             raise TypeError(f"{own} has no parameter “{spec.target}” to be its target.")
@@ -331,9 +331,9 @@ def _parameters(function: Function, name: str) -> tuple[str | None, dict[str, An
     return injected, found
 
 
-def _read_docstring(function: Function, name: str, names: set[str]) -> tuple[str, dict[str, str]]:
-    """The first paragraph, and the text of each ``name: text`` line."""
-    doc = inspect.cleandoc(function.__doc__ or "")
+def read_docstring(documented: object, name: str, names: set[str]) -> tuple[str, dict[str, str]]:
+    """The first paragraph, and the text of each ``name: text`` line; TypeError if there is none."""
+    doc = inspect.cleandoc(documented.__doc__ or "")
     if not doc:
         raise TypeError(f"{name} has no docstring; its first paragraph tells a model what it does.")
     about: dict[str, str] = {}

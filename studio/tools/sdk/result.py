@@ -131,6 +131,13 @@ def _plain(value: object, above: tuple[int, ...]) -> Any:
     return str(value)
 
 
+def plain(value: object) -> Any:
+    """A value as plain JSON types; one that contains itself raises ValueError."""
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping):
+        value = list(islice(cast("Iterable[object]", value), ITEMS))
+    return _plain(value, ())
+
+
 def _key(key: object) -> str:
     return key if isinstance(key, str) else _line(key)
 

@@ -173,6 +173,7 @@ class MainWindow(QMainWindow):
         self.pages.open_wanted.connect(self.open_session)
         self.pages.found_wanted.connect(self.open_session)
         self.pages.left.connect(self._show_chat)
+        self.pages.chat_wanted.connect(self._new_chat_about)
         self.pages.keys_wanted.connect(self._show_keys)
         self.pages.decided.connect(self.chat_list.schedule_refresh)
         self.pages.notified.connect(lambda *_: self.chat_list.schedule_refresh())
@@ -368,6 +369,7 @@ class MainWindow(QMainWindow):
         entries.session_wanted.connect(self.open_session)
         entries.settings_wanted.connect(self.preferences.open)
         entries.folder_wanted.connect(self._new_chat_in)
+        entries.pack_page_wanted.connect(lambda key, what: self.pages.show_page(key, *what))
         entries.workflow_wanted.connect(
             lambda what, name: self.pages.show_page("workflows", what, name)
         )
@@ -380,6 +382,7 @@ class MainWindow(QMainWindow):
 
             self._palette = Palette(self.theme, self._entries, self)
             self._palette.window_wanted.connect(self.window_wanted)
+        self._entries.of_packs = self.pages.of_packs
         self._entries.read_registries()
         self._palette.open()
         self._later(self._entries.read_stored())
@@ -396,6 +399,13 @@ class MainWindow(QMainWindow):
 
         self.completion = Completion(self.theme, self._entries, self.chat)
         self.completion.follow()
+
+    def _new_chat_about(self, subject: str, text: str) -> None:
+        """Begin a chat about a thing of a pack; the text is not sent."""
+        self._opening += 1
+        self.sidebar.clear_search()
+        self._later(self.chat.model.start_new(text=text, subject=subject))
+        self._show_new()
 
     def _new_chat_in(self, folder: str) -> None:
         self._opening += 1

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QFileSystemWatcher, QTimer, Signal
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QStackedWidget
 from shiboken6 import isValid
 
+from studio.files.folders import private_folder
 from studio.ui.chat.page import ChatPage
 from studio.ui.pages import registry
 from studio.ui.pages.page import Page, Run
@@ -27,10 +30,21 @@ from studio.ui.widgets.thread_signal import ThreadSignal
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
+    from studio.extensions.packs.installed import InstalledPacks
     from studio.workflows.workflow_runs import RunOptions
 
 PACK_PAGE = "pack:"
-"""Begins the keys of pages that packs declare."""
+"""Begins the keys of the pages of packs."""
+
+
+@dataclass(frozen=True, slots=True)
+class PackPlaces:
+    """The pages of one pack: the key, title and icon of each, and its lines of the palette: title,
+    icon, key of a page, what on it is wanted."""
+
+    name: str
+    pages: tuple[tuple[str, str, str], ...]
+    palette: tuple[tuple[str, str, str, tuple[str, ...]], ...] = ()
 
 
 class PageStack(QStackedWidget):
@@ -48,12 +62,16 @@ class PageStack(QStackedWidget):
     """Something begins runs by itself from now on."""
     decided = Signal()
     """A draft was decided."""
+    chat_wanted = Signal(str, str)
+    """A new chat: what it is about, and the text that stands in it."""
 
     def __init__(self, theme: Theme, chat: ChatPage, sidebar: Sidebar, run: Run) -> None:
         super().__init__()
         self._theme, self._chat, self._sidebar, self._run = theme, chat, sidebar, run
         self._engine: Engine | None = None
         self._made: dict[str, Page] = {}
+        self.of_packs: list[PackPlaces] = []
+        self._forget_packs: Callable[[], None] = lambda: None
         give_role(self, QAccessible.Role.Client)  # else readers say “layered pane” at each turn
         self.addWidget(chat)
 
@@ -121,9 +139,7 @@ class PageStack(QStackedWidget):
 
     def _make(self, key: str, engine: Engine) -> Page:
         if key.startswith(PACK_PAGE):
-            from studio.ui.pages.pack_page import DeclaredPage
-
-            page: Page = DeclaredPage(self._theme, engine, self._run, key)
+            page = self._of_pack(key, engine)
         else:
             entry = next(entry for entry in registry.PAGES if entry.key == key)
             page = entry.load()(self._theme, engine, self._run)
@@ -131,6 +147,8 @@ class PageStack(QStackedWidget):
         page.open_wanted.connect(self.open_wanted)
         page.found_wanted.connect(self.found_wanted)
         page.page_wanted.connect(self.show_page)
+        page.pack_page_wanted.connect(lambda key, target: self.show_page(key, *target))
+        page.chat_wanted.connect(self.chat_wanted)
         page.left.connect(self.left)
         page.keys_wanted.connect(self.keys_wanted)
         page.decided.connect(self.decided)
@@ -140,26 +158,95 @@ class PageStack(QStackedWidget):
         self.addWidget(page)
         return page
 
+    # Pages of packs
+
+    def _of_pack(self, key: str, engine: Engine) -> Page:
+        from studio.ui.pages.pack_page import DeclaredPage
+        from studio.ui.pages.widget_page import WidgetPage, widget_page
+
+        if (found := widget_page(engine, key)) is not None:
+            return WidgetPage(self._theme, engine, self._run, *found)
+        return DeclaredPage(self._theme, engine, self._run, key)
+
     def show_pack_pages(self) -> None:
         """Show the pages of packs in the sidebar, now and whenever packs change."""
         from studio.extensions.packs.installed import InstalledPacks  # imported by now
 
         assert self._engine is not None
         changed = ThreadSignal()
-        changed.emitted.connect(self._packs_changed)
-        self._engine.services.get(InstalledPacks).listen(partial(changed.emit, None))
-        self._packs_changed()
+        changed.emitted.connect(lambda _: self._packs_changed())
+        packs = self._engine.services.get(InstalledPacks)
+        self._forget_packs = packs.listen(partial(changed.emit, None))
+        self._run(self._follow_packs(packs))
 
-    def _packs_changed(self, _none: object = None) -> None:
-        self._run(self._list_pack_pages())
+    async def _follow_packs(self, packs: InstalledPacks) -> None:
+        """Show what there is, and follow the list of packs, which other programs change too."""
+        from studio.extensions.packs.installed import STATE
+
+        await self._list_pack_pages()
+        with suppress(OSError):
+            await asyncio.to_thread(private_folder, packs.folder)
+        if not isValid(self):
+            return
+        state = str(packs.folder / STATE)
+
+        def watch() -> None:
+            if state not in watcher.files():  # it is another file after each change
+                watcher.addPath(state)
+            self._packs_changed()
+
+        watcher = QFileSystemWatcher([str(packs.folder), state], self)
+        watcher.directoryChanged.connect(watch)
+        watcher.fileChanged.connect(watch)
+
+    def _packs_changed(self) -> None:
+        async def work() -> None:
+            assert self._engine is not None
+            await self._engine.refresh_tools()
+            await self._list_pack_pages()
+
+        self._run(work())
 
     async def _list_pack_pages(self) -> None:
         assert self._engine is not None
-        listed = await asyncio.to_thread(_pack_pages, self._engine)
-        if isValid(self):
-            self._sidebar.set_pack_pages(listed)
+        listed = await asyncio.to_thread(_pack_places, self._engine)
+        if not isValid(self):
+            return
+        self.of_packs = listed
+        self._sidebar.set_pack_pages([(one.name, one.pages) for one in listed])
+        await self._drop_pack_pages({key for one in listed for key, _, _ in one.pages})
+
+    async def _drop_pack_pages(self, known: set[str]) -> None:
+        """Forget the pages that are gone, and those by widgets whose code is another now."""
+        from studio.ui.pages.widget_page import WidgetPage, widget_page
+
+        assert self._engine is not None
+        for key, page in [*self._made.items()]:
+            found = widget_page(self._engine, key)
+            home = found[0] if found is not None else None
+            same = home is page.home if isinstance(page, WidgetPage) else home is None
+            if not key.startswith(PACK_PAGE) or (key in known and same):
+                continue
+            shown = self.currentWidget() is page
+            del self._made[key]
+            if shown and key in known:
+                self.show_page(key)
+            elif shown:
+                self.show_chat()
+            await page.finish()
+            self.removeWidget(page)
+            page.deleteLater()
+
+    def raised(self, error: BaseException) -> None:
+        """Nobody caught an error: the page of a pack whose code raised it shows it."""
+        from studio.ui.pages.widget_page import WidgetPage
+
+        for page in self._made.values():
+            if isinstance(page, WidgetPage) and page.is_of(error):
+                QTimer.singleShot(0, page, partial(page.fail, error))
 
     async def finish(self) -> None:
+        self._forget_packs()
         for page in self._made.values():
             await page.finish()
 
@@ -170,14 +257,36 @@ class PageStack(QStackedWidget):
             await page.drafts_changed(session)
 
 
-def _pack_pages(engine: Engine) -> list[tuple[str, str, str]]:
-    """The key, title and icon of each page that packs declare; blocks."""
+def _pack_places(engine: Engine) -> list[PackPlaces]:
+    """The pages of the packs that are on, and their lines of the palette; blocks."""
     from studio.extensions.packs.installed import InstalledPacks
     from studio.extensions.packs.pages import find_pages
 
-    icons = engine.paths.resources / "icons"
-    found: list[tuple[str, str, str]] = []
-    for one in find_pages(engine.services.get(InstalledPacks))[0]:
-        known = (icons / f"{one.spec.icon}.svg").is_file()
-        found.append((one.id, one.spec.title, one.spec.icon if known else "list"))
+    icons, packs = engine.paths.resources / "icons", engine.services.get(InstalledPacks)
+
+    def drawn(icon: str, usual: str) -> str:
+        return icon if (icons / f"{icon}.svg").is_file() else usual
+
+    pages: dict[str, list[tuple[str, str, str]]] = {}
+    for one in find_pages(packs)[0]:
+        line = one.id, one.spec.title, drawn(one.spec.icon, "list")
+        pages.setdefault(one.pack.id, []).append(line)
+    found: list[PackPlaces] = []
+    for pack, _ in packs.running("pages"):
+        home = engine.services.packs.homes.get(pack.id)
+        code = home.loaded.pack if home is not None else None
+        for entry in code.pages if code is not None else ():
+            key = f"{PACK_PAGE}{pack.id}/{entry.key}"
+            pages.setdefault(pack.id, []).append((key, entry.title, drawn(entry.icon, "list")))
+        palette = tuple(
+            (
+                entry.title,
+                drawn(entry.icon, "layers"),
+                f"{PACK_PAGE}{pack.id}/{entry.page}",
+                entry.target,
+            )
+            for entry in (code.palette if code is not None else ())
+        )
+        if pack.id in pages:
+            found.append(PackPlaces(pack.name, tuple(pages[pack.id]), palette))
     return found

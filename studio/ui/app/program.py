@@ -8,6 +8,7 @@ both show its events as they come.
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Awaitable, Coroutine
 from contextlib import suppress
 from functools import partial
@@ -107,6 +108,7 @@ class Program(QObject):
         self.global_key.pressed.connect(self.ask_quickly)
         self.global_key.problem.connect(self._show_problem)
         self._wishes = DesktopWishes(theme)
+        self._hook, sys.excepthook = sys.excepthook, self._raised
         self._app = QApplication.instance()
         if isinstance(self._app, StudioApplication):
             self._app.link_opened.connect(self._open_links)
@@ -511,12 +513,19 @@ class Program(QObject):
                     print(error)
 
     def _finished(self, task: asyncio.Task[Any]) -> None:
+        sys.excepthook = self._hook
         for window in self.windows:
             if not window.painted.done():
                 window.painted.set_result(None)
         self.closed.set_result(1 if not task.cancelled() and task.exception() else 0)
 
     # Errors, tasks
+
+    def _raised(self, kind: type[BaseException], error: BaseException, trace: Any) -> None:
+        """Nobody caught an error: a page of a pack shows its own (KZ-9)."""
+        self._hook(kind, error, trace)
+        for window in self.windows:
+            window.pages.raised(error)
 
     def _show_problem(self, text: str) -> None:
         self.current.banner.say(text)

@@ -8,6 +8,7 @@
 - ``workflows``: Shows workflows as text and graph, and runs them.
 - ``drafts``: Shows the drafts of all chats, to approve, edit or discard them.
 - ``pack_page``: Draws a page that a pack declares: list, one record, form and actions (X-7).
+- ``widget_page``: Loads a page by widgets of a pack, and shows what it raises (KZ-9).
 - ``audit``: Lists every call of a tool, with filters and export.
 - ``search``: Searches everything in all chats, and opens a chat at the hit.
 - ``first_run``: Asks at the first start what agents run on. It is not in the registry.

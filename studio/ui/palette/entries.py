@@ -26,6 +26,7 @@ from .matching import MatchIndex
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
+    from studio.ui.app.page_stack import PackPlaces
 
 Group: TypeAlias = Literal[
     "actions",
@@ -124,8 +125,12 @@ class Entries(QObject):
     workflow_wanted = Signal(str, str)
     """``start`` and the name of a workflow, or ``run`` or ``resume`` and the id of a run."""
 
+    pack_page_wanted = Signal(str, tuple)
+    """The key of a page of a pack, and what of it."""
+
     def __init__(self, chat: ChatPage, actions: WindowActions, parent: QObject) -> None:
         super().__init__(parent)
+        self.of_packs: Sequence[PackPlaces] = ()
         self._chat, self._actions = chat, actions
         self._entries: dict[Group, list[Entry]] = {}
         self._indexes: dict[Group, MatchIndex] = {}
@@ -142,7 +147,7 @@ class Entries(QObject):
 
     def read_registries(self) -> None:
         """Take what is known without a wait: actions, settings, agents, models, folders."""
-        self._put("actions", self._of_actions())
+        self._put("actions", [*self._of_actions(), *self._of_packs()])
         self._put("commands", self._of_commands())
         self._put("settings", self._of_settings())
         engine = self._chat.model.engine
@@ -314,6 +319,16 @@ class Entries(QObject):
                 run = action.trigger
                 found.append(Entry("actions", title, title, icon, run, detail, keys=keys))
         return found
+
+    def _of_packs(self) -> Iterator[Entry]:
+        """The pages of packs, and what else their palette has (KZ-9)."""
+        wanted = self.pack_page_wanted.emit
+        for pack in self.of_packs:
+            for key, title, icon in pack.pages:
+                yield Entry("actions", key, title, icon, partial(wanted, key, ()), pack.name)
+            for title, icon, key, what in pack.palette:
+                name = " ".join((key, title, *what))
+                yield Entry("actions", name, title, icon, partial(wanted, key, what), pack.name)
 
     def _of_commands(self) -> list[Entry]:
         order = {word: place for place, (word, _) in enumerate(COMMANDS.values())}

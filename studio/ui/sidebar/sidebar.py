@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPainter
@@ -15,7 +15,7 @@ from studio.ui.formatting import dollars
 from studio.ui.pages import registry
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr
-from studio.ui.widgets import Field, IconButton, Label, PaintedButton
+from studio.ui.widgets import Field, IconButton, Label, PaintedButton, plain_tip
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_text
 
@@ -25,6 +25,10 @@ from .undo_bar import UndoBar
 
 if TYPE_CHECKING:
     from studio.domain.sessions import SearchHit, SessionInfo
+
+
+PackRows: TypeAlias = "tuple[str, tuple[tuple[str, str, str], ...]]"
+"""A pack's name, and the key, title and icon of each of its pages."""
 
 
 class NavRow(PaintedButton):
@@ -39,6 +43,10 @@ class NavRow(PaintedButton):
         self._hint = ""
         self._count = 0
         self._name()
+
+    @property
+    def chosen(self) -> bool:
+        return self._chosen
 
     def set_chosen(self, chosen: bool) -> None:
         self._chosen = chosen
@@ -101,6 +109,28 @@ class NavRow(PaintedButton):
         return box.x()
 
 
+class PackName(PaintedWidget):
+    """The name of a pack, above its pages."""
+
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__(theme)
+        self._words = name
+        self.setAccessibleName(name)
+        self.setToolTip(plain_tip(name))
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.theme.px(80), self.theme.height(26))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(40, self.sizeHint().height())
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
+        place = rect.adjusted(10, t.px(4), -6, 0)
+        paint_text(painter, t, place, self._words, "label", "text3", room=place.width())
+
+
 class Sidebar(PaintedWidget):
     """Search, New chat, the pages, chats by date, settings.
 
@@ -133,7 +163,8 @@ class Sidebar(PaintedWidget):
         super().__init__(theme, parent)
         self.setAccessibleName(tr("Sidebar"))
         self._theme = theme
-        self._of_packs: list[tuple[str, str, str]] = []
+        self._of_packs: list[PackRows] = []
+        self._pack_names: list[PackName] = []
 
         self.field = Field(theme, tr("Search chats"), icon="search")
         self.field.textChanged.connect(self._typed)
@@ -222,20 +253,28 @@ class Sidebar(PaintedWidget):
     def set_drafts(self, waiting: int) -> None:
         self._rows["drafts"].set_count(waiting)
 
-    def set_pack_pages(self, pages: list[tuple[str, str, str]]) -> None:
-        """Show the pages of packs: the key, title and icon of each."""
-        if pages == self._of_packs:
+    def set_pack_pages(self, packs: list[PackRows]) -> None:
+        """Show the pages of packs below the packs' names: the key, title and icon of each."""
+        if packs == self._of_packs:
             return
-        for key, _, _ in self._of_packs:
-            row = self._rows.pop(key)
+        chosen = next((key for key, row in self._rows.items() if row.chosen), "")
+        gone: list[QWidget] = [*self._pack_names]
+        gone += [self._rows.pop(key) for _, pages in self._of_packs for key, _, _ in pages]
+        for row in gone:
             self._top.removeWidget(row)
             row.hide()
             row.deleteLater()
-        self._of_packs = pages
-        for key, title, icon in pages:
-            row = self._rows[key] = NavRow(self._theme, title, icon)
-            row.clicked.connect(lambda _on=False, key=key: self._go(key))
-            self._top.addWidget(row)
+        self._of_packs, self._pack_names = packs, []
+        for name, pages in packs:
+            heading = PackName(self._theme, name)
+            self._pack_names.append(heading)
+            self._top.addWidget(heading)
+            for key, title, icon in pages:
+                row = self._rows[key] = NavRow(self._theme, title, icon)
+                row.setAccessibleDescription(name)
+                row.clicked.connect(lambda _on=False, key=key: self._go(key))
+                self._top.addWidget(row)
+        self._mark(chosen)
 
     def set_needs(self, waiting: int) -> None:
         """Show how much waits for the person; nothing hides the row."""

@@ -78,12 +78,14 @@ class PaintedWidget(QWidget):
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)
-        if self.ground:
-            painter.fillRect(self.rect(), self.theme.color(self.ground))
-        rect = QRectF(self.rect())
-        with mirrored(painter, rect, self.layoutDirection()):
-            self.paint(painter, rect)
-        painter.end()
+        try:
+            if self.ground:
+                painter.fillRect(self.rect(), self.theme.color(self.ground))
+            rect = QRectF(self.rect())
+            with mirrored(painter, rect, self.layoutDirection()):
+                self.paint(painter, rect)
+        finally:
+            painter.end()
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         """Paint what is on the ground; ``rect`` is the whole widget."""

@@ -123,13 +123,15 @@ class ChatModel:
         self._chat.notify("engine")
 
     def start_new(
-        self, provider: str = "", text: str = "", folder: str = ""
+        self, provider: str = "", text: str = "", folder: str = "", subject: str = ""
     ) -> Coroutine[Any, Any, None]:
         """Show an empty chat at once; nothing is saved before the first message.
 
+        ``subject`` is what it is about, as a pack writes it.
+
         The coroutine that is returned looks up what the chat runs on.
         """
-        self.options.reset(folder)
+        self.options.reset(folder, subject)
         self._chat.show(None)
         if text:
             self.input.set_text(text)

@@ -78,6 +78,8 @@ class SessionOptions:
         self.effort: Effort | None = None
         """How much the model is to think; None leaves it its default."""
         self.folder = ""
+        self.subject = ""
+        """What the new chat is about, as a pack writes it (KZ-3)."""
         self._title = ""
         """The title of the session when its options were taken over."""
         self.model_chosen = False
@@ -157,7 +159,7 @@ class SessionOptions:
 
     # A new chat, and its session
 
-    def reset(self, folder: str = "") -> None:
+    def reset(self, folder: str = "", subject: str = "") -> None:
         """Set the options of a new chat to the defaults; ``find`` looks up the rest."""
         self._chat.runner.modes.pop("", None)
         self.model_chosen = False
@@ -166,6 +168,7 @@ class SessionOptions:
             self.permission_mode = self._chat.engine.settings.values.default_permission_mode
         self.effort = None
         self.folder = folder or self.folder
+        self.subject = subject
 
     async def begin_session(self, engine: Engine) -> Session:
         """Make the session of the new chat on screen.
@@ -187,6 +190,7 @@ class SessionOptions:
             model=self.model_id,
             permission_mode=self.permission_mode,
             model_chosen=self.model_chosen,
+            subject=self.subject,
         )
         if self.effort is not None:
             await session.change(effort=self.effort)
@@ -201,7 +205,7 @@ class SessionOptions:
 
     def use_session(self, info: SessionInfo) -> None:
         """Take the options of a session."""
-        self.folder = info.folder
+        self.folder, self.subject = info.folder, info.subject
         self.agent, self.provider, self.model_id = info.agent, info.provider, info.model
         self.permission_mode = info.permission_mode
         self.effort = info.effort

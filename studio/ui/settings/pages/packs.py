@@ -14,9 +14,12 @@ from PySide6.QtWidgets import QFileDialog, QLayout, QWidget
 from shiboken6 import isValid
 
 from studio.domain.errors import StudioError
+from studio.domain.jsonvalue import JsonObject
 from studio.processes.daemon_thread import in_daemon_thread
+from studio.tools.packs.settings import settings_schema, stored, write_settings
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
+from studio.ui.forms.schema_form import SchemaForm
 from studio.ui.forms.text_area import TextArea
 from studio.ui.settings.form import SettingsPage, Slot
 from studio.ui.settings.registry import SettingsServices
@@ -28,6 +31,7 @@ from studio.ui.widgets import Button, Card, Check, Field, Label, Status, Toggle
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
 if TYPE_CHECKING:
+    from studio.agent.packs import PackHome
     from studio.extensions.packs.installed import InstalledPack, Offer
 
 TEXT_LINES = 14
@@ -58,6 +62,7 @@ class PacksPage(SettingsPage):
         self.rows: dict[str, PackRow] = {}
         self.offered: OfferCard | None = None
         self.asked: RemoveCard | None = None
+        self.set: SettingsCard | None = None
         self.origin = Field(
             theme,
             tr("Folder, zip file or address for git"),
@@ -132,6 +137,11 @@ class PacksPage(SettingsPage):
         row.look.clicked.connect(partial(self._look_at, pack))
         row.update_button.clicked.connect(partial(self._update, pack))
         row.remove.clicked.connect(partial(self._ask_to_remove, pack))
+        home = self._services.engine.services.packs.homes.get(pack.id)
+        kind = home.loaded.pack.settings if home is not None and pack.runs else None
+        row.settings.setVisible(kind is not None)
+        if home is not None and kind is not None:
+            row.settings.clicked.connect(partial(self._show_settings, home, kind))
         for part, check in row.parts.items():
             check.toggled.connect(partial(self._switch_part, pack.id, part))
         return row
@@ -233,22 +243,47 @@ class PacksPage(SettingsPage):
             words = tr("{name} is here. Its servers and hooks are off, until you switch each on.")
             self.notice.show_text(words.format(name=pack.name))
 
-    def _put_above(self, card: OfferCard | RemoveCard) -> None:
+    def _put_above(self, card: OfferCard | RemoveCard | SettingsCard) -> None:
         self.offered = card if isinstance(card, OfferCard) else None
+        self.set = card if isinstance(card, SettingsCard) else None
         self.asked = card if isinstance(card, RemoveCard) else None
         self._above.put(card)
         self._above.show()
         self.verticalScrollBar().setValue(0)
-        card.leave.setFocus(Qt.FocusReason.OtherFocusReason)
+        if isinstance(card, SettingsCard):
+            card.form.focus_first()
+        else:
+            card.leave.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _close(self) -> None:
-        self.offered = self.asked = None
+        self.offered = self.asked = self.set = None
         self._above.hide()
         self.origin.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _close_and_run(self, work: Coroutine[Any, Any, object]) -> None:
         self._close()
         self._run(work)
+
+    # Its settings
+
+    def _show_settings(self, home: PackHome, kind: type[Any]) -> None:
+        async def show() -> None:
+            kept = await asyncio.to_thread(stored, home.settings_file)
+            if isValid(self):
+                card = SettingsCard(self.theme, home.loaded.name or home.id, kind, kept)
+                card.agree.clicked.connect(lambda: self._keep(card, home, kind))
+                card.form.entered.connect(card.agree.click)
+                card.leave.clicked.connect(self._close)
+                self._put_above(card)
+
+        self._run(show())
+
+    def _keep(self, card: SettingsCard, home: PackHome, kind: type[Any]) -> None:
+        try:
+            values = card.form.value()
+        except ValueError:
+            return  # the form says what is wrong
+        self._close_and_run(asyncio.to_thread(write_settings, kind, home.settings_file, values))
 
     # Switching and removing
 
@@ -323,8 +358,10 @@ class PackRow(Card):
         self.look = Button(theme, tr("Look…"))
         self.update_button = Button(theme, tr("Look for an update"))
         self.remove = Button(theme, tr("Remove…"))
+        self.settings = Button(theme, tr("Settings…"))
         ours = not pack.origin.is_in_place
-        for button in (self.look, self.update_button, self.remove):
+        buttons = (self.settings, self.look, self.update_button, self.remove)
+        for button in buttons:
             button.setAccessibleName(joined((button.text().removesuffix("…"), pack.name)))
         self.update_button.setVisible(ours)
         self.remove.setVisible(ours)
@@ -349,7 +386,7 @@ class PackRow(Card):
                 "{count} thing is left out: Look…", "{count} things are left out: Look…", left
             )
             rows.append(Label(theme, told, "small", "text2", wrap=True))
-        rows.append(row_of([self.look, self.update_button, self.remove, STRETCH], spacing=8))
+        rows.append(row_of([*buttons, STRETCH], spacing=8))
         column_of(rows, spacing=8, margins=(14, 10, 14, 10), on=self)
         self.setAccessibleName(joined((pack.name, state)))
 
@@ -413,5 +450,23 @@ class RemoveCard(_AskCard):
             self.data,
             row_of([self.agree, self.leave, STRETCH], spacing=8),
         ]
+        column_of(parts, spacing=10, margins=(12, 12, 12, 12), on=self)
+        self.setAccessibleName(words)
+
+
+class SettingsCard(_AskCard):
+    """The settings of a pack, as a form of its dataclass (KZ-9)."""
+
+    def __init__(self, theme: Theme, name: str, kind: type[Any], values: JsonObject) -> None:
+        super().__init__(theme, "raised", "hair")
+        words = tr("Settings of {name}").format(name=name)
+        self.form = SchemaForm(theme, settings_schema(kind), asked=True)
+        for key, row in self.form.rows.items():
+            if key in values:
+                row.show_value(values[key], True)
+        self.agree = Button(theme, tr("Save"), "primary")
+        self.leave = Button(theme, tr("Cancel"), "ghost")
+        buttons = row_of([self.agree, self.leave, STRETCH], spacing=8)
+        parts = [Label(theme, words, "ui_strong", wrap=True), self.form, buttons]
         column_of(parts, spacing=10, margins=(12, 12, 12, 12), on=self)
         self.setAccessibleName(words)

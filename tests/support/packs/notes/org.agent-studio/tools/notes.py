@@ -8,12 +8,16 @@ from studio.packs import (
     Home,
     KindDraft,
     Pack,
+    PageEntry,
+    PaletteEntry,
     PersonsAct,
     Result,
     Shown,
+    Source,
     ToolFailed,
     propose,
     tool,
+    verb,
 )
 
 
@@ -92,4 +96,40 @@ async def draft_note(context: Context, topic: str, text: str) -> Result:
     return await propose(context, NOTE, NoteFields(topic, text))
 
 
-pack = Pack(services=(Shelf,), kinds=(NOTE,))
+@dataclass
+class NoteSettings:
+    """What a person sets for their notes.
+
+    most: Notes that are listed.
+    """
+
+    most: int = 20
+
+
+@verb(effect="read")
+def topics(context: Context, words: str = "") -> list[str]:
+    """List the topics of the notes.
+
+    words: Only those with these words.
+    """
+    most = context.settings(NoteSettings).most
+    rows = context.records.read("SELECT topic FROM note ORDER BY topic LIMIT ?", most)
+    return [str(row["topic"]) for row in rows if words in str(row["topic"])]
+
+
+def source(address: str, home: Home) -> Source | None:
+    topic = address.removeprefix("notes:topic/")
+    if home.service(Shelf).find(topic) is None:
+        return None
+    return Source(f"Note about {topic}", "list", (topic,))
+
+
+pack = Pack(
+    services=(Shelf,),
+    kinds=(NOTE,),
+    source=source,
+    settings=NoteSettings,
+    pages=(PageEntry("topics", "Topics", "pages.topics:TopicsPage", "lightbulb"),),
+    palette=(PaletteEntry("Rivers", "topics", ("rivers",)),),
+    verbs=(topics,),
+)
