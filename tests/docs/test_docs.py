@@ -77,6 +77,10 @@ def test_paths_are_there(page: Path) -> None:
             assert (ROOT / word).exists() or (ROOT / "studio" / word).exists(), word
 
 
+PACKS = {"PACK", "notes", "notary"}
+"""Packs whose commands are named: those of the pages about packs."""
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_are_understood(page: Path) -> None:
     """A command alone, as ``agent-studio audit``, may stand for its subcommands."""
@@ -86,6 +90,8 @@ def test_commands_are_understood(page: Path) -> None:
         if f"studio/cli/commands/{words[0]}.py" in made:
             continue
         whole = [re.sub(r"^\d$|^N$", "1", word) for word in words]
+        if words[0] in PACKS:
+            whole = ["packs", "run", *whole]
         if whole in (["tools"], ["permissions"], ["drafts"], ["sessions"], ["run"]):
             continue
         try:
