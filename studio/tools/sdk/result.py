@@ -133,9 +133,8 @@ def _plain(value: object, above: tuple[int, ...]) -> Any:
 
 def plain(value: object) -> Any:
     """A value as plain JSON types; one that contains itself raises ValueError."""
-    if isinstance(value, Iterable) and not isinstance(value, str | bytes | bytearray | Mapping):
-        value = list(islice(cast("Iterable[object]", value), ITEMS))
-    return _plain(value, ())
+    whole = isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Iterable)
+    return _plain(value if whole else list(islice(cast("Iterable[object]", value), ITEMS)), ())
 
 
 def _key(key: object) -> str:
