@@ -133,8 +133,9 @@ def _plain(value: object, above: tuple[int, ...]) -> Any:
 
 def plain(value: object) -> Any:
     """A value as plain JSON types; one that contains itself raises ValueError."""
-    whole = isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Iterable)
-    return _plain(value if whole else list(islice(cast("Iterable[object]", value), ITEMS)), ())
+    if isinstance(value, str | bytes | bytearray | Mapping) or not isinstance(value, Iterable):
+        return _plain(cast("object", value), ())
+    return _plain(list(islice(cast("Iterable[object]", value), ITEMS)), ())
 
 
 def _key(key: object) -> str:
