@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from execnet import XSpec
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
@@ -22,6 +23,7 @@ from support import fork_server, nightly
 from support.cold_caches import fill_caches
 from support.fast import has_fast, is_fast, nothing_is_started
 from support.waiting import HANG
+from support.worker_server import start_worker_server
 
 if TYPE_CHECKING:
     from PySide6.QtWidgets import QApplication
@@ -126,13 +128,17 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_setupnodes(config: pytest.Config) -> None:
+def pytest_xdist_setupnodes(config: pytest.Config, specs: list[XSpec]) -> None:
     """What each worker would do for itself is done once, before they start."""
     if sys.platform != "linux" or config.getoption("markexpr"):
         return
-    fork_server.share()
     if not config.getoption("file_or_dir"):
-        fill_caches()
+        fill_caches(constants=PROFILE != "default")
+    asked = [Path(one.partition("::")[0]).absolute() for one in config.args]
+    files = {file for one in asked for file in (one, *one.rglob("*")) if file.match("test_*.py")}
+    worker = start_worker_server(sorted(files))
+    specs[:] = [XSpec(f"{spec}//python={worker}") for spec in specs]
+    fork_server.share()
 
 
 LONGEST = 3000.0

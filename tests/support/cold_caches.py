@@ -1,7 +1,7 @@
 """Fills caches once, before the workers start: on a fresh clone each would fill all of them.
 
 Tests with their assertions rewritten take 10 s of CPU to compile, Hypothesis' tables of
-characters another 10, and the constants that it looks for in the program 4.
+characters another 10, and the constants that it looks for in the program 4, at night alone.
 """
 
 from __future__ import annotations
@@ -23,12 +23,13 @@ from hypothesis.internal.constants_ast import constants_from_module
 ROOT = Path(__file__).parents[2]
 
 
-def fill_caches() -> None:
+def fill_caches(*, constants: bool) -> None:
     """Fill what is missing, on two cores; what goes wrong here goes wrong where it is said."""
     tests = sorted((ROOT / "tests").rglob("test_*.py"))
     work = [partial(_rewrite, tests[0::2]), partial(_rewrite, tests[1::2])]
     if not storage_directory("unicode_data").path.exists():
-        work += [partial(st.text().validate), partial(_find_constants)]
+        work += [st.text().validate]
+        work += [_find_constants] if constants else []
     for child in [_start(part) for part in work]:
         os.waitpid(child, 0)
 

@@ -262,9 +262,12 @@ def main(address: str) -> None:
     listening.listen(64)
     os.write(1, b"ready\n")  # who asks before all is imported is answered later
     _import_all()
-    request = _serve(listening)
-    if request is None:
-        return
+    serve(listening)
+
+
+def serve(listening: socket.socket) -> None:
+    """Answer requests for processes until standard input ends, and do in each what is asked."""
+    request = _forked(listening)
     import runpy
     import time
     import types
@@ -320,8 +323,8 @@ def _import_all() -> None:
     assert threading.active_count() == 1, threading.enumerate()
 
 
-def _serve(listening: socket.socket) -> dict[str, Any] | None:
-    """Fork for each request; returns the request in the child, and None when all is over."""
+def _forked(listening: socket.socket) -> dict[str, Any]:
+    """Fork for each request; returns the request in the child."""
     woken, wakes = socket.socketpair()
     for end in (woken, wakes):
         end.setblocking(False)
@@ -372,6 +375,7 @@ def _report(children: dict[int, socket.socket]) -> None:
 
 def _become(request: dict[str, Any], files: list[int]) -> None:
     """Take over the standard streams, the folder and the environment of the request."""
+    global _SHARED
     import faulthandler
     import fcntl
     import io
@@ -389,7 +393,9 @@ def _become(request: dict[str, Any], files: list[int]) -> None:
     os.chdir(request["folder"])
     os.environ.clear()
     os.environ.update(request["environment"])
-    sys.path[1:2] = os.environ["PYTHONPATH"].split(os.pathsep)
+    _SHARED = os.environ.pop(SHARED, "")  # a worker is forked with this module imported
+    if "PYTHONPATH" in os.environ:
+        sys.path[1:2] = os.environ["PYTHONPATH"].split(os.pathsep)
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         raw = io.FileIO(number, "rb" if number == 0 else "wb", closefd=False)
         buffer = io.BufferedReader(raw) if number == 0 else io.BufferedWriter(raw)

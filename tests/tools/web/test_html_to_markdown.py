@@ -64,7 +64,7 @@ def test_layout_tables_keep_their_lines() -> None:
     assert text(page).split() == ["a", "b", "foot"]
 
 
-WEIGHT = 100_000
+WEIGHT = 40_000
 PLAIN = "<p>word</p>" * (WEIGHT // 11)
 
 
