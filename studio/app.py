@@ -89,8 +89,7 @@ def _import_parts() -> tuple[
         return HookFinder(paths, lambda: pack_hooks(packs)).read
 
     def packs_here(paths: Paths) -> tuple[InstalledPacks, ProgramPacks, HostEntries]:
-        shipped = paths.resources / "packs"
-        installed = InstalledPacks(paths.packs, lambda: brought_packs(shipped))
+        installed = InstalledPacks(paths.packs, lambda: brought_packs(paths.shipped_packs))
         hosts = HostEntries(installed, lambda: find_uv(paths.home))
         return installed, ProgramPacks(lambda: code_places(installed), hosts), hosts
 

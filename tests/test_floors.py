@@ -77,7 +77,7 @@ def test_imports_go_down_only() -> None:
 
 def test_the_code_of_packs_imports_one_facade() -> None:
     """KZ-2: packs that ship, and those of the tests; the window's part only in pages."""
-    places = [PACKAGE.parent / "resources" / "packs", Path(__file__).parent / "support" / "packs"]
+    places = [PACKAGE.parent / "packs", Path(__file__).parent / "support" / "packs"]
     files = [path for place in places for path in place.rglob("*.py")]
     assert files
     wrong = [

@@ -51,6 +51,12 @@ class Paths:
         return cls(home, home, home / "cache", home / "logs", resources(), home)
 
     @property
+    def shipped_packs(self) -> Path:
+        """The packs that come with the program, one folder each."""
+        packed = self.resources / "packs"  # in a wheel or an installed program
+        return packed if packed.is_dir() else self.resources.parent / "packs"
+
+    @property
     def database(self) -> Path:
         return self.data / "studio.db"
 

@@ -54,7 +54,7 @@ async def test_x2_nothing_is_installed_without_a_yes(
         assert await home.command("packs", "add", str(source)) != 0
         out = capsys.readouterr()
         assert "PreToolUse Bash: echo checked" in out.out and "--yes" in out.err
-        assert not packs.list()
+        assert [one.id for one in packs.list()] == ["kanzlei"]
         assert not list((packs.folder / ".staged").iterdir())
         assert await home.command("packs", "show", str(source), "--json") == 0
         assert "Clerk" in json.loads(capsys.readouterr().out)["text"]
@@ -62,7 +62,7 @@ async def test_x2_nothing_is_installed_without_a_yes(
         told = capsys.readouterr().err
         assert "agent-studio mcp on" in told and "agent-studio hooks on" in told
         assert await home.command("packs", "list", "--json") == 0
-        (one,) = json.loads(capsys.readouterr().out)
+        (_, one) = json.loads(capsys.readouterr().out)
         assert (one["id"], one["state"], one["brings"]["agents"]) == ("office", "on", 1)
 
         assert await home.command("packs", "update", "office") == 0

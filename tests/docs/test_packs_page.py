@@ -68,4 +68,5 @@ async def test_x1_x2_the_pack_of_the_page_can_be_installed(tmp_path: Path) -> No
                 await home.command("packs", "on", "notary")
             more = ["--yes"] if asks else []
             assert await home.command("packs", *words, *more, "--json") == 0, line
-        assert not home.engine.services.get(InstalledPacks).list()
+        left = home.engine.services.get(InstalledPacks).list()
+        assert [one.id for one in left] == ["kanzlei"]

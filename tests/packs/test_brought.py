@@ -48,7 +48,7 @@ async def test_a_distribution_runs_once_it_is_approved(
     engine = await build(paths, SettingsFile(paths.settings))
     try:
         installed = engine.services.get(InstalledPacks)
-        (pack,) = installed.list()
+        pack = installed.get("notes")
         assert pack.origin.shown == "distribution notes-pack 1.2" and not pack.runs
         assert "greet" not in engine.tools()
         installed.approve("notes", installed.get("notes").digest)

@@ -51,7 +51,7 @@ async def test_x2_a_pack_is_seen_installed_updated_and_removed(tmp_path: Path) -
             page.offered.leave, Qt.Key.Key_Escape
         )  # leaves the question, not the settings
         await until(lambda: not list((packs.folder / ".staged").iterdir()))
-        assert not packs.list() and dialog.isVisible()
+        assert [one.id for one in packs.list()] == ["kanzlei"] and dialog.isVisible()
 
         page.origin.setText(str(source))
         page.look.click()
@@ -111,4 +111,4 @@ async def test_x2_a_pack_is_seen_installed_updated_and_removed(tmp_path: Path) -
         assert page.asked is not None and page.asked.data.isVisible()
         page.asked.agree.click()
         await until(lambda: "What it keeps is still in" in page.notice.text())
-        assert (home / "data" / "kept").exists() and not packs.list()
+        assert (home / "data" / "kept").exists() and [one.id for one in packs.list()] == ["kanzlei"]

@@ -1,0 +1,32 @@
+"""German: writes days, numbers and amounts as people in Germany read them."""
+
+from __future__ import annotations
+
+import datetime
+from decimal import Decimal
+
+WEEKDAYS = ("Mo", "Di", "Mi", "Do", "Fr", "Sa", "So")
+
+
+def day(value: datetime.date) -> str:
+    """``Mo 02.03.2026``."""
+    return f"{WEEKDAYS[value.weekday()]} {value:%d.%m.%Y}"
+
+
+def number(value: Decimal) -> str:
+    """``1,3``, as it is; at least one place after the comma."""
+    text = f"{value.normalize():f}"
+    return (text if "." in text else f"{text}.0").replace(".", ",")
+
+
+def euros(amount: Decimal) -> str:
+    """``1.963,50 €``."""
+    return f"{amount:,.2f} €".translate(str.maketrans(",.", ".,"))
+
+
+def read_day(text: str) -> datetime.date:
+    """The day of ``2026-03-02`` or ``02.03.2026``; raises ValueError."""
+    text = text.strip()
+    if "." in text:
+        return datetime.datetime.strptime(text, "%d.%m.%Y").date()
+    return datetime.date.fromisoformat(text)

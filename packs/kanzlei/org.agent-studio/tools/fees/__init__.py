@@ -1,0 +1,7 @@
+"""Fees: computes lawyers' and court fees by the RVG and the GKG, to the cent (KZ-23, KZ-24, KZ-26).
+
+- ``bill``: All fees of an assignment, by matter, with what is credited, costs and VAT.
+- ``costs``: Paper, travel, postage: costs with a rate of their own.
+- ``positions``: The numbers that are known, and why others are refused.
+- ``tables``: One full fee by value, of each table and day.
+"""

@@ -1,0 +1,39 @@
+"""The code of the pack, loaded once as the program loads it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+import studio
+from studio.extensions.packs.loading import forget, load_code, package_of
+
+PACK = Path(studio.__file__).parents[1] / "packs" / "kanzlei"
+MODULES = {
+    "norms": "_norms",
+    "calculation": "deadlines.calculation",
+    "free_days": "deadlines.free_days",
+    "kinds": "deadlines.kinds",
+    "lengths": "deadlines.lengths",
+    "bill": "fees.bill",
+    "costs": "fees.costs",
+    "positions": "fees.positions",
+    "tables": "fees.tables",
+}
+
+
+@pytest.fixture(scope="session")
+def kanzlei() -> Iterator[SimpleNamespace]:
+    """Its tools by name, and the modules named above."""
+    code = load_code("kanzlei", PACK / "org.agent-studio")
+    package = package_of("kanzlei")
+    modules = {
+        name: importlib.import_module(f"{package}.tools.{module}")
+        for name, module in MODULES.items()
+    }
+    yield SimpleNamespace(tools={one.spec.name: one for one in code.tools}, **modules)
+    forget("kanzlei")

@@ -1,0 +1,47 @@
+"""The pack Kanzlei as it ships: off until the person wants it, then its tools are an agent's."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import studio
+from studio.domain.events import ToolFinished
+from studio.extensions.packs.brought import brought_packs, code_places
+from studio.extensions.packs.installed import InstalledPacks
+from studio.extensions.packs.loading import ProgramPacks
+from studio.simulator import Call, Text, Turn
+from support.engine_home import engine_home, say
+
+CHAT = "openai-compatible"
+OFFICE = re.compile(r"\b(?:kanzlei|akte|frist|rubrum|mandant|helena|notfrist)\b", re.IGNORECASE)
+
+
+async def test_it_is_off_until_the_person_switches_it_on(tmp_path: Path) -> None:
+    """KZ-2, KZ-16: and then runs in the program, with an answer whose sources are norms."""
+    call = Call("compute_frist", {"kind": "Berufung", "event": "2026-01-31", "place": "BE"})
+    async with engine_home(tmp_path, CHAT, [Turn(call), Turn(Text("Am 2. März."))]) as home:
+        paths = home.engine.paths
+        packs = InstalledPacks(paths.packs, lambda: brought_packs(paths.shipped_packs))
+        home.engine.services.packs.source = ProgramPacks(lambda: code_places(packs))
+        home.engine.discover_tools()
+        (pack,) = [one for one in packs.list() if one.id == "kanzlei"]
+        assert not pack.on
+        assert "compute_frist" not in home.engine.services.toolbox.tools
+        packs.switch("kanzlei", True)
+        home.engine.discover_tools()
+        events = await say(await home.session())
+        (done,) = [one for one in events if isinstance(one, ToolFinished)]
+        assert '"ende": "2026-03-02"' in done.text
+        assert "kanzlei:norm/ZPO/517" in done.sources
+
+
+def test_the_studio_has_no_word_of_the_office() -> None:
+    """KZ-2: the pack proves that the studio is general."""
+    found = [
+        f"{path}: {line.strip()}"
+        for path in Path(studio.__file__).parent.rglob("*.py")
+        for line in path.read_text("utf-8").splitlines()
+        if OFFICE.search(line)
+    ]
+    assert not found, "\n".join(found)
