@@ -214,7 +214,7 @@ class Services(ServiceRegistry):
         what nobody knows.
         """
 
-        def look() -> tuple[Toolbox, LoadedAgent, Entries, list[ServerEntry]]:
+        def look() -> tuple[Toolbox, LoadedAgent, Entries, list[ServerEntry], str]:
             layers = self.rules.read_layers(Path(session.folder))
             if layers.files.gone:
                 raise FolderGone(
@@ -249,15 +249,14 @@ class Services(ServiceRegistry):
             workspace, notice = self.workspace(session, folders), agents.notice(agent)
             hooks = self.find_hooks(layers.files, layers.trusted)
             loaded = LoadedAgent(agent, tools, masks, workspace, layers, notice, skills, hooks)
-            return toolbox, loaded, servers, unseen
+            return toolbox, loaded, servers, unseen, str(layers.files.folder.resolve())
 
-        toolbox, found, servers, unseen = await asyncio.to_thread(look)
+        toolbox, found, servers, unseen, place = await asyncio.to_thread(look)
         # A folder that is not trusted any more has no servers: those that run are ended.
-        place = await asyncio.to_thread(found.layers.files.folder.resolve)
-        self.servers.use(servers, str(place))
+        self.servers.use(servers, place)
         if unseen:
             await self.servers.look(unseen, Path(session.folder), FIRST_LOOK)
-            toolbox, found, _, unseen = await asyncio.to_thread(look)
+            toolbox, found, _, unseen, _ = await asyncio.to_thread(look)
             names = ", ".join(one.name for one in unseen)
             told = f"It is not known yet what {names} offers, so the agent works without it."
             notice = " ".join(filter(None, [found.notice, told if unseen else ""]))

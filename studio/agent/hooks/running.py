@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from studio.domain.hooks import Hook, HookEvent, Hooks
@@ -40,7 +40,7 @@ class HookGround:
     workspace: Workspace
     sandbox: Sandbox
     keeper: Keeper
-    environment: Mapping[str, str]
+    environment: Callable[[], Mapping[str, str]]
     about: JsonObject
 
 
@@ -107,7 +107,7 @@ class HookRunner:
         if hook.state == "changed" or known != hook.digest:
             return HookAnswer(hook, fault=CHANGED, failed=True)
         given = {**ground.about, "hook_event_name": event, **facts}
-        environment = {**ground.environment, **UNATTENDED, PROJECT: str(folder)}
+        environment = {**ground.environment(), **UNATTENDED, PROJECT: str(folder)}
         if hook.root:
             environment[ROOT] = hook.root
         shown = tuple(_named(name) for name in hook.files if not _is_in(name, folder))

@@ -103,7 +103,7 @@ class ChatHooks:
             "cwd": str(workspace.origin),
             "permission_mode": _MODES[info.permission_mode],
         }
-        return HookGround(workspace, sandbox, services.keeper, services.environment(), about)
+        return HookGround(workspace, sandbox, services.keeper, services.environment, about)
 
 
 async def hiding_sandbox(services: Services, policy: Policy, workspace: Workspace) -> Sandbox:

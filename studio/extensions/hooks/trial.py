@@ -50,7 +50,7 @@ async def try_hook(
         "permission_mode": "default",
     }
     sandbox = await services.sandbox()
-    ground = HookGround(Workspace(folder), sandbox, services.keeper, services.environment(), about)
+    ground = HookGround(Workspace(folder), sandbox, services.keeper, services.environment, about)
     runner = HookRunner(Hooks(), ground)
     # It was asked for just now: what was approved before says nothing.
     return await runner.tell(replace(hook, state="on"), cast("HookEvent", hook.event), facts)

@@ -34,7 +34,7 @@ def brought_packs(shipped: Path) -> Iterator[Brought]:
     for folder in found:
         if (folder / MANIFEST).is_file():
             yield Brought(Origin("shipped", folder.name), folder)
-    for folder, words in _distributed(tuple(map(_state, sys.path))):
+    for folder, words in _distributed(tuple(map(_state, _paths(tuple(sys.path))))):
         if (folder / MANIFEST).is_file():
             yield Brought(Origin("distribution", words), folder)
 
@@ -52,10 +52,16 @@ def _distributed(places: object) -> tuple[tuple[Path, str], ...]:
     return tuple(found.items())
 
 
-def _state(place: str) -> tuple[str, int]:
+@lru_cache(maxsize=1)
+def _paths(places: tuple[str, ...]) -> tuple[Path, ...]:
+    """To parse them takes longer than to look at them."""
+    return tuple(map(Path, places))
+
+
+def _state(place: Path) -> tuple[Path, int]:
     """What tells that a distribution came to a place or left it: each has a folder there."""
     try:
-        return place, Path(place).stat().st_mtime_ns
+        return place, place.stat().st_mtime_ns
     except OSError:
         return place, 0
 
