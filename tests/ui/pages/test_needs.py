@@ -21,7 +21,7 @@ from support.delegation_home import agent, cast, delegate, results, save, says
 from support.engine_home import engine_home
 from support.waiting import until, within
 from support.window import CTRL, Key, alone, at_window, on_window_loop
-from support.workflow_home import begin, carry_out, write
+from support.workflow_home import asked_in, begin, carry_out, write
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -186,6 +186,81 @@ async def test_w22_a_question_of_a_run_is_answered_where_all_of_them_are(tmp_pat
         await until(lambda: ended and workflows.live.runner(ended[-1]) is None, "its end")
         assert [info.state for info in await runs.store.list(2)] == ["done"]
         assert person.window.pages.currentWidget() is page
+
+
+WRITERS = """\
+---
+name: Writers
+steps:
+  - {id: one, agent: Writes, desk: own, prompt: Do A.}
+  - {id: two, agent: Writes, desk: own, prompt: Do B.}
+  - {id: ok, needs: [one, two], approve: Is it right?}
+---
+"""
+
+
+def writing(view: RequestView) -> Turn:
+    if results(view):
+        return says("Written.")
+    name = "a" if "Do A." in asked_in(view) else "b"
+    calls = [("write", {"path": f"{name}.txt", "content": "new\n"})]
+    calls += [("edit", {"path": "c.txt", "old": "old\n", "new": "now\n"})] if name == "b" else []
+    return Turn(*(Call(tool, arguments) for tool, arguments in calls))
+
+
+@on_window_loop
+async def test_w26_what_a_run_changed_stands_by_step_and_is_approved(tmp_path: Path) -> None:
+    """Beside its question while it waits, in the run when it is over."""
+    save(Paths.below(tmp_path / "studio").agents, agent("Writes", tools="write, edit, read"))
+    (tmp_path / "gate.md").write_text(WRITERS)
+    async with at_window(tmp_path, "anthropic", cast(Writes=[writing] * 8)) as person:
+        (person.folder / "c.txt").write_text("old\n")
+        runs = WorkflowRuns(person.engine)
+        options = RunOptions({}, provider="anthropic", model="sim-model")
+        runner = await runs.start(tmp_path / "gate.md", person.folder, options)
+        work = asyncio.create_task(runner.carry_out())
+        await until(lambda: runner.run.state == "needs_you", "the gate")
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        await runs.close(runner)
+        person.window.pages.show_page("needs")
+        page = person.window.pages.currentWidget()
+        assert isinstance(page, NeedsPage)
+        await until(lambda: page.changes.groups, "what the steps changed")
+        found = {group.path: group.files for group in page.changes.groups}
+        assert [[one.path for one in files] for files in found.values()] == [
+            ["a.txt"],
+            ["b.txt", "c.txt"],
+        ]
+        assert [one.lines for one in found[("two",)]] == [(1, 0), (1, 1)]
+        assert not page.changes.checks, "nothing can be approved before the run is over"
+        assert "when the run is over" in page.changes.note.text()
+        assert [(one.left, one.depth) for one in page.asker.facts[1:]] == [
+            ("Writers", 0),
+            ("ok", 1),
+        ]
+        person.press(Key.Key_1)
+        workflows = await until(lambda: person.window.pages._made.get("workflows"))
+        assert isinstance(workflows, WorkflowsPage)
+        ended = list[str]()
+        workflows.live.told.connect(ended.append)
+        await until(lambda: ended and workflows.live.runner(ended[-1]) is None, "its end")
+        assert not page.changes.isVisible()
+        person.window.pages.show_page("workflows", "run", runner.run.id)
+        changes = workflows.run_view.inspector.run.changes
+        await until(lambda: len(changes.checks) == 3, "the drafts")
+        assert changes.approve.text() == "Approve all 3"
+        (b,) = [check for checks in changes.checks.values() for check in checks][1:2]
+        assert b.text() == "b.txt"
+        b.click()
+        assert changes.approve.text() == "Approve 2 of 3"
+        changes.approve.click()
+        await until(lambda: len(changes.checks) == 1, "two are written")
+        assert (person.folder / "a.txt").read_text() == "new\n"
+        assert (person.folder / "c.txt").read_text() == "now\n"
+        assert not (person.folder / "b.txt").exists()
+        changes.review.click()
+        await until(lambda: person.window.pages.currentWidget() is not workflows, "the drafts")
 
 
 def results_of(child: object) -> list[str]:

@@ -2,32 +2,46 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt, QTimer
-from PySide6.QtGui import QKeyEvent, QPainter
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+from PySide6.QtGui import QKeyEvent, QPainter, QResizeEvent
+from PySide6.QtWidgets import (
+    QBoxLayout,
+    QFrame,
+    QScrollArea,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+)
 
 from studio.agent.engine import Engine
+from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json
 from studio.domain.questions import ServerAnswer
+from studio.domain.runs import Run as WorkflowRun
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import clock
+from studio.ui.inspector.fact_list import Fact, FactList
 from studio.ui.pages.page import Page, Run
+from studio.ui.pages.workflows.runs.changes_list import ChangesList
 from studio.ui.pages.workflows.runs.letter_list import LetterList
 from studio.ui.pages.workflows.runs.question_card import QuestionCard
 from studio.ui.theme import Theme, joined
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr
-from studio.ui.widgets import Button, Hairline, Index, Label
+from studio.ui.widgets import Button, Hairline, Index, Label, OverlayBar
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import paint_rounded, paint_text
+from studio.workflows.run_changes import approve_drafts, changes_by_step
 
 from .waiting import Known, Waiting, find_waiting
 
 LIST = 376
+CHANGES = 320
 AGAIN = 2_000
 """Milliseconds between two looks while the page is on screen."""
 
@@ -64,6 +78,23 @@ def title_of(row: Waiting) -> str:
     if row.question.kind == "unsure":
         return tr("This may have happened")
     return tr_engine(row.question.text)
+
+
+def _who_asks(row: Waiting) -> list[Fact]:
+    """The way from the run or the chat down to who asks, as a tree."""
+    kinds = "workflow" if row.run_id else "message-square"
+    last = len(row.path) - 1
+    heads = [Fact(tr("Who asks"), style="heading")]
+    return heads + [
+        Fact(
+            name,
+            clock(max(0.0, time.time() - row.since)) if depth == last else "",
+            icon=kinds if not depth else "bot" if depth == last else "workflow",
+            state="needs_you" if depth == last else "",
+            depth=depth,
+        )
+        for depth, name in enumerate(row.path)
+    ]
 
 
 class _Line(QStyledItemDelegate):
@@ -141,8 +172,26 @@ class NeedsPage(Page):
         )
         self._head = widget_of(row_of([(self.path, 1), self.to_asker], 8, (20, 0, 12, 0)))
         self._left = widget_of(column_of([self._list_head, Hairline(t), (self.list, 1)], spacing=0))
-        body = widget_of(column_of([self.card, self.nothing, STRETCH], 8, (20, 16, 20, 16)))
-        right = column_of([self._head, Hairline(t), (body, 1)], spacing=0)
+        self.asker = FactList(t)
+        self.asker.hide()
+        self.changes = ChangesList(t)
+        self.changes.approved.connect(lambda drafts: self._run(self._approve(drafts)))
+        self.changes.review_wanted.connect(lambda *of: self.page_wanted.emit("drafts", *of))
+        self._looked: tuple[str, int] = ("", 0)
+        """The run whose changes are shown, after so many of its events."""
+        self._aside: asyncio.Task[None] | None = None
+        card = widget_of(column_of([self.card, self.nothing], 0, (20, 16, 20, 0)))
+        body = widget_of(column_of([card, self.asker, STRETCH], 8))
+        parts = [(body, 1), (self.changes, 0)]
+        self._body = row_of(parts, 0)
+        area = QScrollArea()
+        area.setWidgetResizable(True)
+        area.setFrameShape(QFrame.Shape.NoFrame)
+        area.setWidget(widget_of(self._body))
+        area.viewport().setAutoFillBackground(False)
+        area.setAccessibleName(tr("Needs you"))
+        OverlayBar(area)
+        right = column_of([self._head, Hairline(t), (area, 1)], spacing=0)
         row_of([self._left, Hairline(t, upright=True), (right, 1)], spacing=0, on=self)
         self._again = QTimer(self, interval=AGAIN)
         self._again.timeout.connect(self._look)
@@ -154,6 +203,20 @@ class NeedsPage(Page):
         self._left.setFixedWidth(px(LIST))
         for head in (self._list_head, self._head):
             head.setFixedHeight(px(48))
+        self._place()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place()
+
+    def _place(self) -> None:
+        """What the run changed stands beside the question, or below it where there is no room."""
+        px = self._theme.px
+        beside = self.width() >= px(LIST + 420 + CHANGES)
+        way = QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.TopToBottom
+        self._body.setDirection(way)
+        self.changes.setMaximumWidth(px(CHANGES) if beside else 16_777_215)
+        self.changes.setMinimumWidth(px(CHANGES) if beside else 0)
 
     def open(self, *target: str) -> None:
         self._look()
@@ -192,6 +255,7 @@ class NeedsPage(Page):
 
     def _show_chosen(self) -> None:
         row = self.chosen
+        self._look_aside()
         self.nothing.setVisible(row is None)
         self.to_asker.setVisible(row is not None)
         self.path.setText(" › ".join(row.path) if row is not None else "")
@@ -203,6 +267,34 @@ class NeedsPage(Page):
             part.setEnabled(row.here)
         words = tr("Open the run") if row.run_id else tr("Open the chat")
         self.to_asker.set_text(words)
+
+    def _look_aside(self) -> None:
+        """Show who asks and what its run changed, if that is not what is shown."""
+        row = self.chosen
+        self.asker.show_facts(_who_asks(row) if row is not None else [])
+        run, count = self._known.get(row.run_id, (None, 0)) if row is not None else (None, 0)
+        wanted = (run.id if run is not None else "", count)
+        if wanted == self._looked:
+            return
+        if wanted[0] != self._looked[0]:
+            self.changes.show_groups([])
+        self._looked = wanted
+        if self._aside is not None:
+            self._aside.cancel()
+            self._aside = None
+        if run is not None:
+            self._aside = self._run(self._read_changes(run))
+
+    async def _read_changes(self, run: WorkflowRun) -> None:
+        self.changes.show_groups(await changes_by_step(self._engine, run))
+
+    async def _approve(self, drafts: Sequence[tuple[str, str]]) -> None:
+        failed = await approve_drafts(self._engine, drafts)
+        self.decided.emit()
+        self._looked = ("", 0)
+        self._look_aside()
+        if failed:
+            raise ConfigurationError("\n".join(map(tr_engine, failed)))
 
     def open_asker(self) -> None:
         """Show the chat or the run that asks."""

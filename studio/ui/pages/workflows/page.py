@@ -136,6 +136,8 @@ class WorkflowsPage(Page):
         self.run_view.setParent(self)
         self.run_view.left.connect(lambda source: self._leave_run(Path(source)))
         self.run_view.chat_wanted.connect(self.open_wanted)
+        self.run_view.review_wanted.connect(lambda *of: self.page_wanted.emit("drafts", *of))
+        self.run_view.decided.connect(self.decided)
         self.run_view.hide()
         self.file.replaced.connect(self.editor.replace_text)
         for keys, does in (("Ctrl+S", self.save), ("F8", self._next_problem)):

@@ -5,6 +5,7 @@
 - ``run_record``: Makes what is shown of a run's events.
 - ``run_inspector``: The three tabs at the right: ``run_tab``, ``step_tab`` and ``history_tab``.
 - ``question_card``: Asks the person what a step asks.
+- ``changes_list``: What the steps changed, and what of it can be approved.
 - ``compare_view``: Two runs side by side. ``compare_facts`` has it in words; free of Qt.
 - ``lanes``: Who worked when, as bars; free of Qt. ``timeline`` paints them.
 - ``log_rows``: What happened, in words; free of Qt. ``event_log`` lists and filters it.

@@ -16,6 +16,7 @@ from studio.ui.translation import tr
 from studio.ui.widgets import Button, Combo, Field, IconButton, Label, Mark, MenuItem
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
+from .changes_list import ChangesList
 from .log_rows import breakpoint_words
 from .question_card import QuestionCard
 from .run_record import RunRecord
@@ -62,6 +63,7 @@ class RunTab(QWidget):
         )
         self._raise.hide()
         self.agents = FactList(theme)
+        self.changes = ChangesList(theme)
         self.breakpoints: list[QWidget] = []
         self._stops_head = Label(theme, tr("Breakpoints"), "small_strong")
         self.add_button = Button(theme, tr("Add…"), "link", clicked=self._ask_stop)
@@ -108,7 +110,16 @@ class RunTab(QWidget):
             (16, 14, 16, 12),
         )
         raise_row = row_of([(self._raise, 1)], margins=(16, 0, 16, 0))
-        parts = [self.state, inner, self.budget, raise_row, self.agents, stops, STRETCH]
+        parts = [
+            self.state,
+            inner,
+            self.budget,
+            raise_row,
+            self.agents,
+            self.changes,
+            stops,
+            STRETCH,
+        ]
         column_of(parts, 0, (0, 10, 0, 0), on=self)
         self.budget.set_corner(self.raise_button)
         self._shown: list[tuple[str, str, str]] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QLineEdit, QMenu, QMessageBox, QPlainTextEdit, QSt
 
 from studio.agent.engine import Engine
 from studio.domain.agents import NO_CAPS, Caps
-from studio.domain.errors import StudioError
+from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.jsonvalue import Json
 from studio.domain.run_events import (
     MERGE,
@@ -56,6 +56,7 @@ from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
 from studio.workflows.expressions import ExpressionError, NotRead
 from studio.workflows.fork import ForkRequest
+from studio.workflows.run_changes import approve_drafts, changes_by_step
 from studio.workflows.runner import Runner
 
 from .compare_view import CompareView
@@ -90,6 +91,10 @@ class RunView(PaintedWidget):
     left = Signal(str)
     """The person wants to see the file of the run, by its path."""
     chat_wanted = Signal(str)
+    review_wanted = Signal(str, str)
+    """The person wants to look at the drafts of a run: a session, and one of them."""
+    decided = Signal()
+    """Drafts were approved."""
 
     def __init__(self, theme: Theme, engine: Engine, run: Start, live: LiveRuns) -> None:
         super().__init__(theme)
@@ -108,6 +113,8 @@ class RunView(PaintedWidget):
         self._reading = False
         self._read_again = False
         self._inspector_wanted = True
+        self._looked: object = None
+        """What the run had changed when that was looked at last."""
         self._compares = False
         """Whether two runs are shown in place of this one."""
         self._make_head()
@@ -198,6 +205,8 @@ class RunView(PaintedWidget):
         inspector.run.card.answered.connect(lambda id, value: self._do(self._answer(id, value)))
         inspector.run.raised.connect(lambda *raised: self._do(self._raise(*raised)))
         inspector.run.debugged.connect(lambda event: self._do(self._debug(event)))
+        inspector.run.changes.approved.connect(lambda drafts: self._do(self._approve(drafts)))
+        inspector.run.changes.review_wanted.connect(self.review_wanted)
         inspector.step.chat_wanted.connect(self.chat_wanted)
         inspector.step.run_wanted.connect(lambda id: self._do(self.show_run(id)))
         inspector.step.item_chosen.connect(self.choose)
@@ -475,6 +484,7 @@ class RunView(PaintedWidget):
                         self.show_tab(STEP)
                 if not self._read_again:
                     break
+            await self._read_changes()
         finally:
             self._reading = False
         if self.inspector.page == HISTORY or (self.record and self.record.run.end is not None):
@@ -543,6 +553,27 @@ class RunView(PaintedWidget):
         asks = self.record is not None and next(self.record.run.questions, None) is not None
         over = self.record is None or self.record.run.end is not None
         self.answer.setVisible(asks and not over and not self._inspector_wanted)
+
+    async def _read_changes(self) -> None:
+        """Show what the steps changed, where that can be another than what is shown."""
+        record = self.record
+        if record is None:
+            return
+        run = record.run
+        wanted = (run.id, run.drafts, tuple(run.changes.values()))
+        if run.end is None and wanted == self._looked:
+            return
+        self._looked = wanted
+        groups = await changes_by_step(self._engine, run)
+        if record is self.record:
+            self.inspector.run.changes.show_groups(groups)
+
+    async def _approve(self, drafts: Sequence[tuple[str, str]]) -> None:
+        failed = await approve_drafts(self._engine, drafts)
+        self.decided.emit()
+        await self._read_changes()
+        if failed:
+            raise ConfigurationError("\n".join(map(tr_engine, failed)))
 
     @property
     def _runner(self) -> Runner | None:

@@ -1,0 +1,131 @@
+"""Changes list: what the steps of a run changed, by step, with what can be approved (W-26)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QBoxLayout, QWidget
+
+from studio.ui.theme import Theme
+from studio.ui.translation import tr, tr_plural
+from studio.ui.widgets import Button, Check, Label
+from studio.ui.widgets.layouts import WrappingRow, column_of, row_of, widget_of
+from studio.workflows.run_changes import ChangedByStep, StepChanges
+
+MOST = 100
+"""Files that are listed; of more the number is told."""
+
+
+class ChangesList(QWidget):
+    """One file below the other, each step's together; checked are those to approve."""
+
+    approved = Signal(object)
+    """Pairs of a session and the id of a draft."""
+    review_wanted = Signal(str, str)
+    """A session, and a draft of it."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+        self._groups: Sequence[StepChanges] = ()
+        self._unwanted: set[tuple[str, str]] = set()
+        self.checks: dict[tuple[str, str], list[Check]] = {}
+        """By the draft: a file of several steps stands there several times."""
+        self.heading = Label(theme, tr("Changes of the run"), "small_strong")
+        self.count = Label(theme, "", "small", "text2", digits=True)
+        self._rows: QBoxLayout = column_of(spacing=2)
+        self._shown: list[QWidget] = []
+        self.approve = Button(theme, "", clicked=self._approve)
+        self.review = Button(theme, tr("Review each"), "ghost", clicked=self._review)
+        self.note = Label(theme, "", "small", "text2", wrap=True)
+        self._buttons = WrappingRow([self.approve, self.review])
+        parts = [row_of([(self.heading, 1), self.count]), self._rows, self._buttons, self.note]
+        column_of(parts, 8, (16, 14, 16, 12), on=self)
+        self.hide()
+
+    @property
+    def groups(self) -> Sequence[StepChanges]:
+        return self._groups
+
+    def show_groups(self, groups: Sequence[StepChanges]) -> None:
+        """Show what each step changed; nothing hides the list."""
+        self.setVisible(bool(groups))
+        if list(groups) == list(self._groups):
+            return
+        self._groups = list(groups)
+        for old in self._shown:
+            self._rows.removeWidget(old)
+            old.deleteLater()
+        self._shown, self.checks, left = [], {}, MOST
+        for group in groups:
+            if left > 0:
+                self._add(self._head(group))
+            for file in group.files[: max(left, 0)]:
+                self._add(self._row(file))
+            left -= len(group.files)
+        files = {file.path for group in groups for file in group.files}
+        self.count.setText(tr_plural("{count} file", "{count} files", len(files)))
+        ahead = any(file.state == "ahead" for group in groups for file in group.files)
+        notes = [tr("They wait for you as drafts when the run is over.")] if ahead else []
+        if left < 0:
+            more = tr_plural("{count} more is not shown.", "{count} more are not shown.", -left)
+            notes.insert(0, more)
+        if self.checks:
+            notes.append(tr("One undo takes the whole run back."))
+        self.note.show_text(" ".join(notes))
+        self._buttons.setVisible(bool(self.checks))
+        self._count()
+
+    def _add(self, row: QWidget) -> None:
+        self._shown.append(row)
+        self._rows.addWidget(row)
+
+    def _head(self, group: StepChanges) -> QWidget:
+        t = self._theme
+        count = Label(t, str(len(group.files)), "small", "text2", digits=True)
+        return widget_of(row_of([(Label(t, " › ".join(group.path), "small_strong"), 1), count], 8))
+
+    def _row(self, file: ChangedByStep) -> QWidget:
+        t = self._theme
+        name = f"{file.path} ({tr('deleted')})" if file.deleted else file.path
+        first: QWidget = Label(t, name, "ui", "text2" if file.state == "decided" else "text1")
+        if file.draft is not None:
+            first = check = Check(t, name)
+            check.setChecked(file.draft not in self._unwanted)
+            check.toggled.connect(lambda on, draft=file.draft: self._checked(draft, on))
+            self.checks.setdefault(file.draft, []).append(check)
+        parts: list[QWidget] = [first]
+        if file.lines is not None:
+            added, removed = file.lines
+            parts += [
+                Label(t, f"+{added}" if added else "", "small", "ok", digits=True),
+                Label(t, f"−{removed}" if removed else "", "small", "err", digits=True),
+            ]
+        row = row_of([(parts[0], 1), *parts[1:]], 8)
+        return widget_of(row)
+
+    def _checked(self, draft: tuple[str, str], on: bool) -> None:
+        self._unwanted = self._unwanted - {draft} if on else self._unwanted | {draft}
+        for check in self.checks[draft]:
+            check.setChecked(on)
+        self._count()
+
+    @property
+    def chosen(self) -> list[tuple[str, str]]:
+        return [draft for draft in self.checks if draft not in self._unwanted]
+
+    def _count(self) -> None:
+        chosen = len(self.chosen)
+        words = tr("Approve {count} of {all}").format(count=chosen, all=len(self.checks))
+        if chosen == len(self.checks):
+            words = tr_plural("Approve {count}", "Approve all {count}", chosen)
+        self.approve.set_text(words)
+        self.approve.setEnabled(chosen > 0)
+
+    def _approve(self) -> None:
+        self.approve.setEnabled(False)
+        self.approved.emit(self.chosen)
+
+    def _review(self) -> None:
+        self.review_wanted.emit(*next(iter(self.checks)))
