@@ -15,17 +15,9 @@ from studio.domain.errors import StudioError
 from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.paths import Paths
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import short_path
 from studio.ui.pages.files.problem_texts import problem_text
-from studio.ui.pages.files.row import FileRow
-from studio.ui.translation import tr, tr_later
-
-SECTIONS: tuple[tuple[Origin, str], ...] = (
-    ("folder", tr_later("In {folder}")),
-    ("own", tr_later("Your library")),
-    ("pack", tr_later("From packs")),
-    ("shipped", tr_later("Come with the studio")),
-)
+from studio.ui.pages.files.row import FileRow, in_sections
+from studio.ui.translation import tr
 
 
 class AgentIndex:
@@ -47,19 +39,10 @@ class AgentIndex:
         self._icons: tuple[str, ...] = ()
         self.agents: Mapping[Path, Agent] = {}
 
-    def named(self, name: str) -> Path | None:
-        return next((path for path, one in self.agents.items() if one.name == name), None)
-
     def trusts(self, path: Path) -> bool:
         """Whether the file of a folder counts as the person's own."""
         agent = self.agents.get(path)
         return agent is not None and agent.trusted
-
-    def free_name(self, wanted: str) -> str:
-        """A name that no agent has."""
-        taken = {one.name.casefold() for one in self.agents.values()}
-        names = (wanted if n == 1 else f"{wanted} {n}" for n in range(1, 10_000))
-        return next(name for name in names if name.casefold() not in taken)
 
     def known(self, path: Path) -> KnownNames:
         """What the agent of a file may name."""
@@ -77,10 +60,7 @@ class AgentIndex:
         self.agents, self._servers = agents, self._find_servers(folder)
         self._icons = tuple(one.stem for one in (self._paths.resources / "icons").glob("*.svg"))
         unsaved = self._library.unsaved()
-        places: dict[Origin, list[FileRow]] = {key: [] for key, _ in SECTIONS}
-        for path, one in agents.items():
-            row = FileRow(path, one.name, tr_engine(one.description), one.icon, one.hue, one.origin)
-            places[one.origin].append(_marked(row, trusted=one.trusted, unsaved=path in unsaved))
+        rows = [_row(path, one, path in unsaved) for path, one in agents.items()]
         own = {path for path in unsaved if path.parent == self._library.own}
         own.update(*(agent_paths(place) for place in self._paths.agent_places))
         others: list[tuple[Origin, set[Path]]] = [("own", own)]
@@ -88,16 +68,9 @@ class AgentIndex:
             others.append(("folder", set(project_agent_paths(folder))))
         for origin, paths in others:
             for path in paths - agents.keys():
-                name = escape_line(path.name, 80)
-                row = FileRow(path, name, origin=origin, problem=self._why(path))
-                places[origin].append(_marked(row, unsaved=path in unsaved))
-        found: list[FileRow] = []
-        for key, words in SECTIONS:
-            if places[key]:
-                name = short_path(str(folder)) if folder else ""
-                found.append(FileRow(None, tr(words).format(folder=name)))
-                found += sorted(places[key], key=lambda row: row.name.casefold())
-        return found
+                row = FileRow(path, escape_line(path.name, 80), origin=origin)
+                rows.append(replace(row, problem=self._why(path), unsaved=path in unsaved))
+        return in_sections(rows, folder)
 
     def _why(self, path: Path) -> str:
         """Why a file is not among the agents."""
@@ -111,5 +84,7 @@ class AgentIndex:
         return problem_text(errors[0]) if errors else tr("Left out: its name is taken")
 
 
-def _marked(row: FileRow, *, trusted: bool = True, unsaved: bool = False) -> FileRow:
-    return replace(row, trusted=trusted, unsaved=unsaved)
+def _row(path: Path, agent: Agent, unsaved: bool) -> FileRow:
+    about = tr_engine(agent.description)
+    row = FileRow(path, agent.name, about, agent.icon, agent.hue, agent.origin)
+    return replace(row, trusted=agent.trusted, unsaved=unsaved)

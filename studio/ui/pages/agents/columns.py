@@ -24,8 +24,6 @@ class Columns:
         """What stands in place of the properties."""
         self.panel_wanted: bool | None = None
         """Whether the person wants the properties; None leaves it to the room there is."""
-        self.list_wanted = False
-        """Whether the list is to lie over the text, where it has no room of its own."""
         for part in (listed, centre, panel):
             part.setParent(page)
         self._edges = [Hairline(theme, upright=True, parent=page) for _ in range(2)]
@@ -59,7 +57,8 @@ class Columns:
         room = self._page.width() - self._left - self._side_width
         return room >= self._theme.px(LEAST)
 
-    def place(self) -> None:
+    def place(self, *, list_wanted: bool) -> None:
+        """``list_wanted``: the list lies over the text, where it has no room of its own."""
         width, height, left = self._page.width(), self._page.height(), self._left
         aside, shown = self._side_width, self.side_shown
         beside = aside if shown and self._roomy else 0
@@ -69,7 +68,7 @@ class Columns:
         if self.chat is not None:
             self.chat.setVisible(True)
         put(side, width - aside + 1, 0, aside - 1, height)
-        list_shown = self.list_fits or self.list_wanted
+        list_shown = self.list_fits or list_wanted
         self.listed.setVisible(list_shown)
         put(self.listed, 0, 0, self._list_width - 1, height)
         places = ((shown, side, width - aside), (list_shown, self.listed, self._list_width - 1))

@@ -1,5 +1,6 @@
 """Markdown files with a frontmatter, to edit: what the pages of agents and workflows share.
 
+- ``page``: The list, the text and what is done with files; the base of both pages.
 - ``row``: A row of a gallery; free of Qt.
 - ``gallery``: Lists files by where they are from.
 - ``open_file``: Checks, keeps and saves the file that is open, and follows it on the disk.

@@ -9,52 +9,38 @@ from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtWidgets import QApplication
 
-from studio.agent.agent_edit import Edit, quoted, set_value
+from studio.agent.agent_edit import set_value
 from studio.agent.agent_library import AgentLibrary
 from studio.agent.engine import Engine
-from studio.agent.frontmatter import Problem
 from studio.domain.agents import Agent
 from studio.domain.errors import StudioError
 from studio.domain.jsonvalue import Json
 from studio.domain.run_events import BreakpointSet
-from studio.files.folders import private_folder
 from studio.storage.triggers import TriggerMark
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars
 from studio.ui.graph.pane import GraphPane
 from studio.ui.pages.files.document import FileDocument
-from studio.ui.pages.files.editor import FileEditor
-from studio.ui.pages.files.foot import Foot
-from studio.ui.pages.files.gallery import Gallery
 from studio.ui.pages.files.model_items import model_items
-from studio.ui.pages.files.notice import Notice, Way
-from studio.ui.pages.files.open_file import OpenFile
-from studio.ui.pages.files.problem_texts import problem_text
+from studio.ui.pages.files.page import FilesPage, FileWords
 from studio.ui.pages.files.row import FileRow
-from studio.ui.pages.files.title import FileTitle
-from studio.ui.pages.page import Page, Run
+from studio.ui.pages.page import Run
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import put
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import (
     Button,
     Hairline,
-    IconButton,
-    Label,
-    MenuItem,
     Segmented,
-    fill_menu,
 )
 from studio.ui.widgets.announcement import announce
 from studio.ui.widgets.layouts import column_of, row_of, widget_of
-from studio.ui.widgets.painting import PaintedWidget
 from studio.workflows.reader import WorkflowText, digest_of, read_workflow_text
 from studio.workflows.trigger_clock import Triggers
 from studio.workflows.workflow_check import KnownNames, check_workflow
-from studio.workflows.workflow_files import WorkflowFile, find_workflows
+from studio.workflows.workflow_files import find_workflows
 from studio.workflows.workflow_runs import RunOptions
 
 from .canvas_edits import CanvasEdits
@@ -99,21 +85,19 @@ ${{{{ steps.look.text }}}}
 """
 
 
-class _Column(PaintedWidget):
-    ground = "surface"
-
-
-class WorkflowsPage(Page):
+class WorkflowsPage(FilesPage[WorkflowText]):
     """The text is the truth: the graph is drawn from it, and a step is chosen in both at once."""
 
     def __init__(self, theme: Theme, engine: Engine, run: Run) -> None:
-        super().__init__(theme, engine, run)
-        self.library = AgentLibrary(engine.paths.workflows, engine.paths.data)
-        self.files: list[WorkflowFile] = []
+        library = AgentLibrary(engine.paths.workflows, engine.paths.data)
+        words = FileWords(
+            tr("Workflows"),
+            tr("New workflow"),
+            tr("All workflows"),
+            tr("Text of the workflow’s file"),
+        )
+        super().__init__(theme, engine, run, library, WorkflowText, words)
         self._agents: Mapping[str, Agent] = {}
-        self.file: OpenFile[WorkflowText] = OpenFile(self.library, self._check, WorkflowText, run)
-        self.file.changed.connect(self._show_file)
-        self.file.gone.connect(lambda: run(self._load()))
         self.live = LiveRuns(engine, run, self)
         self.live.told.connect(self._notify)
         self._triggers = Triggers(engine)
@@ -125,12 +109,9 @@ class WorkflowsPage(Page):
         """The steps before which runs of a file stop, as the person marked them in its graph."""
         self._awaited = ""
         """A step that was made in the graph, and is chosen when it is drawn."""
-        self._list_wanted = False
         self._view = BOTH
         """What the person wants to see; where there is no room for both, the text."""
-        self._deleted: tuple[str, Way] | None = None
-        """What was deleted last, in words, and the way back; until something else is done."""
-        self._make_list()
+        self._list_edge = Hairline(theme, upright=True, parent=self)
         self._make_centre()
         self.run_view = RunView(theme, engine, run, self.live)
         self.run_view.setParent(self)
@@ -139,18 +120,8 @@ class WorkflowsPage(Page):
         self.run_view.review_wanted.connect(lambda *of: self.page_wanted.emit("drafts", *of))
         self.run_view.decided.connect(self.decided)
         self.run_view.hide()
-        self.file.replaced.connect(self.editor.replace_text)
-        for keys, does in (("Ctrl+S", self.save), ("F8", self._next_problem)):
-            shortcut = QShortcut(QKeySequence(keys), self)
-            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(does)
         self.edits.keys |= {"Ctrl+Z": self.editor.undo, "Ctrl+Shift+Z": self.editor.redo}
-        theme.changed.connect(self._follow)
         self._follow()
-
-    @property
-    def document(self) -> FileDocument | None:
-        return self.file.document
 
     def _check(self, path: Path, text: str) -> WorkflowText:
         """Find all problems; runs in a thread."""
@@ -159,23 +130,8 @@ class WorkflowsPage(Page):
 
     # -- its parts ------------------------------------------------------------------------
 
-    def _make_list(self) -> None:
-        t = self._theme
-        self.gallery = Gallery(t, tr("Workflows"))
-        self.gallery.chosen.connect(self._choose)
-        self.gallery.entered.connect(self._enter)
-        self.gallery.delete_wanted.connect(self.discard)
-        self.new = IconButton(t, "plus", tr("New workflow"), clicked=self._ask_new)
-        self.listed = _Column(t, self)
-        self._list_row = row_of([(Label(t, tr("Workflows"), "heading"), 1), self.new])
-        self._list_head = widget_of(self._list_row)
-        column_of([self._list_head, Hairline(t), (self.gallery, 1)], spacing=0, on=self.listed)
-        self._list_edge = Hairline(t, upright=True, parent=self)
-
     def _make_centre(self) -> None:
         t = self._theme
-        self.centre = _Column(t, self)
-        self.title = FileTitle(t)
         self.which = Segmented(
             t,
             [tr("Text"), tr("Both"), tr("Graph")],
@@ -185,15 +141,8 @@ class WorkflowsPage(Page):
         self.which.chosen.connect(self.show_view)
         self.history_button = Button(t, "", "ghost", "history", clicked=self.show_history)
         self.run_button = Button(t, tr("Run…"), icon="play", clicked=self.ask_run)
-        self.save_button = Button(t, tr("Save"), "primary", clicked=self.save)
-        self.copy_button = Button(
-            t, tr("Duplicate"), "primary", icon="copy", clicked=self.duplicate
-        )
-        self.list_button = IconButton(t, "list", tr("All workflows"), clicked=self._toggle_list)
-        self._head_row = row_of(
+        self._make_head(
             [
-                self.list_button,
-                (self.title, 1),
                 self.which,
                 self.history_button,
                 self.run_button,
@@ -202,15 +151,10 @@ class WorkflowsPage(Page):
             ],
             folding=(self.history_button, self.run_button, self.copy_button, self.which),
         )
-        self._head = widget_of(self._head_row)
         self.form = RunForm(t)
         self.form.started.connect(lambda inputs: self._run(self._start(inputs)))
         self.triggers = TriggerStrip(t)
         self.triggers.switched.connect(lambda on: self._run(self._switch_triggers(on)))
-        self.notice = Notice(t)
-        self.editor = FileEditor(t, tr("Text of the workflow’s file"))
-        self.editor.edited.connect(self._edited)
-        self.editor.caret_moved.connect(self._caret_moved)
         self.pane = GraphPane(t)
         self.pane.chosen.connect(self._step_chosen)
         self.pane.opened.connect(self._step_opened)
@@ -228,9 +172,6 @@ class WorkflowsPage(Page):
         self.properties.menu_wanted.connect(self._show_step_menu)
         self.properties.hide()
         self.right = widget_of(column_of([(self.pane, 1), self.properties], spacing=0))
-        self.foot = Foot(t)
-        self.foot.reveal_wanted.connect(self._reveal)
-        self.foot.fix_wanted.connect(self._fix)
         self._edge = Hairline(t, upright=True)
         both = row_of([(self.editor, 9), self._edge, (self.right, 11)], spacing=0)
         column_of(
@@ -238,19 +179,6 @@ class WorkflowsPage(Page):
             spacing=0,
             on=self.centre,
         )
-
-    def _follow(self) -> None:
-        px = self._theme.px
-        for head in (self._head, self._list_head):
-            head.setFixedHeight(px(48))
-        self._head_row.setSpacing(px(8))
-        self._head_row.setContentsMargins(px(20), 0, px(12), 0)
-        self._list_row.setContentsMargins(px(16), 0, px(10), 0)
-        self._place()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._place()
 
     def _place(self) -> None:
         """Columns beside each other; where there is no room the list lies over the text."""
@@ -265,7 +193,7 @@ class WorkflowsPage(Page):
         put(self.run_view, 0, 0, width, height)
         put(self.listed, 0, 0, px(LIST) - 1, height)
         put(self._list_edge, px(LIST) - 1, 0, 1, height)
-        shown = beside or self._list_wanted
+        shown = beside or self.list_wanted
         self.listed.setVisible(shown)
         self._list_edge.setVisible(shown)
         self.list_button.setVisible(not beside)
@@ -281,12 +209,6 @@ class WorkflowsPage(Page):
         """Show ``TEXT``, ``BOTH`` or ``CANVAS``."""
         self._view = view
         self._place()
-
-    def _toggle_list(self) -> None:
-        self._list_wanted = not self._list_wanted
-        self._place()
-        if self._list_wanted:
-            self.gallery.setFocus()
 
     # -- the list ---------------------------------------------------------------------------
 
@@ -314,41 +236,19 @@ class WorkflowsPage(Page):
             case _:
                 self.run_view.pane.view.setFocus()
 
-    async def _load(self, wanted: Path | None = None, name: str = "") -> None:
-        """List the workflows as they are now, and show the wanted one."""
-        folder = self._folder
+    async def _rows(self, folder: Path | None) -> list[FileRow]:
         self._agents = (await self._engine.agents(folder)).by_name
         packs = self._engine.services.pack_places
-        self.files = await asyncio.to_thread(find_workflows, self._engine.paths, folder, packs)
+        files = await asyncio.to_thread(find_workflows, self._engine.paths, folder, packs)
         unsaved = await asyncio.to_thread(self.library.unsaved)
-        if name:
-            wanted = next((one.path for one in self.files if one.name == name), None)
-        shown = self.document.path if self.document else None
-        self.gallery.show_rows(rows_of(self.files, unsaved, folder), wanted or shown)
-        row = self.gallery.row
-        if row is None or row.path is None:
-            return
-        if shown is None or shown not in (row.path, wanted):
-            await self._show(row)
-        else:  # also where it was deleted since it was saved: what is edited stays open
-            await self.file.check()
+        self.names = {one.path: one.name for one in files}
+        return rows_of(files, unsaved, folder)
 
-    @property
-    def _folder(self) -> Path | None:
-        """The folder of the chat, whose workflows are listed as well."""
-        options = self.chat.options if self.chat is not None else None
-        if options is None or options.uses_own_folder or not options.folder:
-            return None
-        return Path(options.folder)
-
-    def _choose(self, row: FileRow) -> None:
-        self._deleted = None
-        self._list_wanted = False
-        self._place()
-        self._replace(self._show(row))
+    def _show_text(self) -> None:
+        if self.which.current == CANVAS:
+            self.show_view(BOTH)
 
     def _enter(self) -> None:
-        """Go from the list into what is shown of the file."""
         if self.which.current == CANVAS:
             self.pane.view.setFocus(Qt.FocusReason.TabFocusReason)
         else:
@@ -356,47 +256,18 @@ class WorkflowsPage(Page):
 
     # -- the file ---------------------------------------------------------------------------
 
-    async def _show(self, row: FileRow) -> None:
-        """Show a file, with what was written and not saved in it."""
-        assert row.path is not None
-        try:
-            document = await self.file.load(row.path, row.origin)
-        except StudioError as error:
-            self.file.close()
-            self.editor.setReadOnly(True)
-            self.editor.show_text("")
-            self.foot.show_problems(())
-            self.pane.show_graph(graph_of(WorkflowText(), {}))
-            self.save_button.hide()
-            self.copy_button.hide()
-            self.triggers.hide()
-            self.title.show_title(row.name, tr("Read-only"))
-            self.notice.show_text(tr_engine(str(error)), warns=True)
-            return
-        self.editor.setReadOnly(document.read_only)
-        self.editor.show_text(document.text)
-        await self.file.check()
+    def _show_nothing(self, row: FileRow) -> None:
+        self.pane.show_graph(graph_of(WorkflowText(), {}))
+        self.triggers.hide()
+
+    async def _opened(self) -> None:
         self.pane.view.show_from_top()
         await self._count_runs()
 
-    def _edited(self) -> None:
-        self._deleted = None
-        self.file.write(self.editor.text())
-        self._show_state()
-
-    def _show_file(self) -> None:
-        """Show the file, its problems and its graph as they are now."""
-        document, found = self.document, self.file.checked
-        if document is None:
-            return
-        self.editor.show_problems(found.problems)
-        self.foot.show_problems(found.problems, read_only=document.read_only)
+    def _show_contents(self, document: FileDocument) -> None:
         self.edits.allow(not document.read_only)
-        if found.workflow is not None:  # else the graph stays until the text is right
+        if self.file.checked.workflow is not None:  # else the graph stays until the text is right
             self._draw()
-        self._show_state()
-        self._caret_moved()
-        self._show_notice(document)
         self._run(self._show_triggers())
 
     def _refuse(self, why: str) -> None:
@@ -422,46 +293,15 @@ class WorkflowsPage(Page):
             awaited, self._awaited = self._awaited, ""
             self._step_chosen(awaited)
 
-    def _show_state(self) -> None:
-        document = self.document
-        if document is None:
-            return
-        edited = document.edited and not document.read_only
-        state = tr("Read-only") if document.read_only else tr("Edited") if edited else ""
-        self.title.show_title(document.shown_name, state)
-        self.save_button.setVisible(not document.read_only)
-        self.save_button.setEnabled(edited)
-        self.copy_button.setVisible(document.read_only)
-        self.gallery.mark_unsaved(document.path, edited)
-
-    def _show_notice(self, document: FileDocument) -> None:
-        """Say the most pressing thing about the file."""
-        if document.outside is not None:
-            text = tr("{file} changed on disk.").format(file=document.shown_name)
-            ways = [(tr("Merge"), self.merge), (tr("Keep mine"), self.keep_mine)]
-            self.notice.show_text(text, ways, warns=True)
-        elif self._deleted is not None:
-            self.notice.show_text(self._deleted[0], [self._deleted[1]])
-        elif document.stored is None and not document.read_only:
-            text = tr("{file} is not on the disk. Save writes it.")
-            self.notice.show_text(text.format(file=document.shown_name), warns=True)
-        elif document.read_only:
-            self.notice.show_text(document.whose)
-        else:
-            self.notice.show_text("")
-
     # -- text and graph ---------------------------------------------------------------------
 
-    def _caret_moved(self) -> None:
+    def _show_place(self) -> None:
         """Choose the step that the caret is in, and mark its lines."""
-        if self.document is None:
-            return
-        text = self.editor.text()
-        size = -(-len(text.encode("utf-8", "replace")) // 4)
-        self.foot.show_place(*self.editor.place, size)
-        if not self.file.is_checked:  # the places are those of another text
-            return
-        self._mark(step_at(self.file.checked, self.editor.caret))
+        super()._show_place()
+        if (
+            self.document is not None and self.file.is_checked
+        ):  # else the places are of another text
+            self._mark(step_at(self.file.checked, self.editor.caret))
 
     def _mark(self, id: str) -> None:
         self.editor.show_block(place_of(self.file.checked, id) if id else None)
@@ -492,8 +332,7 @@ class WorkflowsPage(Page):
         ):
             if step.id == self.pane.current:
                 start, end = places.value(key) if key in places.keys else places.span
-                if self.which.current == CANVAS:
-                    self.show_view(BOTH)
+                self._show_text()
                 self.editor.go_to(start if key in places.keys else end)
                 self.editor.setFocus()
 
@@ -510,35 +349,9 @@ class WorkflowsPage(Page):
 
     def _step_opened(self, id: str) -> None:
         """Go on in the text of a step."""
-        if self.which.current == CANVAS:
-            self.show_view(BOTH)
+        self._show_text()
         self._step_chosen(id)
         self.editor.setFocus()
-
-    # -- problems ---------------------------------------------------------------------------
-
-    def _reveal(self, problem: Problem | None = None) -> None:
-        problem = problem or self.foot.first
-        if problem is None:
-            return
-        if self.which.current == CANVAS:
-            self.show_view(BOTH)
-        self.editor.reveal(problem)
-
-    def _next_problem(self) -> None:
-        """Go to the problem after the caret, or the first one."""
-        place, found = self.editor.place, self.file.checked.problems
-        after = [one for one in found if (one.line, one.column) > place]
-        if found:
-            self._reveal((after or found)[0])
-
-    def _fix(self) -> None:
-        """Write what was probably meant, unless the text has changed since."""
-        problem, document = self.foot.first, self.document
-        if problem is None or problem.fix is None or document is None or not self.file.is_checked:
-            return
-        written = document.text[problem.start : problem.end]
-        self.editor.apply(Edit(problem.start, problem.end, quoted(problem.fix, written)))
 
     # -- triggers ---------------------------------------------------------------------------
 
@@ -665,7 +478,7 @@ class WorkflowsPage(Page):
         """Show the file again."""
         self.run_view.hide()
         self.gallery.setFocus()
-        self._run(self._load(source if any(one.path == source for one in self.files) else None))
+        self._run(self._load(source if source in self.names else None))
         self._run(self._count_runs())
 
     def toggle_breakpoint(self) -> None:
@@ -681,81 +494,16 @@ class WorkflowsPage(Page):
         if node is not None:
             announce(self.pane, node.spoken)
 
-    # -- saving -----------------------------------------------------------------------------
+    # -- new, duplicate ---------------------------------------------------------------------
 
-    def save(self) -> None:
-        self._run(self._save())
+    def _blank(self, name: str) -> str:
+        return BLANK.format(name=name)
 
-    async def _save(self) -> bool:
-        """Write the file and list it as it is now. Whether the file is as shown."""
-        edited = self.document is not None and self.document.edited
-        if await self.file.save():
-            if edited and self.document is not None:
-                await self._load(self.document.path)
-            return True
-        errors = self.file.checked.errors
-        if self.document is not None and self.document.outside is None and errors:
-            first = errors[0]
-            words = tr("Kept, not saved. {problem} The file stays as it was until then.")
-            ways: list[Way] = [(tr("Show"), lambda: self._reveal(first))]
-            self.notice.show_text(words.format(problem=problem_text(first)), ways, warns=True)
-        return False
-
-    def merge(self) -> None:
-        self._run(self.file.take_outside(merge=True))
-
-    def keep_mine(self) -> None:
-        """Go on with the person's text: the next save replaces what is on the disk."""
-        self._run(self.file.take_outside(merge=False))
-
-    # -- new, duplicate, bin ----------------------------------------------------------------
-
-    def _ask_new(self) -> None:
-        """A menu: an empty workflow, or one made after another."""
-        menu = QMenu(self)
-        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        templates = [one for one in self.files if one.origin == "shipped"]
-        items = [
-            MenuItem("blank", tr("Blank"), "file-plus"),
-            MenuItem("", tr("From a template")),
-            *(MenuItem(str(one.path), one.name, "workflow") for one in templates),
-        ]
-        fill_menu(menu, self._theme, items, lambda key: self._run(self.create(key)) and None)
-        menu.popup(self.new.mapToGlobal(self.new.rect().bottomLeft()))
-
-    async def create(self, template: str = "blank") -> None:
-        """Make a workflow of the person's own and show it."""
-        name = self._free_name(tr("New workflow"))
-        text = BLANK.format(name=name)
-        if template != "blank":
-            found = await asyncio.to_thread(self.library.read, Path(template))
-            if found is not None:
-                text = set_value(found.text, "name", name).apply(found.text)
-        await self._add(name, text)
+    def _begin(self) -> None:
         self._enter()
 
-    def _free_name(self, wanted: str) -> str:
-        """A name that no workflow has."""
-        taken = {one.name.casefold() for one in self.files}
-        names = (wanted if n == 1 else f"{wanted} {n}" for n in range(1, 10_000))
-        return next(name for name in names if name.casefold() not in taken)
-
-    async def _add(self, name: str, text: str) -> None:
-        def write() -> Path:
-            private_folder(self.library.own)
-            path = self.library.unused_path(name)
-            self.library.save(path, text, None)
-            return path
-
-        path = await asyncio.to_thread(write)
-        await self._load(path)
-
-    def duplicate(self) -> None:
-        if self.document is not None:
-            self._run(self._duplicate(self.document))
-
     async def _duplicate(self, document: FileDocument) -> None:
-        """Copy the text as it is shown, under a name of its own."""
+        """Its copy has a name of its own."""
         workflow = self.file.checked.workflow
         name = workflow.name if workflow is not None else document.path.stem
         name = self._free_name(tr("{name} copy").format(name=name))
@@ -764,41 +512,9 @@ class WorkflowsPage(Page):
             text = await asyncio.to_thread(lambda: set_value(text, "name", name).apply(text))
         await self._add(name, text)
 
-    def discard(self) -> None:
-        document = self.document
-        if document is not None and not document.read_only:
-            self._run(self._discard(document))
-
-    async def _discard(self, document: FileDocument) -> None:
-        """Move the file to the trash, with a way back."""
-        name = document.shown_name
-        await self.file.keep()
-        unsaved = (await asyncio.to_thread(self.library.unsaved)).get(document.path)
-        self.file.close()  # or its end would be taken for another program's doing
-        gone = None
-        try:
-            if document.stored is not None:
-                gone = await asyncio.to_thread(self.library.discard, document.path)
-            await asyncio.to_thread(self.library.forget_unsaved, document.path)
-        finally:
-            await self._load()
-
-        async def restore() -> None:
-            self._deleted = None
-            if gone is not None:
-                await asyncio.to_thread(self.library.restore, gone)
-            if unsaved is not None:
-                await asyncio.to_thread(self.library.keep_unsaved, unsaved)
-            await self._load(document.path)
-
-        text = tr("{name} is in the trash.").format(name=name)
-        self._deleted = (text, (tr("Undo"), lambda: self._run(restore())))
-        if self.document is not None:
-            self._show_notice(self.document)
-
     def answer(self, run_id: str, question: str, value: Json) -> None:
         self._run(self.live.answer(run_id, question, value))
 
     async def finish(self) -> None:
-        await self.file.finish()
+        await super().finish()
         await self.live.close()

@@ -6,33 +6,16 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from studio.agent.permission.invisible_characters import escape_line
-from studio.domain.agents import Origin
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import short_path
-from studio.ui.pages.files.row import FileRow
-from studio.ui.translation import tr, tr_later, tr_plural
+from studio.ui.pages.files.row import FileRow, in_sections
+from studio.ui.translation import tr_plural
 from studio.workflows.workflow_files import WorkflowFile
-
-SECTIONS: tuple[tuple[Origin, str], ...] = (
-    ("folder", tr_later("In {folder}")),
-    ("own", tr_later("Your library")),
-    ("pack", tr_later("From packs")),
-    ("shipped", tr_later("Come with the studio")),
-)
 
 
 def rows_of(
     files: Sequence[WorkflowFile], unsaved: Collection[Path], folder: Path | None
 ) -> list[FileRow]:
-    """A heading for each place that has files, and its files by name."""
-    found: list[FileRow] = []
-    for key, words in SECTIONS:
-        rows = [_row(one, one.path in unsaved) for one in files if one.origin == key]
-        if rows:
-            name = short_path(str(folder)) if folder else ""
-            found.append(FileRow(None, tr(words).format(folder=name)))
-            found += sorted(rows, key=lambda row: row.name.casefold())
-    return found
+    return in_sections([_row(one, one.path in unsaved) for one in files], folder)
 
 
 def _row(file: WorkflowFile, unsaved: bool) -> FileRow:
