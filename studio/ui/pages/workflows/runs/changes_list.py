@@ -88,7 +88,7 @@ class ChangesList(QWidget):
 
     def _row(self, file: ChangedByStep) -> QWidget:
         t = self._theme
-        name = f"{file.path} ({tr('deleted')})" if file.deleted else file.path
+        name = tr("{path} (deleted)").format(path=file.path) if file.deleted else file.path
         first: QWidget = Label(t, name, "ui", "text2" if file.state == "decided" else "text1")
         if file.draft is not None:
             first = check = Check(t, name)
