@@ -68,6 +68,16 @@ async def test_a_limit_beyond_the_models_own_is_lowered_to_it(tmp_path: Path) ->
         assert [one.get("max_completion_tokens", one.get("max_tokens")) for one in sent] == [50, 20]
 
 
+async def test_a_limit_that_the_provider_says_is_learned_from_its_refusal(tmp_path: Path) -> None:
+    """No list of models is always right: the answer comes all the same, and then at once."""
+    async with running_server(tmp_path, HELLO, provider="anthropic") as server:
+        body = {"model": "claude-sonnet-5-20260601", "max_tokens": 99_999_999}
+        for _ in range(2):
+            answer = await server.ask("Hi", **body)
+            assert answer.status_code == 200, answer.text
+        assert [one.json["max_tokens"] for one in server.house.asked] == [128_000, 64_000, 64_000]
+
+
 async def test_a_list_that_failed_is_let_rest(tmp_path: Path) -> None:
     async with running_server(tmp_path, HELLO) as server:
         engine, simulator = server.house.engine, server.house.simulator

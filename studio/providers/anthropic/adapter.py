@@ -49,6 +49,8 @@ from . import PROVIDER, validate
 from .models import (
     beta_headers,
     facts_of,
+    output_limit,
+    stated_limit,
     takes_forced_calls,
     takes_schemas,
     takes_system_messages,
@@ -108,6 +110,8 @@ class AnthropicProvider(Provider):
         self._errors = ErrorFactory(self.name, PROVIDER.title, address, key)
         self._http = http
         self._sdk = SharedSdk(http, self._errors, self._make, SDK_VARIABLES)
+        self._most: dict[str, int] = {}
+        """Tokens of an answer at most, by model, from refusals: what lists say may be wrong."""
 
     def user_items(self, blocks: Sequence[Said]) -> list[JsonObject]:
         content = [_said(block) for block in blocks if not is_blank(block)]
@@ -156,22 +160,41 @@ class AnthropicProvider(Provider):
 
     def stream(self, request: Request) -> ReplyStream:
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
-            try:
-                response = await self._post(request)
-            except Refused as error:
-                if (
-                    error.status != 400
-                    or sendable_schema(request) is None
-                    or not is_format_refusal(error_message(error.body))
-                ):
-                    raise
-                response = await self._post(replace(request, schema=None))
-            stack.push_async_callback(response.aclose)
-            return sse_objects(response.aiter_bytes())
+            attempt = request
+            while True:
+                try:
+                    response = await self._post(self._within(attempt))
+                except Refused as error:
+                    words = error_message(error.body)
+                    if error.status != 400:
+                        raise
+                    if self._learns(request.model, words):
+                        continue
+                    if sendable_schema(attempt) is None or not is_format_refusal(words):
+                        raise
+                    attempt = replace(attempt, schema=None)
+                else:
+                    stack.push_async_callback(response.aclose)
+                    return sse_objects(response.aiter_bytes())
 
         translate = partial(self._translate, model=request.model)
         accumulator = AnthropicAccumulator(self._in_stream)
         return StreamDriver(self.name, open, accumulator, translate, stop=request.stop)
+
+    def _learns(self, model: str, words: str) -> bool:
+        """Whether a refusal says a lower limit of answers than was known."""
+        most = stated_limit(words)
+        if most is None or most >= self._most.get(model, most + 1):
+            return False
+        self._most[model] = most
+        return True
+
+    def _within(self, request: Request) -> Request:
+        """The request with no higher limit than the model was heard to have."""
+        if (most := self._most.get(request.model)) is None:
+            return request
+        ceiling = min(most, request.ceiling or most)
+        return replace(request, output_limit=min(output_limit(request), most), ceiling=ceiling)
 
     async def _post(self, request: Request) -> httpx2.Response:
         body = body_of(request)

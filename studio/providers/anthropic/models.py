@@ -105,6 +105,12 @@ def output_limit(request: Request) -> int:
     return min(limit, most) if most else limit
 
 
+def stated_limit(words: str) -> int | None:
+    """The most tokens of an answer that a refusal says the model has; None for another one."""
+    found = re.search(r"max_tokens: \d+ > (\d{1,9}), which is the maximum", words)
+    return int(found[1]) or None if found else None
+
+
 def _most(request: Request) -> int | None:
     if request.facts and request.facts.output_limit:
         return request.facts.output_limit
