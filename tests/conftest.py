@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import functools
 import gc
-import inspect
 import os
 import shutil
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator
+from collections.abc import AsyncIterator, Generator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +19,7 @@ from hypothesis.internal.conjecture import providers
 from support import fork_server, nightly
 from support.cold_caches import fill_caches
 from support.fast import has_fast, is_fast, nothing_is_started
+from support.hang_guard import PATIENCE, HangGuard
 from support.waiting import HANG
 from support.worker_server import start_worker_server
 
@@ -123,7 +121,9 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGQUIT, signal.SIG_DFL)
         if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
             signal.signal(signal.SIGINT, signal.default_int_handler)
+        config.pluginmanager.register(HangGuard(10_000.0 if PROFILE != "default" else PATIENCE))
     config.addinivalue_line("markers", "recordings: replays exchanges recorded from real servers")
+    config.addinivalue_line("markers", "long: takes many seconds, and so comes first")
     config.addinivalue_line("markers", "fast: needs no Qt, process or socket; see support/fast.py")
 
 
@@ -139,32 +139,6 @@ def pytest_xdist_setupnodes(config: pytest.Config, specs: list[XSpec]) -> None:
     worker = start_worker_server(sorted(files))
     specs[:] = [XSpec(f"{spec}//python={worker}") for spec in specs]
     fork_server.share()
-
-
-LONGEST = 3000.0
-"""Seconds that a coroutine may take, on the slowest computer."""
-
-
-def _limited(test: Callable[..., Awaitable[None]]) -> Callable[..., Awaitable[None]]:
-    """The test, which ends and says where it waits if it waits for ever."""
-
-    @functools.wraps(test)
-    async def run(*arguments: object, **named: object) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-
-        def end() -> None:
-            for one in asyncio.all_tasks():
-                one.print_stack(file=sys.__stderr__)
-            task.cancel(f"{test.__name__} took more than {LONGEST:g} s")
-
-        timer = asyncio.get_running_loop().call_later(LONGEST, end)
-        try:
-            await test(*arguments, **named)
-        finally:
-            timer.cancel()
-
-    return run
 
 
 @pytest.hookimpl(wrapper=True)
@@ -205,12 +179,14 @@ def _is_fast(item: pytest.Item) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """The recordings are kept beside the project, not in it; without them nothing is replayed."""
+    """Long tests come first: the end of a run is to wait for none of them.
+
+    The recordings are kept beside the project, not in it; without them nothing is replayed.
+    """
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
     for item in items:
         if config.getoption("markexpr") and _is_fast(item):  # else each test is looked at in turn
             item.add_marker("fast")
-        if isinstance(item, pytest.Function) and inspect.iscoroutinefunction(item.obj):
-            item.obj = _limited(item.obj)
     if RECORDINGS.is_dir():
         return
     replays = [item for item in items if item.get_closest_marker("recordings")]

@@ -49,6 +49,7 @@ def _is_own(value: ast.expr) -> bool:
     return isinstance(value, ast.Constant)
 
 
+@pytest.mark.long
 def test_every_box_and_tip_is_plain() -> None:
     """Also those that are added later: this reads the source."""
     found: list[str] = []

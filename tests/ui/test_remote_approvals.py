@@ -74,6 +74,7 @@ def home(person: Person) -> Path:
     return person.engine.paths.data
 
 
+@pytest.mark.long
 @on_window_loop
 async def test_a_question_of_the_server_pops_up_and_enter_allows_it(tmp_path: Path) -> None:
     async with at_window(tmp_path, OLLAMA, [], prepare=review) as person:

@@ -70,6 +70,7 @@ class Model:
         return {text.removeprefix("Said ").split(". ")[0] for text in said if "Said" in text[:5]}
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="it forks")
 async def test_w15_w16_a_killed_run_ends_as_if_it_never_was(tmp_path: Path) -> None:
     folder = tmp_path / "work"

@@ -162,6 +162,7 @@ async def test_room_is_made_in_the_middle_of_a_turn(tmp_path: Path, provider: st
         assert accepted(home)
 
 
+@pytest.mark.long
 async def test_two_hundred_turns_on_a_small_window(tmp_path: Path) -> None:
     """L-10: no request is ever refused."""
     async with engine_home(tmp_path, "anthropic", chatter) as home:
@@ -378,6 +379,7 @@ async def test_there_has_to_be_something_to_sum_up(tmp_path: Path) -> None:
             await session.context.summarise()
 
 
+@pytest.mark.long
 async def test_the_demo_sums_up_too(tmp_path: Path) -> None:
     async with engine_home(tmp_path, "anthropic", []) as home:
         session = await home.engine.sessions.create(

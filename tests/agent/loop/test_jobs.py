@@ -252,6 +252,7 @@ async def test_a_reopened_chat_hears_that_its_job_is_gone(tmp_path: Path) -> Non
         assert told.is_error and f"no job “{ids[0]}” now" in told.text
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has subreapers")
 async def test_nothing_is_left_of_jobs_when_the_program_is_killed(tmp_path: Path) -> None:
     """C-13, L-11: kill -9, with children that ignore SIGTERM and one in its own session."""
