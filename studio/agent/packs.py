@@ -15,6 +15,7 @@ from typing import Protocol, TypeVar
 
 from studio.domain.errors import ToolFailed
 from studio.domain.jsonvalue import JsonObject
+from studio.domain.pack_addresses import pack_of
 from studio.domain.persons import Person
 from studio.domain.records import dataclass
 from studio.processes.daemon_thread import in_daemon_thread
@@ -25,7 +26,7 @@ from studio.tools.packs.home import NoRecords, Records
 from studio.tools.packs.kinds import LocalKind, OpenKind
 from studio.tools.packs.policy import AskedRequest, Verdict
 from studio.tools.packs.settings import read_settings
-from studio.tools.packs.sources import Source, pack_of
+from studio.tools.packs.sources import Source
 
 from .pack_hosts import KindTable, PackHosts
 from .permission.invisible_characters import escape_line

@@ -18,6 +18,7 @@ from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError, StorageError, ToolFailed
 from studio.domain.jsonvalue import JsonObject, as_object
 from studio.domain.messages import Image
+from studio.domain.pack_addresses import pack_of
 from studio.domain.permissions import covers
 from studio.domain.questions import ServerAnswer, ServerQuestion
 from studio.domain.records import dataclass
@@ -33,7 +34,6 @@ from studio.mcp.servers import Servers
 from studio.mcp.supervised import ServerState
 from studio.tools import Context, Result, Tool
 from studio.tools.packs.hosted import FRAME, HIDDEN
-from studio.tools.packs.sources import pack_of
 from studio.tools.sdk.definition import Run
 from studio.tools.sdk.result import size
 

@@ -15,6 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
+from urllib.parse import quote
 
 from studio.agent.permission.invisible_characters import CONTROLS, UNSEEN, visible
 from studio.domain.errors import ConfigurationError
@@ -105,6 +106,23 @@ class Console:
         if lines:
             self.end_line()
             _put(sys.stderr, visible_lines(lines) + "\n")
+
+    def say_sources(self, titles: Mapping[str, str]) -> None:
+        """Print sources of packs by their addresses; one without a title leads nowhere (KZ-8).
+
+        A terminal shows the title as a link that opens the page in the window.
+        """
+        plain = not _is_terminal(sys.stderr) or os.environ.get("TERM") in (None, "", "dumb")
+        for address, title in titles.items():
+            words = visible_line(title or address)
+            if plain:
+                self.say(f"  {words}  {address}" if title else f"  {words}  (not there any more)")
+                continue
+            self.end_line()
+            link = f"agent-studio://source?at={quote(address, safe='')}"
+            struck = f"\x1b[9m{words}\x1b[29m"
+            shown = f"\x1b]8;;{link}\x1b\\{words}\x1b]8;;\x1b\\" if title else struck
+            _put(sys.stderr, f"  {shown}  {visible_line(address) if title else ''}".rstrip() + "\n")
 
     def end_line(self) -> None:
         """Print a line end if the line is not empty."""

@@ -26,6 +26,7 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
+from studio.domain.pack_addresses import linked, pack_of
 from studio.domain.tools import DELEGATE
 from studio.domain.transcript import Transcript
 from studio.providers.registry import PROVIDER_TITLES
@@ -58,8 +59,20 @@ class TextPrinter:
         self._doing: dict[str, str] = {}
         """What each child of the chat was said to do last."""
         self._provider = ""
+        self._text: list[str] = []
+        self._sources: dict[str, None] = {}
+
+    def take_sources(self) -> list[str]:
+        """The addresses that may be of packs, of results and answers since the last call."""
+        found = [*self._sources, *linked("".join(self._text))]
+        self._sources, self._text = {}, []
+        return list(dict.fromkeys(found))
 
     def event(self, event: Event) -> None:
+        if isinstance(event, TextDelta):
+            self._text.append(event.text)
+        elif isinstance(event, ToolFinished):
+            self._sources |= dict.fromkeys(filter(pack_of, event.sources))
         if self._held is not None:
             self._held.append(event)
         else:
@@ -74,7 +87,7 @@ class TextPrinter:
         finally:
             held, self._held = self._held, None
             for event in held:
-                self.event(event)
+                self._show(event, self._transcript.apply(event))
 
     def _show(self, event: Event, index: int | None) -> None:
         """Print an event; ``index`` is the transcript's block that it changed."""

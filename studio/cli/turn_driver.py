@@ -32,6 +32,7 @@ from studio.domain.messages import Said
 from studio.domain.models import DEFAULT_GENERATION, Generation
 from studio.domain.permissions import Answer as Permission
 from studio.domain.permissions import Question, Rule
+from studio.processes.daemon_thread import in_daemon_thread
 from studio.storage.remote_approvals import TIMEOUT, RemoteApprovals
 
 from .console import Console
@@ -155,10 +156,19 @@ class TurnDriver:
             await turn.aclose()
         if self._question_error is not None:
             raise self._question_error
+        await self._tell_sources()
         self.fault = fault
         self.answered = reason == "done" or reason in LIMITS
         self.capped = ran == "inline" and reason in ("step_limit", "time_limit")
         return exit_code_of_turn(reason, denied=self._denied, fault=fault)
+
+    async def _tell_sources(self) -> None:
+        """Print what the addresses of packs in this turn lead to (KZ-8)."""
+        if isinstance(self._printer, TextPrinter) and (given := self._printer.take_sources()):
+            found = await in_daemon_thread(lambda: self._session.resolve(given))
+            self._console.say_sources(
+                {address: one.title if one is not None else "" for address, one in found.items()}
+            )
 
     async def ask_background(self) -> bool:
         """Ask whether a turn that reached its limit goes on in background mode (L-1)."""

@@ -18,6 +18,7 @@
 - ``models``: Describes models, their usage, and the options of a generation.
 - ``notebooks``: Shows the cells of a notebook as one text, and takes such a text back (C-9).
 - ``patterns``: Compiles patterns when they are first used.
+- ``pack_addresses``: Tells addresses of things of packs (KZ-8).
 - ``persons``: Describes who works with the studio, as packs see it.
 - ``plans``: Describes what an agent is going to do, and how far it is (C-2).
 - ``permissions``: Defines rules by tool and pattern, questions and answers (T-7).

@@ -21,6 +21,7 @@ from studio.agent.packs import LoadedPack, PackHome
 from studio.domain.drafts import Draft, DraftStatus, FileDraft, KindDraft
 from studio.domain.errors import StudioError, ToolFailed
 from studio.domain.jsonvalue import JsonObject, as_object, as_text
+from studio.domain.pack_addresses import pack_of
 from studio.domain.persons import Person
 from studio.domain.questions import AskedQuestion
 from studio.extensions.packs.loading import load_code
@@ -29,7 +30,7 @@ from studio.tools import Context, Tool, Workspace
 from studio.tools.packs.hosted import DRAFTS, FRAME, HIDDEN
 from studio.tools.packs.kinds import LocalKind
 from studio.tools.packs.persons_act import ActBook
-from studio.tools.packs.sources import Source, pack_of
+from studio.tools.packs.sources import Source
 
 PROTOCOL = "2025-06-18"
 

@@ -16,6 +16,7 @@ from studio.cli import console
 from studio.cli.commands.packs import pack_command
 from studio.cli.doctor.local_checks import LocalChecks
 from studio.extensions.packs.installed import InstalledPacks
+from studio.simulator import Call, Text, Turn
 from studio.workflows.workflow_files import find_workflows
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import engine_home
@@ -184,3 +185,27 @@ async def test_kz9_a_pack_brings_commands_and_settings(
     state.write_text('{"packs": {"notes": {}}}')
     assert pack_command(["notes", "topics"], state) == ["packs", "run", "notes", "topics"]
     assert pack_command(["note"], state) is None
+
+
+async def test_kz8_the_terminal_says_what_sources_of_packs_are(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KZ-8: with a link to the page in the window; one that leads nowhere is struck through."""
+    answer = "They flow. See [this](notes:topic/rivers) and [that](notes:topic/none)."
+    script = [Turn(Call("find_note", {"topic": "rivers"})), Turn(Text(answer))] * 2
+    async with engine_home(tmp_path, "openai-compatible", script) as home:
+        install_notes(home, tmp_path)
+        records = home.engine.services.packs.homes["notes"].records
+        records.write("INSERT INTO note VALUES ('rivers', 'They flow.', 'a')")
+        ask = ("run", "--provider", "openai-compatible", "-m", "sim-model", "What do rivers do?")
+        assert await home.command(*ask) == 0
+        told = capsys.readouterr().err
+        assert told.count("Note about rivers  notes:topic/rivers") == 1
+        assert "notes:topic/none  (not there any more)" in told
+        monkeypatch.setenv("TERM", "xterm")
+        monkeypatch.setattr(console, "_is_terminal", lambda stream: stream is sys.stderr)
+        assert await home.command(*ask) == 0
+        told = capsys.readouterr().err
+        link = "agent-studio://source?at=notes%3Atopic%2Frivers"
+        assert f"\x1b]8;;{link}\x1b\\Note about rivers\x1b]8;;\x1b\\  notes:topic/rivers" in told
+        assert "\x1b[9mnotes:topic/none\x1b[29m" in told

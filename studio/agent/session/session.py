@@ -74,6 +74,8 @@ class Session:
         self.jobs = services.jobs
         self._languages = services.languages
         self._delegation = services.delegation
+        self.resolve = services.packs.resolve
+        """What the addresses of packs among some lead to; blocks (KZ-8)."""
         self.undo = Undo(
             state, services.folders, state.store.changes, lambda: services.workspace(state.info)
         )

@@ -1,4 +1,5 @@
-"""Links to places of the program: ``agent-studio://chat/…``, ``…/new?text=…``, ``…/settings/…``.
+"""Links to places of the program: ``agent-studio://chat/…``, ``…/new?text=…``, ``…/settings/…``,
+``…/source?at=…``.
 
 A link comes from outside: from a web page, a message, another program. It is read strictly,
 it can only show something, and nothing of it is carried out. ``block`` is the place of a
@@ -11,6 +12,8 @@ import re
 from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import parse_qs, urlsplit
+
+from studio.domain.pack_addresses import pack_of
 
 SCHEME = "agent-studio"
 LONGEST = 16 * 1024
@@ -47,7 +50,14 @@ class SettingsLink:
     page: str
 
 
-Link: TypeAlias = ChatLink | NewChatLink | SettingsLink
+@dataclass(frozen=True, slots=True)
+class SourceLink:
+    """A thing of a pack, by its address (KZ-8)."""
+
+    address: str
+
+
+Link: TypeAlias = ChatLink | NewChatLink | SettingsLink | SourceLink
 
 
 def is_link(word: str) -> bool:
@@ -74,6 +84,9 @@ def read_link(text: str) -> Link | None:
                 return ChatLink(found[1], int(parts.fragment))
         case "new" if parts.path in ("", "/") and given.keys() <= {"text"}:
             return NewChatLink(_plain("\n".join(given.get("text", ()))))
+        case "source" if parts.path in ("", "/") and given.keys() == {"at"}:
+            (address, *more) = given["at"]
+            return SourceLink(address) if pack_of(address) and not more else None
         case "settings" if parts.path in ("", "/"):
             return SettingsLink("general")
         case "settings" if found := _PAGE.fullmatch(parts.path):

@@ -18,6 +18,8 @@ from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeyEvent, QPaintEvent
 from PySide6.QtWidgets import QMainWindow, QMessageBox
 
 from studio.domain.aio import BackgroundTasks
+from studio.domain.pack_addresses import pack_of
+from studio.processes.daemon_thread import in_daemon_thread
 from studio.storage.config.settings import SettingsFile
 from studio.ui.chat.model.turn_runner import TurnRunner
 from studio.ui.chat.model.unsent import UnsentBuffer
@@ -170,6 +172,7 @@ class MainWindow(QMainWindow):
         self.chat.open_wanted.connect(self.open_session)
         self.chat.draft_wanted.connect(partial(self.pages.show_page, "drafts"))
         self.chat.link_wanted.connect(self._copy_link)
+        self.chat.source_wanted.connect(lambda at: self._later(self._open_source(at)))
         self.pages.open_wanted.connect(self.open_session)
         self.pages.found_wanted.connect(self.open_session)
         self.pages.left.connect(self._show_chat)
@@ -505,17 +508,29 @@ class MainWindow(QMainWindow):
         """Show what a link leads to."""
         from studio.ui.settings.registry import PAGES
 
-        from .links import ChatLink, NewChatLink, SettingsLink, read_link
+        from .links import ChatLink, NewChatLink, SettingsLink, SourceLink, read_link
 
         match read_link(text):
             case ChatLink() as link:
                 await self._follow_to_chat(link)
             case NewChatLink(given):
                 self._offer_text(given)
+            case SourceLink(address):
+                await self._open_source(address)
             case SettingsLink(page) if any(entry.key == page for entry in PAGES):
                 self.preferences.open(page)
             case _:
                 self.banner.say(tr("This link leads nowhere in Agent Studio."))
+
+    async def _open_source(self, address: str) -> None:
+        """Show the page of a pack with what an address leads to (KZ-8)."""
+        assert self.engine is not None
+        packs = self.engine.services.packs
+        found = (await in_daemon_thread(lambda: packs.resolve([address]))).get(address)
+        if found is None:
+            self.banner.say(tr("{address} leads nowhere now.").format(address=address))
+        elif found.page:
+            self.pages.show_page(f"pack:{pack_of(address)}/{found.page}", *found.target)
 
     def _copy_link(self, session_id: str, block: int) -> None:
         from .links import ChatLink

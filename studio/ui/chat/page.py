@@ -16,6 +16,7 @@ from PySide6.QtGui import QAction, QDesktopServices, QResizeEvent
 from PySide6.QtWidgets import QLineEdit, QMessageBox, QWidget
 from shiboken6 import isValid
 
+from studio.domain.pack_addresses import pack_of
 from studio.ui.formatting import short_path
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_later
@@ -35,6 +36,7 @@ from .model.transcript_actions import UndoStep
 from .model.turn_runner import TurnRunner
 from .model.unsent import UnsentBuffer
 from .option_menus import OptionMenus
+from .pack_sources import PackSources
 from .plan_strip import PlanStrip
 from .queue_view import QueueView
 from .server_card import ServerCard
@@ -75,6 +77,8 @@ class ChatPage(PaintedWidget):
     """Another chat is on screen, or an empty one."""
     trouble = Signal(str)
     open_wanted = Signal(str)
+    source_wanted = Signal(str)
+    """The address of a thing of a pack that the person wants to see."""
     link_wanted = Signal(str, int)
     """The id of a session and a block of it, to which a link is copied."""
     deleting = Signal(str)
@@ -167,7 +171,7 @@ class ChatPage(PaintedWidget):
         view.item_actions.draft_action.connect(self._draft)
         view.item_actions.recovery_wanted.connect(self.recover)
         view.item_actions.turn_action.connect(self._message_action)
-        view.item_actions.link_activated.connect(_open_link)
+        view.item_actions.link_activated.connect(self._open_link)
         view.item_actions.file_opened.connect(lambda part: model.run(self._open_file(part)))
         view.item_actions.drag_wanted.connect(lambda part: model.run(self._drag(part)))
         view.item_actions.files_action.connect(actions.undo_files)
@@ -190,6 +194,7 @@ class ChatPage(PaintedWidget):
         view.context.model = model.model_title
         view.context.raised = model.recovery.raised_cap
         self._layout.view = view
+        self._sources = PackSources(model, view)
         view.canvas_viewport.need_keys = self._need_keys
         self.composer.editor.typed.connect(self._note_typing)
         return view
@@ -594,6 +599,12 @@ class ChatPage(PaintedWidget):
             # Later: the loop of a drag runs in this one, and no task may wait in it.
             QTimer.singleShot(0, self.view, lambda: self.view.drag(*lent))
 
+    def _open_link(self, url: str) -> None:
+        if url.startswith(("https://", "http://", "mailto:")):
+            QDesktopServices.openUrl(QUrl(url))
+        elif pack_of(url):
+            self.source_wanted.emit(url)
+
     def _open_path(self, path: str) -> None:
         """Have the system show a file of the chat's folder."""
         if self.session is not None:
@@ -652,11 +663,6 @@ class ChatPage(PaintedWidget):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         self._layout.place()
-
-
-def _open_link(url: str) -> None:
-    if url.startswith(("https://", "http://", "mailto:")):
-        QDesktopServices.openUrl(QUrl(url))
 
 
 def _with_keys(action: str, keys: str) -> str:

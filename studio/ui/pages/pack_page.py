@@ -122,6 +122,11 @@ class DeclaredPage(Page):
         self.chosen: Value = None
         """The key of the record that is shown."""
         self.fields: dict[str, QWidget] = {}
+        """Those of the form that is filled in; none while a record is only shown."""
+        self._edited: Value = None
+        """The record that is filled in; None for a new one."""
+        self._typed: dict[Value, dict[str, str]] = {}
+        """What was typed about records whose forms were left for another record."""
         self.buttons: dict[str, Button] = {}
         """The actions of the record that is shown, by their titles."""
         self.title = Label(theme, "", "title")
@@ -163,7 +168,8 @@ class DeclaredPage(Page):
         )
 
     def open(self, *target: str) -> None:
-        self._replace(self._open())
+        """``target`` is the key of a record."""
+        self._replace(self._open(next(filter(None, target), "")))
 
     def _filter(self) -> None:
         """Show what has the words; a page that is being opened goes on with that."""
@@ -173,7 +179,7 @@ class DeclaredPage(Page):
         if self._records is not None:
             await asyncio.to_thread(self._records.records.close)
 
-    async def _open(self) -> None:
+    async def _open(self, wanted: str = "") -> None:
         """Read the page's file again: its pack may have been updated."""
         from studio.extensions.packs.pages import find_pages
 
@@ -192,6 +198,12 @@ class DeclaredPage(Page):
             self.about.setText(tr("From the pack {name}").format(name=page.pack.name))
             self.list.setAccessibleName(page.spec.title)
             self.new.setVisible(bool(page.spec.form))
+            self.fields, self._typed = {}, {}
+            self._put([])
+        if wanted:
+            self.field.setText("")
+            self._leave_for_another()
+            self.chosen = wanted
         await self._list()
 
     async def _list(self) -> None:
@@ -205,21 +217,34 @@ class DeclaredPage(Page):
         searched = bool(self.field.text().strip())
         none = tr("Nothing found.") if searched else tr("There are no records yet.")
         self.none.show_text("" if rows else none)
-        at = next((n for n, row in enumerate(rows) if row[spec.key] == self.chosen), -1)
+        keys = [row[spec.key] for row in rows]
+        if self.chosen not in keys and isinstance(self.chosen, str):  # an address has only texts
+            self.chosen = next((one for one in keys if str(one) == self.chosen), self.chosen)
+        at = keys.index(self.chosen) if self.chosen in keys else -1
         if at >= 0:
             self.list.setCurrentIndex(self.model.index(at))
 
     def _choose(self, index: Index) -> None:
         if index.isValid() and self._records is not None:
-            self.chosen = self.model.rows[index.row()][self._records.spec.key]
+            chosen = self.model.rows[index.row()][self._records.spec.key]
+            if self.fields and chosen == self.chosen:  # it is listed anew while it is filled in
+                return
+            self._leave_for_another()
+            self.chosen = chosen
             self._run(self._show(self.chosen))
+
+    def _leave_for_another(self) -> None:
+        """Another record is wanted: what is typed about this one is there when it is edited."""
+        if self.fields:
+            self._typed[self._edited] = {name: _text(one) for name, one in self.fields.items()}
+            self.fields = {}
 
     async def _show(self, id: Value) -> None:
         """Show one record, with its actions."""
         assert self._records is not None
         records, spec = self._records, self._records.spec
         row = await self._doing(partial(records.get, id))
-        if row is None or id != self.chosen or not isValid(self):
+        if row is None or id != self.chosen or not isValid(self) or self.fields:
             return
         t = self._theme
         parts: list[Any] = []
@@ -244,14 +269,16 @@ class DeclaredPage(Page):
         assert self._records is not None
         spec, t = self._records.spec, self._theme
         parts: list[Any] = []
-        self.fields = {}
         id = row[spec.key] if row else None
+        self._leave_for_another()
+        self._edited = id
+        typed = self._typed.pop(id, {})
 
         def save() -> None:
             self._run(self._save(id))
 
         for one in spec.form:
-            value = row.get(one.name) if row else None
+            value = typed.get(one.name, row.get(one.name) if row else None)
             made = self.fields[one.name] = _field(t, one, value, save)
             optional = "" if one.required else tr("(optional)")
             label = f"{one.label} {optional}".rstrip()
@@ -266,6 +293,7 @@ class DeclaredPage(Page):
 
     def _leave_form(self, id: Value) -> None:
         self._said("")
+        self.fields = {}
         if id is None:
             self._put([])
         else:
@@ -276,7 +304,7 @@ class DeclaredPage(Page):
         texts = {name: _text(one) for name, one in self.fields.items()}
         saved = await self._doing(partial(self._records.save, id, texts))
         if saved is not None and isValid(self):
-            self.chosen = saved
+            self.chosen, self.fields = saved, {}
             await self._list()
             await self._show(saved)
 

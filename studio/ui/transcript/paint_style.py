@@ -18,6 +18,8 @@ class PaintStyle:
 
     def __init__(self, theme: Theme) -> None:
         self.theme = theme
+        self.dead_links: frozenset[str] = frozenset()
+        """Addresses in answers that lead nowhere (KZ-8)."""
         self.refresh()
 
     def refresh(self) -> None:

@@ -103,3 +103,52 @@ async def test_x7_a_declared_page_lists_adds_changes_and_deletes_records(tmp_pat
         assert rows == [{"id": 1, "cents": 1250.5, "kind": None, "done": None}]
         packs.switch("office", on=False)
         await until(lambda: "pack:office/deeds" not in sidebar._rows)
+
+
+@on_window_loop
+async def test_x7_what_is_typed_stays_while_the_list_changes(tmp_path: Path) -> None:
+    """X-7: while it is filtered, the page is left, or another record is looked at."""
+    files = {f"{OURS}/schema/001.sql": SQL, f"{OURS}/pages/deeds.yaml": PAGE}
+    source = write_pack(tmp_path / "pack", files)  # type: ignore[arg-type]
+    async with at_window(tmp_path, "anthropic", []) as person:
+        packs, pages = person.engine.services.get(InstalledPacks), person.window.pages
+        packs.add(packs.look(str(source)))
+        await until(lambda: "pack:office/deeds" in person.window.sidebar._rows)
+        records = packs.get("office").open_records()
+        for title in ("First", "Second"):
+            records.write("INSERT INTO deed (title) VALUES (?)", title)
+        records.close()
+        pages.show_page("pack:office/deeds", "2")  # as an address of the pack does
+        page = pages.currentWidget()
+        assert isinstance(page, DeclaredPage)
+        await until(lambda: page.chosen == 2 and "edit" in page.buttons)
+
+        def typed() -> str:
+            field = page.fields["title"]
+            assert isinstance(field, Field)
+            return field.text()
+
+        page.buttons["edit"].click()
+        field = page.fields["title"]
+        assert isinstance(field, Field)
+        field.setText("Second, longer")
+        page.field.setText("Second")
+        await until(lambda: texts(page) == ["Second"])
+        page.field.setText("First")
+        await until(lambda: texts(page) == ["First"])
+        page.field.clear()
+        await until(lambda: len(texts(page)) == 2)
+        pages.show_chat()
+        pages.show_page("pack:office/deeds")
+        await until(lambda: page._work is not None and page._work.done())
+        assert typed() == "Second, longer"
+        page.list.setCurrentIndex(page.model.index(0))  # another record
+        await until(lambda: page.chosen == 1 and "edit" in page.buttons)
+        page.new.click()
+        assert typed() == ""
+        page.list.setCurrentIndex(page.model.index(1))
+        await until(lambda: page.chosen == 2 and "edit" in page.buttons)
+        page.buttons["edit"].click()
+        assert typed() == "Second, longer"
+        page.buttons["save"].click()
+        await until(lambda: texts(page) == ["First", "Second, longer"])

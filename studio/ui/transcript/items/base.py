@@ -99,6 +99,8 @@ class ItemContext:
     """Draws formulas; without it they stay as they were written."""
     forms: QuestionForms = field(default_factory=QuestionForms)
     """What is answered so far of questions that wait."""
+    sources: dict[str, str] = field(default_factory=dict[str, str])
+    """The titles of things of packs by their addresses; empty for one that is gone (KZ-8)."""
     folder: str = ""
     """The chat's folder, of which answers show pictures; empty for none."""
     thumbnails: Thumbnails = field(default_factory=Thumbnails)

@@ -32,6 +32,8 @@ END_LINES = 24
 """Lines shown of what a command printed, from its end."""
 _SPILLED = re.compile(r"The whole text is in .*?([0-9a-f]{16}\.txt) …\]")
 """What ``shorten`` writes into a text that it cut."""
+MOST_CHIPS = 12
+"""Things of packs that a row names."""
 FEW = 3
 """Rows shown of a merged row before “4 more”."""
 
@@ -99,6 +101,7 @@ class ToolsItem(Item[ToolBlock]):
         self.leaves, self.places, self.hits, self._placed = [], [], [], []
         self._outputs: dict[int, ToolBlock] = {}
         self._tiles: list[media_tiles.MediaTile] = []
+        self._dead: list[tuple[QRectF, str]] = []
         self._thumbnails = context.thumbnails
         tall = style.theme.height(34)
         y = 0.0
@@ -126,6 +129,7 @@ class ToolsItem(Item[ToolBlock]):
                 )
             )
             placed = _Placed(row, top, y, None, "", [], number == 0 or alone, False)
+            y = placed.bottom = self._chips(row, y, context)
             if opened:
                 y = (
                     self._merged(placed, y, context)
@@ -138,6 +142,51 @@ class ToolsItem(Item[ToolBlock]):
         if self._placed:
             self._placed[-1].last = True
         self.height = y
+
+    def _chips(self, row: ToolRow, y: float, context: ItemContext) -> float:
+        """Place a chip for each thing of a pack that the calls of a row are about (KZ-8)."""
+        style, begin = context.style, context.style.px(38)
+        given = dict.fromkeys(one for call in row.calls for one in call.sources)
+        shown = [one for one in given if one in context.sources]
+        if not shown:
+            return y
+        x, right = float(begin), context.width - style.px(11)
+        for address in shown[:MOST_CHIPS]:
+            text = context.sources[address] or address
+            width = min(style.width("small", text) + style.px(30), right - begin)
+            if x > begin and x + width > right:
+                x, y = float(begin), y + style.px(28)
+            rect = QRectF(x, y, width, style.px(24))
+            if context.sources[address]:
+                self.hits.append(Hit(rect, "open_link", (row.key, address), text, "icon", "link"))
+            else:
+                self._dead.append((rect, text))
+            x += width + style.px(6)
+        if len(shown) > MOST_CHIPS:
+            more = tr("{number} more").format(number=len(shown) - MOST_CHIPS)
+            self._dead.append((QRectF(x, y, style.width("small", more), style.px(24)), more))
+        return y + style.px(34)
+
+    def _paint_chips(self, paint: PaintPass, context: ItemContext) -> None:
+        style, painter = context.style, paint.painter
+        for hit in self.hits:
+            if hit.action != "open_link":
+                continue
+            style.card(
+                painter, hit.rect, "hover" if hit.same(paint.hover) else "sunken", "hair", 12
+            )
+            at = QPointF(hit.rect.left() + style.px(13), hit.rect.center().y())
+            style.icon(painter, at, "file-text", "text2", 12)
+            words = hit.rect.adjusted(style.px(22), 0, -style.px(8), 0)
+            style.text(painter, words, hit.text, "small", "accent_text")
+            if hit.same(paint.focus):
+                style.focus_ring(painter, hit.rect, 12)
+        for rect, text in self._dead:
+            words = rect.adjusted(style.px(10), 0, -style.px(8), 0)
+            width = style.text(painter, words, text, "small", "text3")
+            if text not in context.sources.values() and text in context.sources:
+                line = QRectF(words.left(), round(rect.center().y()), width, 1)
+                painter.fillRect(line, style.color("text3"))
 
     def _merged(self, placed: _Placed, y: float, context: ItemContext) -> float:
         style, row = context.style, placed.row
@@ -300,9 +349,10 @@ class ToolsItem(Item[ToolBlock]):
                 style.text(painter, line, placed.note, "small", "text2", RIGHT)
         self.paint_leaves(paint, context)
         media_tiles.paint_tiles(self._tiles, paint, context)
+        self._paint_chips(paint, context)
         for hit in self.hits:
-            if hit.action == "open_file":
-                continue  # painted with the tiles
+            if hit.action in ("open_file", "open_link"):
+                continue  # painted with the tiles, or as chips
             if hit.style == "link":
                 color = "accent_text"
                 style.text(painter, hit.rect, hit.text, "small_medium", color)

@@ -333,6 +333,8 @@ def formats(
             form.setVerticalAlignment(QTextCharFormat.VerticalAlignment.AlignSuperScript)
         if url:
             form.setForeground(style.color("accent_text"))
+            if url in style.dead_links:
+                form.setFontStrikeOut(True)
         out.append(span_format(start, size, form))
     return out, chips
 
