@@ -69,9 +69,15 @@ class PackSource(Protocol):
         """Why packs were not loaded, a line each."""
         ...
 
+    @property
+    def unguarded(self) -> Sequence[str]:
+        """Why nothing may be sent: packs that may have a policy were not loaded."""
+        ...
+
 
 class NoPacks:
     problems: Sequence[str] = ()
+    unguarded: Sequence[str] = ()
 
     def refresh(self) -> Sequence[LoadedPack]:
         return ()
@@ -176,10 +182,13 @@ class Packs:
 
     @property
     def has_policies(self) -> bool:
-        return any(home.loaded.pack.policy is not None for home in self._homes.values())
+        found = any(home.loaded.pack.policy is not None for home in self._homes.values())
+        return found or bool(self.source.unguarded)
 
     def ask_policies(self, request: AskedRequest) -> list[Verdict]:
         """What each policy says of a request; blocks, and raises whatever one of them does."""
+        if unguarded := self.source.unguarded:
+            return [Verdict(unguarded[0])]
         pack = request.subject.partition(":")[0]
         elsewhere = self.hosts is not None and self.hosts.has(pack)
         if pack and pack not in self._homes and not elsewhere:

@@ -32,6 +32,9 @@ _KEPT = frozenset(
 """Values that are no words of anybody: a provider checks them."""
 _WORDS = frozenset({"input", "args", "arguments", "response"})
 """Keys of objects that are all words: what a tool is called with, and what it answers."""
+_VALUES = frozenset({"description", "title", "enum", "const", "default", "example", "examples"})
+"""Keys of a schema whose values are words."""
+_PROPERTIES = frozenset({"properties", "patternProperties", "$defs", "definitions"})
 _MEDIA = frozenset({"media_type", "mime_type", "mimeType", "image_url", "file_data", "images"})
 """Keys of objects that hold a picture or a file."""
 
@@ -100,7 +103,7 @@ class OpenToAll:
 
 
 class _NotText(Exception):
-    """A picture or a file in a request."""
+    """Something in a request that cannot be masked: a picture, a file, a name."""
 
 
 class MaskedStream:
@@ -175,6 +178,8 @@ def _hidden(request: Request, masks: Sequence[Mask]) -> Request:
     history = [
         cast("JsonObject", _changed(item, hide, _KEPT, media=True)) for item in request.history
     ]
+    for one in request.tools:
+        _require_same(one.name, hide)
     tools = [
         replace(
             one,
@@ -216,17 +221,32 @@ def _changed(
 
 
 def _described(schema: Json, hide: Callable[[str], str]) -> Json:
-    """A schema with other descriptions; names and values in it are no words."""
+    """A schema with other words: descriptions, and the values that are allowed or usual.
+
+    A call that has such a value gets its words back. Raises _NotText for the name of a property
+    that had to be hidden: it could not be found again.
+    """
     if isinstance(schema, list):
         return [_described(one, hide) for one in schema]
     if isinstance(schema, Mapping):
-        return {
-            name: hide(one)
-            if name == "description" and isinstance(one, str)
-            else _described(one, hide)
-            for name, one in schema.items()
-        }
+        found: JsonObject = {}
+        for name, one in schema.items():
+            if name in _PROPERTIES and isinstance(one, Mapping):
+                for key in one:
+                    _require_same(key, hide)
+                found[name] = {key: _described(each, hide) for key, each in one.items()}
+            elif name in _VALUES:
+                found[name] = _changed(one, hide, frozenset())
+            else:
+                found[name] = _described(one, hide)
+        return found
     return schema
+
+
+def _require_same(name: str, hide: Callable[[str], str]) -> None:
+    """Raise _NotText for a name that had to be hidden, and cannot: a provider checks it."""
+    if hide(name) != name:
+        raise _NotText(f"The name of a tool or of one of its parameters, “{name}”,")
 
 
 def _is_loopback(address: str) -> bool:

@@ -40,7 +40,8 @@ class Hook:
     """One hook. ``matcher`` limits it to some tools, or to some causes of the event.
 
     ``path`` is the file that names it. ``files`` are those that the command runs; ``digest`` is of
-    them and of the words, and the person approves that. ``root`` is the folder of its pack.
+    them and of the words, and the person approves that. ``root`` is the folder of its pack, and
+    ``pack`` that one's name.
     ``reason`` says why it is never run, or what of it is done differently here.
     """
 
@@ -56,13 +57,15 @@ class Hook:
     state: HookState = "new"
     reason: str = ""
     root: str = ""
+    pack: str = ""
 
     @property
     def label(self) -> str:
         """The hook in a line: “the hook check.sh (yours)”."""
         words = PurePath(self.files[0]).name if self.files else " ".join(self.command.split())
         short = words if len(words) <= 40 else f"{words[:39]}…"
-        whose = {"own": "yours", "folder": "this folder’s", "pack": "a pack’s"}[self.place]
+        of_pack = f"of the pack {self.pack}" if self.pack else "a pack’s"
+        whose = {"own": "yours", "folder": "this folder’s", "pack": of_pack}[self.place]
         return f"the hook {short} ({whose})"
 
 

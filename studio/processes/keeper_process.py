@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 START, SWEEP = b"r", b"s"
 MARK = "AGENT_STUDIO_RUN"
 """A variable that names the supervisor of whoever has it: its id and when it started."""
+NAME = b"studio-keeper"
+"""What the system calls this process and its supervisors."""
 _DEAF = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 """What this process ignores, since it ends with the program."""
 _PYTHONS = (signal.SIGPIPE, signal.SIGXFSZ)
@@ -58,7 +60,7 @@ def main() -> None:
     restored = [*_PYTHONS, *(one for one in _DEAF if signal.getsignal(one) != signal.SIG_IGN)]
     for each in _DEAF:
         signal.signal(each, signal.SIG_IGN)
-    _system("prctl", _NAME, b"studio-keeper")
+    _system("prctl", _NAME, NAME)
     adopt_orphans()
     wake = _wake()
     ours = {_forked(program, sweep)}  # supervisors and sweepers; other children are strays
@@ -273,7 +275,8 @@ def marks() -> list[tuple[int, str]]:
 def begun_by_a_command() -> bool:
     """Whether this process is a command that was begun here, or below one.
 
-    On Linux also where a command took the mark out of what it begins: those above still have it.
+    On Linux also where a command took the mark out of what it begins: those above still have it,
+    and what leaves its parents is below a supervisor, which adopts it.
     """
     if os.environ.get(MARK):
         return True
@@ -281,6 +284,8 @@ def begun_by_a_command() -> bool:
     while sys.platform == "linux" and pid > 1 and pid not in seen:
         seen.add(pid)
         with suppress(OSError):  # another user's
+            if _content(f"/proc/{pid}/comm")[0].rstrip(b"\n") == NAME:
+                return True
             if any(one.startswith(f"{MARK}=".encode()) for one in _environ(pid)):
                 return True
         stat = _stat(pid)

@@ -58,6 +58,7 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("yours"),
     tr_later("this folder’s"),
     tr_later("a pack’s"),
+    tr_later("of the pack {pack}"),
     tr_later("the hook {name} ({words_whose})"),
     tr_later("The hook {name} ({words_whose}) told the agent: {said}"),
     tr_later("The hook {name} ({words_whose}) says: {said}"),
@@ -83,6 +84,10 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("The matcher is no regular expression."),
     tr_later("it switches all of its hooks off"),
     tr_later("Hooks do not run because of {path}: {words_problem}."),
+    tr_later(
+        "what you approved cannot be read ({why}). Calls that hooks guard are refused until you "
+        "said again in the settings, under Hooks, what is to run"
+    ),
     tr_later("is not what you approved: look at it in the settings, under Hooks"),
     tr_later(
         "The hook {name} ({words_whose}) wanted more, and has sent the agent back twice already."
@@ -496,6 +501,10 @@ TEMPLATES: tuple[str, ...] = (
         "because the pack says who may see it. Switch it on."
     ),
     tr_later("A pack could not say whether this may be sent: {why}"),
+    tr_later(
+        "The pack “{pack}” says who may see what is sent, and cannot be loaded, so nothing was "
+        "sent. Correct it, or switch it off. {why}"
+    ),
     tr_later("{what} cannot be masked, so this was not sent. Leave it out."),
     tr_later(
         "{pack}: its tools are off, because they need uv to run apart from the program, and uv "

@@ -36,3 +36,22 @@ def test_k9_a_hook_approved_in_the_home_folder_holds_in_every_folder(tmp_path: P
         finder, hook = hook_of(tmp_path / "home", tmp_path / "home", command)
         finder.switch(hook, True)
         assert finder.in_folder(folder).found[0].state == "new", command
+
+
+def test_k9_hooks_guard_while_what_was_approved_cannot_be_read(tmp_path: Path) -> None:
+    """K-9: they count as changed, which refuses what they guard, until each is said again."""
+    finder, hook = hook_of(tmp_path, tmp_path, "exit 2")
+    finder.switch(hook, True)
+    approved = tmp_path / "approved_hooks.json"
+    for broken in (b"{", b"\xff\xfe", b"[" * 100_000):
+        approved.write_bytes(broken)
+        found = finder.in_folder(tmp_path)
+        assert [one.state for one in found.found] == ["changed"]
+        assert found.counting("PreToolUse")
+        assert "approved cannot be read" in found.notices[0]
+    finder.switch(found.found[0], False)
+    found = finder.in_folder(tmp_path)
+    assert [one.state for one in found.found] == ["off"] and not found.notices
+    hooks = [{"hooks": [{"type": "command", "command": "exit 1"}]}]
+    finder.own.write_text(json.dumps({"hooks": {"PreToolUse": hooks}}))
+    assert finder.in_folder(tmp_path).found[0].state == "changed", "it may have been approved"

@@ -264,3 +264,38 @@ async def test_a_role_of_the_pack_and_that_of_the_agent_both_count(tmp_path: Pat
         save(tmp_path / "studio" / "agents", agent("Reader", "role: reads", "own"))
         await say(await home.session("Reader"))
         assert offered() == {"look"}
+
+
+async def test_names_are_not_masked_and_values_of_schemas_are(tmp_path: Path) -> None:
+    """KZ-7: a value that a call may have is hidden and shown again; a name cannot be hidden."""
+    code = MASKS.replace("name: str) -> str", "name: Literal['Ada', 'Bo'] = 'Ada') -> str")
+    code = f"from typing import Literal\n{code}"
+    script = [Turn(Call("greet", {"name": "[Person 1]"})), Turn(Text("Done."))]
+    async with engine_home(tmp_path, CHAT, script) as home:
+        install_code(home, tmp_path, code)
+        said = [e for e in await say(await home.session()) if isinstance(e, ToolFinished)]
+        assert said[0].text == "Hello Ada, says the tool."
+        assert "Ada" not in repr(home.asked) and "[Person 1]" in repr(home.asked)
+    for named in ("def Ada(context: Context, name: str)", "def greet(context: Context, Ada: str)"):
+        code = MASKS.replace("def greet(context: Context, name: str)", named)
+        code = code.replace("    name: Ada, for example.\n", "").replace("name == ", "'x' == ")
+        code = code.replace("{name}", "you")
+        place = tmp_path / named[4:7]
+        place.mkdir()
+        async with engine_home(place, CHAT, [Turn(Text("Never."))]) as home:
+            install_code(home, place, code)
+            (failed,) = [e for e in await say(await home.session()) if isinstance(e, Failed)]
+            assert "“Ada”, cannot be masked, so this was not sent" in failed.title + failed.detail
+            assert not home.asked
+
+
+async def test_a_policy_that_cannot_be_loaded_lets_nothing_out(tmp_path: Path) -> None:
+    """KZ-7: also in a chat about nothing of the pack; code that names no policy stops nothing."""
+    async with engine_home(tmp_path, CHAT, [Turn(Text("Good."))]) as home:
+        install_code(home, tmp_path, f"{MASKS}\nraise RuntimeError('broken')\n")
+        (failed,) = [e for e in await say(await home.session()) if isinstance(e, Failed)]
+        told = failed.title + failed.detail
+        assert "“guard” says who may see" in told and "broken" in told and not home.asked
+        install_code(home, tmp_path / "other", "raise RuntimeError('broken')\n", "plain")
+        await say(await home.session())
+        assert len(home.asked) == 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+import studio
 from studio.processes.job_object import BasicLimits, ExtendedLimits
 from studio.processes.jobs import Jobs
 from studio.processes.keeper import GRACE, Keeper, KeptProcess
@@ -120,6 +122,9 @@ def _name(pid: int) -> str:
     return ""
 
 
+ROOT = Path(studio.__file__).parents[1]
+
+
 def _is_alone(left: Callable[[], list[int]]) -> bool:
     """Whether nothing but the keeper itself is left."""
     return [_name(pid) for pid in left()] in ([], ["studio-keeper"])
@@ -154,6 +159,21 @@ async def ran(
     )
     await until(lambda: (folder / "begun").exists() or task.done())
     return task
+
+
+@linux
+async def test_what_leaves_its_parents_is_known_as_a_commands(
+    tmp_path: Path, keeper: Keeper
+) -> None:
+    """KZ-5, M-12: also without the mark, and in a session of its own."""
+    ask = "from studio.processes.keeper_process import begun_by_a_command as b; print(b())"
+    words = ["-i", f"PYTHONPATH={ROOT}", "setsid", "-f", sys.executable, "-c", ask]
+    alone = f"env {shlex.join(words)} > said 2>&1 < /dev/null; touch gone; sleep 60"
+    task = await ran(keeper, f"(trap '' HUP; {alone}) &", tmp_path)
+    await until(lambda: (tmp_path / "said").exists() and bool((tmp_path / "said").read_bytes()))
+    assert (tmp_path / "said").read_text().strip() == "True"
+    task.cancel()
+    await asyncio.wait([task])
 
 
 @linux

@@ -194,6 +194,7 @@ def _facts(one: Hook) -> dict[str, object]:
         "matcher": one.matcher,
         "command": one.command,
         "place": one.place,
+        "pack": one.pack,
         "path": one.path,
         "state": one.state,
         "seconds": one.seconds,

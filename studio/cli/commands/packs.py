@@ -104,13 +104,16 @@ class _Command:
         self._console = console
 
     async def do_list(self) -> int:
+        from studio.extensions.packs.manifest import WORDS
+
         packs = await asyncio.to_thread(self._packs.list)
         if self._options.json:
             self._console.write_json([_facts(one) for one in packs], indent=2)
         else:
             width = max((len(one.id) for one in packs), default=0)
             for one in packs:
-                brings = ", ".join(one.manifest.parts()) or "nothing"
+                parts = [WORDS.get(part, part) for part in one.manifest.parts()]
+                brings = ", ".join(parts) or "nothing"
                 words = f"{one.id:<{width}}  {_state(one):<10}  {one.manifest.version:<8}  {brings}"
                 self._console.row(words)
             if not packs:
@@ -217,7 +220,6 @@ class _Command:
             return self._told(await asyncio.to_thread(self._packs.switch, options.id, on), word)
         pack = await asyncio.to_thread(self._packs.get, options.id)
         for part in options.parts:
-            part = "mcp" if part == "servers" else part
             pack = await asyncio.to_thread(self._packs.switch_part, options.id, part, on)
         return self._told(pack, f"{', '.join(options.parts)} {word}")
 

@@ -17,25 +17,41 @@ from studio.domain.jsonvalue import JsonObject, as_object, as_text
 from studio.files.atomic_write import write_atomically
 from studio.files.file_lock import exclusive_access
 
+UNREADABLE = "*"
+"""Stands among the ids where what was approved was lost: hooks are asked about again."""
+UNREAD = (
+    "what you approved cannot be read ({why}). Calls that hooks guard are refused until you said "
+    "again in the settings, under Hooks, what is to run"
+)
+
 
 class HookConsents:
     """What the person said, in one file of the program's own."""
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
 
-    def known(self) -> JsonObject:
-        """What is approved, by id; nothing if the file cannot be read."""
+    def known(self) -> tuple[JsonObject, str]:
+        """What is approved, by id, and why that cannot be read.
+
+        Then each hook counts as changed: one that guards calls refuses them, until the person
+        said again what is to run.
+        """
         try:
-            return as_object(json.loads(self._path.read_text("utf-8")))
-        except (OSError, ValueError, RecursionError):
-            return {}
+            return as_object(json.loads(self.path.read_text("utf-8"))), ""
+        except FileNotFoundError:
+            return {}, ""
+        except (OSError, ValueError, RecursionError) as error:
+            why = error.strerror if isinstance(error, OSError) else str(error)
+            return {UNREADABLE: True}, UNREAD.format(why=why)
 
     def agreed(self, hook: Hook, known: JsonObject) -> Hook:
         """A hook as the person sees it: on, off, or changed since they approved it."""
         if hook.state == "never":
             return hook
         said = as_object(known.get(hook.id))
+        if not said and known.get(UNREADABLE):
+            return replace(hook, state="changed")
         approved = as_text(said.get("approved"))
         if not approved:
             return replace(hook, state="off" if said else "new")
@@ -46,16 +62,16 @@ class HookConsents:
     def say(self, hook: Hook, *, on: bool) -> None:
         """Approve a hook as it is and switch it on, or switch it off. Raises StorageError."""
         try:
-            with exclusive_access(self._path):
-                known = self.known()
+            with exclusive_access(self.path):
+                known, _ = self.known()
                 approved = (
                     hook.digest if on else as_text(as_object(known.get(hook.id)).get("approved"))
                 )
                 known[hook.id] = {"on": on, "approved": approved, "command": hook.command[:200]}
                 text = json.dumps(known, indent=2, ensure_ascii=False) + "\n"
-                write_atomically(self._path, text.encode("utf-8", "replace"))
+                write_atomically(self.path, text.encode("utf-8", "replace"))
         except OSError as error:
-            raise StorageError(f"{self._path} cannot be written: {error.strerror}.") from error
+            raise StorageError(f"{self.path} cannot be written: {error.strerror}.") from error
 
 
 def id_of(hook: Hook, folder: str) -> str:

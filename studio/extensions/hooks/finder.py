@@ -24,10 +24,12 @@ HOOKS_FILE = "hooks.json"
 
 @dataclass(frozen=True, slots=True)
 class HookSource:
-    """A file of hooks from elsewhere, such as a pack; ``root`` is that pack's folder."""
+    """A file of hooks from elsewhere, such as a pack; ``root`` is that pack's folder, ``name`` what
+    people call it."""
 
     path: Path
     root: str = ""
+    name: str = ""
 
 
 class HookFinder:
@@ -53,10 +55,15 @@ class HookFinder:
             self._take(files.hooks, path, "folder", folder, found, findings)
         for source in self._more():
             data = _content(source.path, findings)
-            self._take(data, str(source.path), "pack", folder, found, findings, source.root)
+            hooks: list[Hook] = []
+            self._take(data, str(source.path), "pack", folder, hooks, findings, source.root)
+            known = {one.id for one in found}
+            found += [replace(one, pack=source.name) for one in hooks if one.id not in known]
         self._take(_content(self.own, findings), str(self.own), "own", folder, found, findings)
-        known = self._consents.known() if found else {}
-        return Hooks(tuple(self._consents.agreed(one, known) for one in found), tuple(findings))
+        said, unread = self._consents.known() if found else ({}, "")
+        if unread:
+            findings.append(Finding(str(self._consents.path), unread, left_out=True))
+        return Hooks(tuple(self._consents.agreed(one, said) for one in found), tuple(findings))
 
     def switch(self, hook: Hook, on: bool) -> None:
         """Approve a hook as it is and switch it on, or switch it off.
@@ -99,7 +106,8 @@ def pack_hooks(packs: InstalledPacks) -> list[HookSource]:
     with suppress(StudioError):  # the page of packs says what is wrong
         for one in packs.list():
             if (part := one.part("hooks")) is not None:
-                found += [HookSource(path, str(one.manifest.folder)) for path in part.files]
+                root = str(one.manifest.folder)
+                found += [HookSource(path, root, one.name) for path in part.files]
     return found
 
 

@@ -29,7 +29,7 @@ from studio.mcp.entries import Entries, ServerEntry
 from studio.storage.pack_records import PackRecords, read_steps
 
 from .contents import copy_pack, difference, digest_of, state_of
-from .manifest import PARTS, PackError, PackManifest, Part, PartName, read_manifest
+from .manifest import PARTS, WORDS, PackError, PackManifest, Part, PartName, read_manifest
 from .origins import Brought, Origin
 from .servers import pack_servers
 
@@ -364,11 +364,13 @@ class InstalledPacks:
         return self.get(id)
 
     def switch_part(self, id: str, part: str, on: bool) -> InstalledPack:
-        """Switch a kind of things that a pack brings on or off."""
+        """Switch a kind of things that a pack brings on or off, by its name or people's word."""
         pack = self.get(id)
+        part = next((name for name, word in WORDS.items() if word == part), part)
         if part not in PARTS or part not in pack.manifest.parts():
-            known = ", ".join(pack.manifest.parts()) or "nothing"
-            raise PackError(f"{id} brings no {part}. It brings: {known}.")
+            known = ", ".join(WORDS.get(one, one) for one in pack.manifest.parts()) or "nothing"
+            word = next((word for name, word in WORDS.items() if name == part), part)
+            raise PackError(f"{id} brings no {word}. It brings: {known}.")
         off = pack.off - {part} if on else pack.off | {part}
         with self._changing() as said:
             said[id] = {**as_object(said.get(id)), "off": [*sorted(off)]}

@@ -25,6 +25,10 @@ from studio.tools.packs.home import NoRecords, Records
 PREFIX = "studio_pack_"
 """Begins the name of a pack's package, before its id."""
 MOST_SHOWN = 300
+NO_POLICY = (
+    "The pack “{pack}” says who may see what is sent, and cannot be loaded, so nothing was sent. "
+    "Correct it, or switch it off. {why}"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,8 @@ class ProgramPacks:
         """``others`` says why packs do not run whose Python is elsewhere."""
         self._places = places
         self._others = others
+        self.unguarded: Sequence[str] = ()
+        """Why nothing may be sent: packs that may have a policy were not loaded."""
         self._known: dict[str, tuple[str, LoadedPack | None, str]] = {}
         """The digest of each, what was loaded, and why nothing was."""
         self.problems: Sequence[str] = ()
@@ -67,19 +73,32 @@ class ProgramPacks:
     def refresh(self) -> Sequence[LoadedPack]:
         before, self._known = self._known, {}
         problems: list[str] = []
+        unguarded: list[str] = []
         try:
             for place in self._places():
                 known = before.get(place.id)
                 if known is None or known[0] != place.digest:
                     known = _loaded(place)
                 self._known[place.id] = known
+                if known[2] and _may_have_policy(place.root):
+                    unguarded.append(NO_POLICY.format(pack=place.name or place.id, why=known[2]))
         except StudioError as error:
             problems.append(str(error))
+            unguarded.append(str(error))
+        self.unguarded = unguarded
         for gone in before.keys() - self._known.keys():
             forget(gone)
         problems += [problem for _, _, problem in self._known.values() if problem]
         self.problems = [*problems, *(self._others.problems if self._others else ())]
         return [one for _, one, _ in self._known.values() if one is not None]
+
+
+def _may_have_policy(root: Path) -> bool:
+    """Whether the code of a pack names what a policy is made of; also if it cannot be read."""
+    try:
+        return any("RequestPolicy" in one.read_text("utf-8") for one in root.rglob("*.py"))
+    except (OSError, ValueError):
+        return True
 
 
 def _loaded(place: CodePlace) -> tuple[str, LoadedPack | None, str]:

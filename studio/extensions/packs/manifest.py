@@ -45,6 +45,8 @@ PartName: TypeAlias = Literal[
     "data",
 ]
 PARTS: tuple[PartName, ...] = get_args(PartName)
+WORDS: dict[PartName, str] = {"mcp": "servers", "schema": "tables"}
+"""What people call parts whose names are those of files."""
 _PLACES: dict[PartName, str] = {
     "skills": "skills",
     "mcp": "mcp.json",

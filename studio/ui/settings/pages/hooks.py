@@ -92,12 +92,17 @@ class HooksPage(SettingsPage):
     def _show(self, found: Hooks, folder: str, *, waits: bool) -> None:
         groups = column_of(spacing=14)
         self.switches, self.tries, self.lines = {}, {}, {}
-        for place, title in (
-            ("folder", tr("In {folder}").format(folder=short_path(folder))),
-            ("pack", tr("Of packs")),
-            ("own", tr("Your own hooks")),
+        packs = dict.fromkeys(one.pack for one in found.found if one.place == "pack")
+        for place, pack, title in (
+            ("folder", "", tr("In {folder}").format(folder=short_path(folder))),
+            *(("pack", name, tr("From the pack {name}").format(name=name)) for name in packs),
+            ("own", "", tr("Your own hooks")),
         ):
-            hooks = [one for one in found.found if one.place == place and one.state != "never"]
+            hooks = [
+                one
+                for one in found.found
+                if (one.place, one.pack) == (place, pack) and one.state != "never"
+            ]
             if hooks:
                 groups.addLayout(self._group(title, self._card(hooks)))
         left = FormCard(self.theme)
