@@ -154,6 +154,18 @@ class Console:
             self.say("")
         return data.decode("utf-8", "replace") if data else None
 
+    async def choice(self, prompt: str, *words: str) -> str:
+        """Ask until one of ``words`` is typed, or its first letter; the letter, or "" at the end.
+
+        Other words that begin so are no answer: “stop” is not [s]ession (T-7).
+        """
+        while (line := await self.line(prompt)) is not None:
+            typed = line.strip().lower()
+            for word in words:
+                if typed in (word, word[0]):
+                    return word[0]
+        return ""
+
     async def secret(self, prompt: str) -> str | None:
         """Like ``line``, without showing what is typed."""
         try:

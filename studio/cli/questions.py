@@ -54,20 +54,16 @@ async def ask_form(console: Console, question: ServerQuestion) -> ServerAnswer:
     if question.schema is None:
         console.say("It wants this address opened:", f"    {question.url}")
     verb = "[o]pen it in the browser" if question.schema is None else "[a]nswer"
-    while (line := await console.line(f"{verb}, [d]ecline, [c]ancel: ")) is not None:
-        match line.strip().lower()[:1]:
-            case "d":
-                return DECLINED
-            case "c":
-                return ServerAnswer("cancel")
-            case "o" if question.schema is None:
-                await _open(console, question.url)
-                return ServerAnswer("accept")
-            case "a" if question.schema is not None:
-                content = await _filled_in(console, question.schema)
-                return ServerAnswer("cancel") if content is None else content
-            case _:
-                pass
+    first = "open" if question.schema is None else "answer"
+    word = await console.choice(f"{verb}, [d]ecline, [c]ancel: ", first, "decline", "cancel")
+    if word == "d":
+        return DECLINED
+    if word == "o":
+        await _open(console, question.url)
+        return ServerAnswer("accept")
+    if word == "a" and question.schema is not None:
+        content = await _filled_in(console, question.schema)
+        return ServerAnswer("cancel") if content is None else content
     return ServerAnswer("cancel")
 
 

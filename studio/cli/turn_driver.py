@@ -173,7 +173,7 @@ class TurnDriver:
     async def ask_background(self) -> bool:
         """Ask whether a turn that reached its limit goes on in background mode (L-1)."""
         prompt = "Go on in the background? [y]es, [n]o: "
-        return await self._until_stopped(self._ask_letter(prompt, "yn")) == "y"
+        return await self._until_stopped(self._console.choice(prompt, "yes", "no")) == "y"
 
     async def ask_waiting(self) -> None:
         """Ask the person what the session asks now, whose turn goes on elsewhere."""
@@ -203,7 +203,8 @@ class TurnDriver:
             left = [one.id for one in waiting[number:]]
             every = f", [a]ll {len(left)}" if len(left) > 1 else ""
             prompt = f"{head}? [y]es{every}, [n]ot now, [d]iscard: "
-            word = await self._ask_letter(prompt, "yand" if every else "ynd")
+            words = ("yes", "not now", "discard", *(("all",) if every else ()))
+            word = await console.choice(prompt, *words)
             if word == "a":
                 await decide_drafts(session, left, "approve", console)
                 return
@@ -232,9 +233,9 @@ class TurnDriver:
         lines += [question.reason] if question.reason else []
         lines += [question.why] if question.why else []
         lines += [", ".join(text for _, text in question.facts)]
-        answers: dict[str, Permission] = {"y": "once", "n": "deny", "": "deny"}
+        answers: dict[str, Permission] = {"yes": "once", "no": "deny"}
         if question.always:
-            answers |= {"s": "session", "f": "folder", "a": "always"}
+            answers |= {"session": "session", "folder": "folder", "always": "always"}
             rules = [f"allow {rule}" for rule in question.always]
             one = len(rules) == 1
             added = f" {rules[0]}" if one else ""
@@ -246,8 +247,12 @@ class TurnDriver:
             lines += [f"    {one}" for one in question.covers]
         with self._printer.quiet():
             self._console.say("", *filter(None, lines))
-            word = await self._ask_letter(f"Allow? [y]es once{scopes}, [n]o: ", "".join(answers))
-            session.answer_permission(question.id, answers[word])
+            letter = await self._console.choice(f"Allow? [y]es once{scopes}, [n]o: ", *answers)
+            for word, answer in answers.items():
+                if word[0] == letter:
+                    session.answer_permission(question.id, answer)
+                    return
+            session.answer_permission(question.id, "deny")
 
     async def _permission_in_window(self, question: Question, window: RemoteApprovals) -> None:
         session, asked = self._session, f"{question.tool} {question.detail}"
@@ -287,14 +292,6 @@ class TurnDriver:
             answers = await ask_questions(self._console, event.asked)
             left = [""] * (len(event.asked) - len(answers)) if answers else [NOBODY_ANSWERS]
             self._session.answer_question(event.call_id, *answers, *left)
-
-    async def _ask_letter(self, prompt: str, letters: str) -> str:
-        """Ask until one of ``letters`` is typed; empty at the end of the input."""
-        while (line := await self._console.line(prompt)) is not None:
-            word = line.strip().lower()[:1]
-            if word and word in letters:
-                return word
-        return ""
 
 
 def asked_by(session: Session) -> list[Question | AwaitingReply]:

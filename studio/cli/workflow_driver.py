@@ -210,13 +210,15 @@ class WorkflowDriver:
             self._console.say(*(f"    {line}" for line in question.detail.split("\n")))
         match question.kind:
             case "approve":
-                return await self._letter("[y]es, [n]o: ", "yn") == "y"
+                return await self._console.choice("[y]es, [n]o: ", "yes", "no") == "y"
             case "permission":
                 lasting = "for this [r]un, " if question.rules else ""
-                word = await self._letter(f"Allow? [y]es once, {lasting}[n]o: ", "yrn")
+                words = ("yes", "no", *(("run",) if question.rules else ()))
+                word = await self._console.choice(f"Allow? [y]es once, {lasting}[n]o: ", *words)
                 return {"y": "once", "r": "run"}.get(word, "deny")
             case "unsure":
-                word = await self._letter("It [h]appened, run it [a]gain, [s]top: ", "has")
+                prompt = "It [h]appened, run it [a]gain, [s]top: "
+                word = await self._console.choice(prompt, "happened", "again", "stop")
                 return {"h": "happened", "a": "again"}.get(word, "stop")
             case _:
                 return await self._words(question)
@@ -229,14 +231,6 @@ class WorkflowDriver:
                 if text.isdecimal() and 1 <= int(text) <= len(question.choices):
                     return question.choices[int(text) - 1]
                 return text
-        return ""
-
-    async def _letter(self, prompt: str, letters: str) -> str:
-        """Ask until one of ``letters`` is typed; empty at the end of the input."""
-        while (line := await self._console.line(prompt)) is not None:
-            word = line.strip().lower()[:1]
-            if word and word in letters:
-                return word
         return ""
 
 

@@ -64,6 +64,24 @@ async def test_two_turns_and_a_question(tmp_path: Path) -> None:
         assert not simulator.violations
 
 
+async def test_t7_only_a_letter_or_its_word_answers_a_permission(tmp_path: Path) -> None:
+    """T-7: “stop” is not [s]ession, nor “always ask” [a]lways, nor “you may not” yes."""
+    script = [Turn(Call("run", {"command": "echo one"})), Turn(Text("Done."))]
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        async with at_terminal(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("hello\r")
+            for times, words in enumerate(("stop", "always ask", "forget it", "you may not"), 1):
+                await person.until(lambda glass, most=times: glass.text.count("Allow?") >= most)
+                person.type(f"{words}\r")
+            await person.until(lambda glass: glass.text.count("Allow?") >= 5)
+            person.type("no\r")
+            await person.until("Done.")
+            person.type("\x04")
+            assert await person.end() == 0
+        assert "The person did not allow" in str(reply_requests(simulator)[1].json)
+
+
 def asked(question: str, prompt: str) -> Callable[[TerminalEmulator], object]:
     """Returns whether a question stands above its prompt, with or without the row of its call."""
     shown = re.compile(rf"{re.escape(question)}\n(?:◌.*\n)?{re.escape(prompt)}")

@@ -273,7 +273,7 @@ async def _begin_fork(
     console.say(*describe_fork(plan))
     if console.interactive and not (options.json or options.yes):
         line = await console.line("Begin? [y]es, [n]o: ")
-        if (line or "").strip().lower()[:1] != "y":
+        if (line or "").strip().lower() not in ("y", "yes"):
             return CANCELLED
     return await _carry_out(context, options, runs, await runs.fork(plan))
 
@@ -445,7 +445,7 @@ async def _delete(context: CommandContext, options: argparse.Namespace) -> int:
             if not console.interactive:
                 raise ConfigurationError("Nobody is here to ask. To delete it for good: --yes")
             line = await console.line(f"Delete {info.name}, run {info.number}? [y]es, [n]o: ")
-            if (line or "").strip().lower()[:1] != "y":
+            if (line or "").strip().lower() not in ("y", "yes"):
                 return CANCELLED
         await runs.delete(info.id)
         console.say(f"{info.name}, run {info.number} ({info.id[:8]}) is deleted.")
