@@ -11,7 +11,7 @@ import sys
 from collections.abc import Awaitable, Callable
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from studio.domain.errors import StudioError
 from studio.storage.config.settings import SettingsFile
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from studio.extensions.packs.host import HostEntries
     from studio.extensions.packs.installed import InstalledPacks
     from studio.extensions.packs.loading import ProgramPacks
+    from studio.tools import Result
 
 
 def main(options: Namespace | None, wanted: str = "") -> int:
@@ -66,8 +67,21 @@ async def build(paths: Paths, settings: SettingsFile) -> Engine:
     engine.services.servers.packs = packs.servers
     engine.services.find_extensions = finder(paths, packs.places).read
     engine.services.find_hooks = find_hooks(paths, packs)
+    engine.delegation.run_workflow = partial(_run_workflow, engine)
     await engine.refresh_tools()
     return engine
+
+
+async def _run_workflow(engine: Engine, *call: Any) -> Result:
+    """Do a tool call that is a workflow; what that needs is imported with the first one."""
+
+    def load() -> Callable[..., Awaitable[Result]]:
+        from studio.workflows.workflow_tools import run_for_call
+
+        return run_for_call
+
+    run_for_call = await asyncio.to_thread(load)
+    return await run_for_call(engine, *call)
 
 
 def _import_parts() -> tuple[

@@ -24,6 +24,7 @@
 - ``run_files``: Finds the file of a workflow, checks it, and fits a run's inputs to it.
 - ``kept_agents``: Keeps the agents that a run began with, and tells what has changed since.
 - ``desk``: Lets steps that write see their own changes on a copy, and merges them.
+- ``workflow_tools``: Does a call of an agent that is a run of a workflow.
 - ``run_changes``: Lists what the steps of a run changed, by step, and which of it waits.
 - ``bundle``: Writes a recorded run to one file, and reads it.
 - ``live_reads``: Does the reading calls of a recorded session again in its folder.

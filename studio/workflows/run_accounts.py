@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from studio.agent.budget import NO_AMOUNT, Account, Amount
 from studio.domain.agents import NO_CAPS
@@ -19,13 +19,19 @@ def out_of_time(minutes: float) -> str:
 class RunAccounts:
     """The accounts of one run; ``above`` are those of the run that it is a step of, with the step.
 
+    ``called`` are those of the turn whose call it is.
     Caps are those of the file until the person raises them.
     """
 
-    def __init__(self, run: Run, above: tuple[RunAccounts, Step] | None) -> None:
+    def __init__(
+        self,
+        run: Run,
+        above: tuple[RunAccounts, Step] | None,
+        called: Sequence[Account] = (),
+    ) -> None:
         self.whole = Account("run", NO_CAPS)
         self._run = run
-        self._above = above
+        self._above, self._called = above, called
         self._steps: dict[str, Account] = {}
         self.follow_caps()
 
@@ -40,7 +46,7 @@ class RunAccounts:
     def upward(self) -> list[Account]:
         """Those of the run and what it is below."""
         above = self._above[0].of(self._above[1]) if self._above is not None else []
-        return [self.whole, *above]
+        return [self.whole, *above, *self._called]
 
     def book(self, steps: Iterable[Step], spent: Iterable[tuple[str, Amount]]) -> Amount:
         """Count what the run used until now, which is returned.

@@ -18,6 +18,7 @@ from studio.agent.budget import Amount, Budget
 from studio.agent.engine import Engine
 from studio.agent.session.event_channel import EventEnvelope
 from studio.agent.session.session import Session
+from studio.agent.session.turn_builder import ParentTurn
 from studio.domain.agents import Caps
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError, StudioError
@@ -101,8 +102,12 @@ class Runner:
         plan: Plan,
         run: Run,
         above: tuple[Runner, Step] | None = None,
+        caller: ParentTurn | None = None,
     ) -> None:
-        """``above`` is the run that this one is a step of, with the step."""
+        """``above`` is the run that this one is a step of, with the step.
+
+        ``caller`` is the turn whose call this run is, if an agent began it.
+        """
         assert run.started is not None, "a run begins with its first event"
         self.run = run
         self.plan = plan
@@ -110,8 +115,10 @@ class Runner:
         """Whether a person is there to answer. Else ``carry_out`` ends when all waits for one."""
         self._engine = engine
         self._store = store
-        self._work = StepWork(engine, plan.workflow, run.started)
-        self._accounts = RunAccounts(run, (above[0]._accounts, above[1]) if above else None)
+        caller = above[0]._work.caller if above else caller
+        self._work = StepWork(engine, plan.workflow, run.started, caller)
+        called = caller.budget.accounts if caller is not None and above is None else ()
+        self._accounts = RunAccounts(run, (above[0]._accounts, above[1]) if above else None, called)
         self._desks = Desks(engine, plan, run, self._work, self._accounts.upward, self._record)
         self._reads = FileReads(
             engine,

@@ -95,10 +95,18 @@ COMMAND_LIMITS = Limits(1, 3600.0, commands_free=True)
 class StepWork:
     """Does the tries of one run's steps."""
 
-    def __init__(self, engine: Engine, workflow: Workflow, started: RunStarted) -> None:
+    def __init__(
+        self,
+        engine: Engine,
+        workflow: Workflow,
+        started: RunStarted,
+        caller: ParentTurn | None = None,
+    ) -> None:
+        """``caller`` is the turn whose call the run is: its steps may do no more."""
         self._engine = engine
         self._workflow = workflow
         self._started = started
+        self.caller = caller
         self.paused: Callable[[str], bool] = lambda step: False
         """Whether a step has to end between two requests, to go on later."""
         self.above: Callable[[], list[Rule]] = list
@@ -161,7 +169,7 @@ class StepWork:
             within=self._within(),
             rules=self.rules(step),
             limits=await self._limits(step, session),
-            parent=_parent(budget, exposed, gate),
+            parent=self._parent(budget, exposed, gate),
             generation=Generation(schema=step.outputs),
             least="background",
         )
@@ -205,7 +213,7 @@ class StepWork:
             within=self._within(),
             rules=self.rules(step),
             limits=COMMAND_LIMITS,
-            parent=_parent(budget, exposed),
+            parent=self._parent(budget, exposed),
             call=call,
         )
         end, made = await _carried_out(turn, events), session.transcript.tool(call.id)
@@ -270,6 +278,15 @@ class StepWork:
             return replace(finish, state="failed", reason=reason, fault="invalid")
         return replace(finish, outputs=outputs)
 
+    def _parent(self, budget: Budget, exposed: Iterable[Exposed], *guards: Guard) -> ParentTurn:
+        """What the turn of a step inherits from the run, and from the turn that began it."""
+        caller, transcript = self.caller, Transcript(exposed)
+        above = caller.guard if caller is not None else None
+        guard = ExfiltrationGuard(transcript, above=above)
+        if caller is None:
+            return ParentTurn(budget, None, guard, _unheard, guards=guards)
+        return replace(caller, budget=budget, guard=guard, record=_unheard, guards=guards)
+
     def _within(self) -> Policy | None:
         """The most that a step may do: for a client no more than clients may (S-4)."""
         for_client = self._started.trigger == "client"
@@ -309,9 +326,8 @@ class _Gate(Guard):
         return TurnEnd("cancelled", PAUSED) if self.closed else None
 
 
-def _parent(budget: Budget, exposed: Iterable[Exposed], *guards: Guard) -> ParentTurn:
-    guard = ExfiltrationGuard(Transcript(exposed))
-    return ParentTurn(budget, None, guard, lambda event: None, guards=guards)
+def _unheard(event: Event) -> None:
+    """The run tells what its steps were exposed to with their ends."""
 
 
 def _exposed(session: Session) -> tuple[Exposed, ...]:

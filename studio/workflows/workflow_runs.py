@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from studio.agent.engine import Engine
+from studio.agent.session.turn_builder import ParentTurn
 from studio.domain.agents import NO_CAPS, Caps
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json
@@ -59,8 +60,12 @@ class WorkflowRuns:
         self.sessions = engine.store
         """Where the sessions of steps are stored."""
 
-    async def start(self, path: Path, folder: Path, options: RunOptions) -> Runner:
+    async def start(
+        self, path: Path, folder: Path, options: RunOptions, caller: ParentTurn | None = None
+    ) -> Runner:
         """Begin a run of a workflow's file in a folder; ``carry_out`` does the rest.
+
+        ``caller`` is the turn of an agent that begins it: the run may do no more.
 
         Raises ConfigurationError for a file with mistakes, and for inputs that do not fit.
         """
@@ -83,7 +88,7 @@ class WorkflowRuns:
         )
         parts = await self.parts.of(workflow, folder)
         started = replace(started, group=group_of(plan, started), parts=parts.digests)
-        return await self._begin(NewRun(started, text, parts.texts), plan)
+        return await self._begin(NewRun(started, text, parts.texts), plan, caller=caller)
 
     async def plan_fork(self, request: ForkRequest) -> ForkPlan:
         """What a fork of a run would link and run, to be shown before ``fork`` (W-30).
@@ -107,12 +112,18 @@ class WorkflowRuns:
         new = NewRun(replace(plan.started, parts=parts.digests), plan.text, parts.texts)
         return await self._begin(new, Plan(plan.workflow), plan.events)
 
-    async def _begin(self, new: NewRun, plan: Plan, more: Sequence[RunEvent] = ()) -> Runner:
+    async def _begin(
+        self,
+        new: NewRun,
+        plan: Plan,
+        more: Sequence[RunEvent] = (),
+        caller: ParentTurn | None = None,
+    ) -> Runner:
         run, now = Run(), time.time()
         run.apply(now, await self.store.create(new, now, more))
         for event in more:
             run.apply(now, event)
-        return Runner(self._engine, self.store, plan, run)
+        return Runner(self._engine, self.store, plan, run, caller=caller)
 
     async def read(self, run_id: str) -> Run:
         """The state of a stored run; raises ConfigurationError if there is no such run."""

@@ -60,6 +60,29 @@ class ModelChoice(Protocol):
     def __call__(self, agent: str, model: str, caller: SessionInfo) -> Awaitable[ChosenModel]: ...
 
 
+class WorkflowTool(Protocol):
+    """Runs the workflow of a tool for a call of a session; raises ToolFailed."""
+
+    def __call__(
+        self,
+        caller: Session,
+        parent: ParentTurn,
+        defined: DefinedTool,
+        arguments: JsonObject,
+        caps: Caps,
+    ) -> Awaitable[Result]: ...
+
+
+async def _no_workflows(
+    caller: Session,
+    parent: ParentTurn,
+    defined: DefinedTool,
+    arguments: JsonObject,
+    caps: Caps,
+) -> Result:
+    raise ToolFailed(prompts.NO_WORKFLOWS)
+
+
 class Delegation:
     """The children of all sessions of one program."""
 
@@ -71,6 +94,8 @@ class Delegation:
         self.tasks = BackgroundTasks()
         self.listeners: list[Callable[[Session, Child], None]] = []
         """Called with the caller, whose turn is over, and a child that ends or asks then (W-38)."""
+        self.run_workflow: WorkflowTool = _no_workflows
+        """What runs a tool that has a workflow; see ``studio.workflows.workflow_tools``."""
         self._children: dict[str, list[Child]] = {}
         self._places: dict[str, tuple[int, asyncio.Semaphore]] = {}
 
@@ -183,6 +208,8 @@ class CallChildren:
     async def use(self, defined: DefinedTool, arguments: JsonObject) -> Result:
         """Do what a tool does that the agent's file defines: its agent, or the same one."""
         caller, parent = await self._turn()
+        if defined.workflow:
+            return await self._run_workflow(caller, parent, defined, arguments)
         folder = Path(caller.info.folder)
         agent = await self._services.agent(
             defined.agent or parent.agent, folder, kept=self._services.kept_of(self._session_id)
@@ -191,6 +218,19 @@ class CallChildren:
             raise ToolFailed(prompts.NO_CHILDREN_HERE)
         task = Task(agent.name, task_of(defined, arguments), schema=defined.returns or None)
         return await self._start(caller, parent, agent, task, defined.model)
+
+    async def _run_workflow(
+        self, caller: Session, parent: ParentTurn, defined: DefinedTool, arguments: JsonObject
+    ) -> Result:
+        """Do what a tool does that is a workflow: it counts as a child, with a child's cap."""
+        places = self._all.places(self._session_id, self._most(parent))
+        async with places:
+            self._require_room(parent)
+            parent.tree.started += 1
+            caps = parent.budget.part(SHARE)
+            caps = Caps(dollars=DOLLARS) if caps == NO_CAPS else caps
+            own = parent.for_call(self._call_id, 0)
+            return await self._all.run_workflow(caller, own, defined, arguments, caps)
 
     async def list(self) -> Result:
         lines: list[str] = []

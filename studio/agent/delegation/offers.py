@@ -105,8 +105,8 @@ def with_children(
 
 
 def usable(defined: DefinedTool, tools: Mapping[str, Tool]) -> bool:
-    """Whether a defined tool can be offered: none has its name, and no workflow is behind it."""
-    return defined.name not in tools and not defined.workflow
+    """Whether a defined tool can be offered: none has its name."""
+    return defined.name not in tools
 
 
 def _spec_of(defined: DefinedTool) -> ToolSpec:

@@ -1,0 +1,133 @@
+"""Workflow tools: a call of an agent that is a run of a workflow (W-2).
+
+The run may do no more than the agent that calls it, is booked on what that one may use, and asks
+what its agents ask in the caller's chat. What only a person can move on, such as a step that wants
+approval, leaves the run waiting: the call ends and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+
+from studio.agent.delegation.report import LONGEST, NAMED, NOTE
+from studio.agent.engine import Engine
+from studio.agent.loop.structured_output import parse_answer
+from studio.agent.prompts import CHILD_MISFIT, CHILD_SAID_NOTHING, WORKFLOW_END, WORKFLOW_WAITS
+from studio.agent.session.session import Session
+from studio.agent.session.turn_builder import ParentTurn
+from studio.domain.agents import Caps, DefinedTool
+from studio.domain.aio import settled
+from studio.domain.errors import ConfigurationError, ToolFailed
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.run_events import RunEvent, StepAsked
+from studio.domain.runs import Run
+from studio.domain.tools import Exposure
+from studio.tools import Result, shorten
+
+from .runner import Runner
+from .workflow_runs import RunOptions, WorkflowRuns, answer_of_run
+
+CALLER_STOPPED = "The agent that began it was stopped."
+
+
+async def run_for_call(
+    engine: Engine,
+    caller: Session,
+    parent: ParentTurn,
+    defined: DefinedTool,
+    arguments: JsonObject,
+    caps: Caps,
+) -> Result:
+    """Run the workflow of a tool; ``parent`` is what the call hands on, ``caps`` the run's most.
+
+    Raises ToolFailed where it cannot begin.
+    """
+    runs, info = WorkflowRuns(engine), caller.info
+    folder = Path(info.folder)
+    options = RunOptions(
+        arguments,
+        caps,
+        info.provider,
+        defined.model or info.model,
+        info.permission_mode,
+        "client" if info.origin == "server" else "manual",
+    )
+    try:
+        path = await runs.locate(defined.workflow, folder)
+        runner = await runs.start(path, folder, options, caller=replace(parent, bench=None))
+    except ConfigurationError as error:
+        raise ToolFailed(f"{defined.name} was not started: {error}") from error
+    try:
+        run = await _carried_out(runner)
+    finally:
+        await runs.close(runner)
+    for exposed in parent.guard.inherited_exposures(_exposures(run)):
+        parent.record(exposed)
+    return await _result(engine, caller, runner, defined)
+
+
+async def _carried_out(runner: Runner) -> Run:
+    """Carry a run out as far as it goes without the person; stop it where the call is stopped."""
+
+    def leave(at: float, event: RunEvent) -> None:
+        if isinstance(event, StepAsked) and not event.question.session_id:
+            runner.leave_to_person()  # its agents ask in the chat, this one waits in the run
+
+    unsubscribe = runner.subscribe(leave)
+    work = asyncio.ensure_future(runner.carry_out())
+    try:
+        await settled(work)
+        return runner.run
+    except asyncio.CancelledError:
+        await settled(asyncio.ensure_future(runner.stop(CALLER_STOPPED)))
+        raise
+    finally:
+        unsubscribe()
+
+
+async def _result(engine: Engine, caller: Session, runner: Runner, defined: DefinedTool) -> Result:
+    """The outputs of a run, or why there are none, and a line about it (W-37)."""
+    run = runner.run
+    assert run.started is not None
+    failed, answer = run.end is None or run.end.state != "done", run.reason
+    if run.end is None:
+        asked = "; ".join(question.text for _, question in run.questions)
+        answer = WORKFLOW_WAITS.format(why=asked or run.reason or "It is paused.")
+    elif not failed and defined.returns:
+        said = json.dumps(run.end.outputs, ensure_ascii=False)
+        try:
+            answer = json.dumps(await asyncio.to_thread(parse_answer, said, defined.returns))
+        except ValueError as error:
+            failed, answer = True, CHILD_MISFIT.format(wrong=error, answer=said)
+    elif not failed:
+        answer = answer_of_run(runner.plan.workflow, run)
+    if len(answer) > LONGEST:
+        spill = engine.services.spill(caller.info.id)
+        answer = await asyncio.to_thread(shorten, answer, LONGEST - NOTE, spill)
+    files = list(dict.fromkeys(file.path for one in run.changes.values() for file in one.files))
+    used = f"{run.tokens:,} tokens, ${run.dollars:,.4f}"
+    tail = WORKFLOW_END.format(
+        name=f"{run.started.name}, run {run.started.number}",
+        how=run.state.replace("_", " "),
+        drafts=", ".join(files[:NAMED]) or "none",
+        used=used,
+    )
+    return Result(
+        f"{answer or CHILD_SAID_NOTHING}\n{tail}",
+        f"{run.state.replace('_', ' ')}, {used}",
+        ("the workflow",),
+        failed,
+        keeps_end=True,
+    )
+
+
+def _exposures(run: Run) -> dict[Exposure, str]:
+    """What the steps of a run read, each kind with its first source (T-9)."""
+    found: dict[Exposure, str] = {}
+    for one in run.steps.values():
+        for exposed in one.last.exposed if one.last is not None else ():
+            found.setdefault(exposed.exposure, exposed.source)
+    return found
