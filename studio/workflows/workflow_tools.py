@@ -57,6 +57,12 @@ async def run_for_call(
     )
     try:
         path = await runs.locate(defined.workflow, folder)
+        trust = (await engine.rules.layers(folder)).trust
+        if path.is_relative_to(folder) and trust != "trusted":
+            if trust != "nothing":
+                raise ConfigurationError("It is a file of this folder, which you do not trust.")
+            for exposed in parent.guard.exposed_by_folder(str(path)):
+                parent.record(exposed)
         runner = await runs.start(path, folder, options, caller=replace(parent, bench=None))
     except ConfigurationError as error:
         raise ToolFailed(f"{defined.name} was not started: {error}") from error

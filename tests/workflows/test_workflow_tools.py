@@ -59,6 +59,11 @@ async def test_w2_a_workflow_is_a_tool_of_an_agent(tmp_path: Path) -> None:
         assert run.started.inputs == {"tag": "v2"}
         used = home.engine.services.budgets.used(session.info.id)
         assert used.tokens >= run.tokens > 0, "what the run used counts for its caller"
+        assert "untrusted" in session.transcript.exposed, "the folder's words are a stranger's"
+        save(home.folder / ".agents" / "agents", agent("Stranger"))
+        untrusted: list[object] = [*await say(await home.session("Lead"))]
+        assert "which you do not trust" in told(untrusted)[0]
+        await home.engine.rules.trust(home.folder)
         write(home.folder, "release", NOTES.replace("agent: Helper", "agent: Nobody"))
         events = [*await say(await home.session("Lead"))]
         assert "release was not started" in told(events)[0] and "Nobody" in told(events)[0]
