@@ -30,3 +30,11 @@ def read_day(text: str) -> datetime.date:
     if "." in text:
         return datetime.datetime.strptime(text, "%d.%m.%Y").date()
     return datetime.date.fromisoformat(text)
+
+
+def days_left(end: datetime.date, today: datetime.date) -> str:
+    """``in 4 Tagen``, ``heute``, ``3 Tage überfällig``."""
+    days = (end - today).days
+    if days < 0:
+        return "1 Tag überfällig" if days == -1 else f"{-days} Tage überfällig"
+    return ("heute", "morgen")[days] if days < 2 else f"in {days} Tagen"

@@ -40,3 +40,25 @@ def _number(roman: str) -> int:
     return sum(
         -value if value < max(values[index:]) else value for index, value in enumerate(values)
     )
+
+
+_ADDRESS = re.compile(r"kanzlei:norm/([A-Za-zÄÖÜäöü]+)/(?:(VV|KV)-(\d{4})|(\d+[a-z]?)(?:/(\d+))?)")
+
+
+def title_of(address: str) -> str:
+    """``§ 520 II ZPO`` of ``kanzlei:norm/ZPO/520/2``; empty for what is no address of a norm."""
+    found = _ADDRESS.fullmatch(address)
+    if found is None:
+        return ""
+    law, schedule, number, section, paragraph = found.groups()
+    if schedule:
+        return f"{schedule} {number} {law}"
+    return f"§ {section} {_roman(int(paragraph))} {law}" if paragraph else f"§ {section} {law}"
+
+
+def _roman(number: int) -> str:
+    text = ""
+    for value, letters in ((10, "X"), (9, "IX"), (5, "V"), (4, "IV"), (1, "I")):
+        text += letters * (number // value)
+        number %= value
+    return text

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 
-from studio.packs import Result, ToolFailed, tool
+from studio.packs import Result, tool
 
 from . import _german as german
 from ._norms import addresses
-from .deadlines.calculation import Asked, compute
 from .deadlines.free_days import read_place
-from .deadlines.kinds import find_kind
-from .deadlines.lengths import Length, read_length
+from .deadlines.reading import compute_from_words
 
 
 @tool(effect="read", target="kind", verb="Computing Frist", done="Computed Frist", steady=True)
@@ -38,41 +35,16 @@ def compute_frist(
     pronounced: The day the decision was pronounced, where service was late or lacking.
     posted: Whether event is the day on which an authority posted its letter.
     """
-    chosen = find_kind(kind)
-    asked = Asked(
-        event=_day("event", event) if event else None,
-        place=read_place(place),
-        length=_length_or_day(length) if length else None,
-        posted=posted,
-        pronounced=_day("pronounced", pronounced) if pronounced else None,
-        extensions=[_length_or_day(one) for one in extensions],
-    )
-    found = compute(chosen, asked)
+    found = compute_from_words(kind, place, event, extensions, length, pronounced, posted=posted)
     value = {
-        "frist": f"{chosen.name} ({chosen.norm})",
+        "frist": f"{found.kind.name} ({found.kind.norm})",
         "ende": found.end.isoformat(),
         "ende_lesbar": german.day(found.end),
-        "notfrist": chosen.notfrist,
+        "notfrist": found.kind.notfrist,
         "vorfrist": found.vorfrist.isoformat() if found.vorfrist else None,
-        "ort": str(asked.place),
+        "ort": str(read_place(place)),
         "schritte": [str(step) for step in found.steps],
         "hinweise": list(found.warnings),
     }
-    sources = addresses([chosen.norm, *(step.norm for step in found.steps)])
-    return Result(value, f"{chosen.name}: {german.day(found.end)}", sources)
-
-
-def _day(name: str, text: str) -> datetime.date:
-    try:
-        return german.read_day(text)
-    except ValueError as error:
-        raise ToolFailed(
-            f"{name}: „{text}“ ist kein Tag. Geschrieben wird er 2026-02-04."
-        ) from error
-
-
-def _length_or_day(text: str) -> Length | datetime.date:
-    try:
-        return german.read_day(text)
-    except ValueError:
-        return read_length(text)
+    sources = addresses([found.kind.norm, *(step.norm for step in found.steps)])
+    return Result(value, f"{found.kind.name}: {german.day(found.end)}", sources)

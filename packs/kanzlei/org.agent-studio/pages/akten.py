@@ -1,0 +1,169 @@
+"""The page Akten: found as you type, opened as a chat, and new ones (KZ-47, KZ-48)."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QWidget
+
+from studio.packs import ToolFailed
+from studio.packs.ui import (
+    STRETCH,
+    Button,
+    Card,
+    Combo,
+    Field,
+    Hairline,
+    Label,
+    MenuItem,
+    PackWindow,
+    Page,
+    Tag,
+    Theme,
+    column_of,
+    row_of,
+)
+
+from ..tools.office.akten import Akte, Akten
+from ._rows import ScrolledColumn, section
+
+UNKNOWN = "unbekannt"
+MOST = 100
+_WAIT = 120
+"""Milliseconds after the last letter before it is looked for."""
+MODE_KINDS = {"lokal": "ok", "pseudonym": "accent", "frei": "warn", "keine KI": "neutral"}
+
+
+class AktenPage(Page):
+    """Akten, the newest first."""
+
+    def __init__(self, studio: PackWindow) -> None:
+        super().__init__(studio)
+        self.wanted = ""
+        self.rows: list[AkteRow] = []
+        self.search = Field(
+            self.theme, "Aktenzeichen oder Rubrum", icon="search", name="Akten suchen"
+        )
+        self._soon = QTimer(self, singleShot=True, interval=_WAIT)
+        self._soon.timeout.connect(lambda: self.run(self.load()))
+        self.search.textChanged.connect(lambda: self._soon.start())
+        new = Button(self.theme, "Akte", "secondary", icon="plus", clicked=self.show_form)
+        parts = [Label(self.theme, "Akten", "heading"), (self.search, 1), new]
+        head = row_of(parts, spacing=14, margins=(20, 10, 14, 10))
+        self.form = NewAkte(self.theme)
+        self.form.save.clicked.connect(lambda: self.run(self.add()))
+        self.form.cancel.clicked.connect(self.form.hide)
+        self.form.hide()
+        place = row_of([self.form], margins=(20, 20, 20, 0))
+        self.body = ScrolledColumn(self.theme)
+        column_of([head, Hairline(self.theme), place, (self.body, 1)], spacing=0, on=self)
+
+    def open(self, *target: str) -> None:
+        self.wanted = target[0] if target else ""
+        if self.wanted == "neu":
+            self.show_form()
+        self.run(self.load())
+
+    async def load(self) -> None:
+        """Read and show everything anew."""
+        words = self.search.text()
+        found = await self.in_thread(
+            lambda: self.home.service(Akten).find(self.home.person, words, MOST)
+        )
+        self.rows = [AkteRow(self.theme, one) for one in found]
+        for row in self.rows:
+            row.chat.clicked.connect(
+                lambda _=False, one=row.akte: self.studio.new_chat(one.address)
+            )
+            if str(row.akte.id) == self.wanted:
+                QTimer.singleShot(0, row.chat, row.chat.setFocus)
+        if self.rows:
+            title = "Akten" if not words.strip() else "Gefunden"
+            self.body.show_parts([section(self.theme, title, self.rows)])
+        else:
+            what = "Keine Akte passt dazu." if words.strip() else "Noch keine Akte."
+            self.body.show_parts([Label(self.theme, what, "ui", "text2")])
+
+    def show_form(self) -> None:
+        self.form.show()
+        self.form.rubrum.setFocus()
+
+    async def add(self) -> None:
+        """Open the Akte of the form; a refusal is shown in it."""
+        rubrum, court, place = self.form.values()
+        try:
+            made = await self.in_thread(
+                lambda: self.home.service(Akten).open(
+                    self.home.person, rubrum, gericht=court, gericht_ort=place
+                )
+            )
+        except ToolFailed as error:
+            self.form.problem.setText(str(error))
+            self.form.problem.show()
+            return
+        self.form.clear()
+        self.form.hide()
+        self.wanted = str(made.id)
+        self.search.clear()
+        await self.load()
+
+
+class AkteRow(QWidget):
+    """One Akte."""
+
+    def __init__(self, theme: Theme, akte: Akte) -> None:
+        super().__init__()
+        self.akte = akte
+        number = Label(theme, akte.az, "ui", digits=True)
+        number.setFixedWidth(theme.px(84))
+        court = Label(theme, akte.court or akte.area, "small", "text2")
+        words = column_of([Label(theme, akte.rubrum, "ui"), court], spacing=1)
+        court.setVisible(bool(court.text()))
+        mode = Tag(theme, akte.mode, MODE_KINDS[akte.mode])
+        self.chat = Button(theme, "Chat")
+        self.chat.setAccessibleName(f"Chat zur Akte {akte.az}")
+        row_of([number, (words, 1), mode, self.chat], spacing=12, margins=(0, 9, 0, 9), on=self)
+        self.setAccessibleName(f"{akte.title}, KI-Modus {akte.mode}")
+
+
+class NewAkte(Card):
+    """The form of a new Akte."""
+
+    def __init__(self, theme: Theme) -> None:
+        from ..tools.deadlines.free_days import AUGSBURG, DIFFERING, LAENDER
+
+        super().__init__(theme)
+        self.rubrum = Field(theme, "Wagner ./. Holzbau Süd GmbH", name="Rubrum")
+        self.court = Field(theme, "LG München I", name="Gericht")
+        places = [MenuItem(UNKNOWN, "Noch nicht bekannt")]
+        for key, name in LAENDER.items():
+            places.append(MenuItem(key, name))
+            if key in DIFFERING:
+                places.append(MenuItem(f"{key}+kath", f"{name}, katholische Gemeinde"))
+                places.append(MenuItem(f"{key}-kath", f"{name}, andere Gemeinde"))
+        places.append(MenuItem(AUGSBURG, AUGSBURG))
+        self.place = Combo(theme, "Ort des Gerichts", items=places)
+        self.place.set_current(UNKNOWN)
+        self.problem = Label(theme, "", "small", "err", wrap=True)
+        self.problem.hide()
+        self.save = Button(theme, "Anlegen", "primary")
+        self.cancel = Button(theme, "Abbrechen")
+        self.rubrum.returnPressed.connect(self.save.click)
+        parts = [
+            Label(theme, "Neue Akte", "ui_strong"),
+            *(Label(theme, "Rubrum", "small", "text2"), self.rubrum),
+            *(Label(theme, "Gericht", "small", "text2"), self.court),
+            *(Label(theme, "Ort, für Feiertage", "small", "text2"), self.place),
+            self.problem,
+            row_of([STRETCH, self.cancel, self.save], spacing=8),
+        ]
+        column_of(parts, spacing=6, margins=(14, 12, 14, 12), on=self)
+
+    def values(self) -> tuple[str, str, str]:
+        place = "" if self.place.current == UNKNOWN else self.place.current
+        return self.rubrum.text(), self.court.text().strip(), place
+
+    def clear(self) -> None:
+        self.rubrum.clear()
+        self.court.clear()
+        self.place.set_current(UNKNOWN)
+        self.problem.hide()

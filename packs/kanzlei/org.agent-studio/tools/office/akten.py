@@ -1,0 +1,197 @@
+"""Akten: finds and opens them, within what a person may see (KZ-11, KZ-13).
+
+A foreign Akte and one that does not exist get the same answer.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from dataclasses import dataclass
+
+from studio.packs import Context, Home, Person, ToolFailed, Value
+
+from .history import note, now
+from .persons import ADMIN, ANWALT, number_of
+from .settings import OfficeSettings
+
+ADDRESS = "kanzlei:akte/"
+MODES = ("lokal", "pseudonym", "frei", "keine KI")
+LONGEST = 300
+_SUBJECT = re.compile(r"kanzlei:akte/(\d{1,15})")
+
+
+@dataclass(frozen=True, slots=True)
+class Akte:
+    """One Akte. ``value`` is in cents; ``court_place`` is that of deadlines, ``BY+kath``."""
+
+    id: int
+    az: str
+    rubrum: str
+    area: str
+    state: str
+    value: int | None
+    mandate: str
+    court: str
+    court_place: str
+    court_az: str
+    lawyer: int | None
+    clerk: int | None
+    mode: str
+
+    @property
+    def address(self) -> str:
+        return f"{ADDRESS}{self.id}"
+
+    @property
+    def title(self) -> str:
+        return f"{self.az} {self.rubrum}"
+
+
+def visible(person: Person) -> tuple[str, tuple[Value, ...]]:
+    """A condition on ``akte``, and its values: the one filter under every query (KZ-13)."""
+    if person.role == ADMIN:
+        return "1", ()
+    own = number_of(person)
+    return (
+        "(akte.gesperrt = 0 AND (akte.anwalt = ? OR akte.sachbearbeiter = ?"
+        " OR (akte.dezernat != '' AND akte.dezernat ="
+        " (SELECT dezernat FROM person WHERE person.id = ?))"
+        " OR EXISTS (SELECT 1 FROM zugriff WHERE zugriff.akte = akte.id AND zugriff.person = ?)))",
+        (own, own, own, own),
+    )
+
+
+class Akten:
+    """The Akten of the office. All of it blocks."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+
+    def get(self, person: Person, akte: int | str) -> Akte:
+        """One by its id or Aktenzeichen; raises ToolFailed where there is none to see."""
+        allowed, values = visible(person)
+        field = "id" if isinstance(akte, int) else "az"
+        sql = f"SELECT * FROM akte WHERE akte.{field} = ? AND {allowed}"
+        rows = self._home.records.read(sql, akte, *values)
+        if not rows:
+            raise ToolFailed(
+                f"Es gibt keine Akte {akte}, oder sie ist für {person.name} nicht zugänglich."
+            )
+        return _akte(rows[0])
+
+    def find(self, person: Person, words: str = "", most: int = 200) -> list[Akte]:
+        """Those whose Aktenzeichen or Rubrum has the words; the newest first."""
+        allowed, values = visible(person)
+        like = "%" + re.sub(r"([\\%_])", r"\\\1", words.strip()) + "%"
+        sql = (
+            f"SELECT * FROM akte WHERE {allowed} AND (az LIKE ? ESCAPE '\\' OR rubrum LIKE ?"
+            " ESCAPE '\\') ORDER BY jahr DESC, lfd DESC LIMIT ?"
+        )
+        return [_akte(row) for row in self._home.records.read(sql, *values, like, like, most)]
+
+    def open(self, person: Person, rubrum: str, **more: Value) -> Akte:
+        """A new Akte with the next Aktenzeichen; raises ToolFailed for a wrong field."""
+        if person.role not in (ADMIN, ANWALT, "SEKRETARIAT"):
+            raise ToolFailed(f"{person.name} darf als {person.role} keine Akte anlegen.")
+        rubrum = " ".join(rubrum.split())
+        if not rubrum or len(rubrum) > LONGEST:
+            raise ToolFailed(f"Ein Rubrum hat 1 bis {LONGEST} Zeichen.")
+        fields = ("sachgebiet", "gericht", "gericht_ort", "gericht_az", "wert_cent", "mandat_seit")
+        if unknown := sorted(set(more) - set(fields)):
+            raise ToolFailed(f"Eine Akte hat kein Feld {unknown[0]}.")
+        records, year = self._home.records, datetime.date.today().year
+        with records.together():
+            found = records.read("SELECT MAX(lfd) AS last FROM akte WHERE jahr = ?", year)
+            last = found[0]["last"]
+            number = (last if isinstance(last, int) else 0) + 1
+            values: dict[str, Value] = {
+                "az": self._next_az(number, year),
+                "lfd": number,
+                "jahr": year,
+                "rubrum": rubrum,
+                "anwalt": number_of(person),
+                "angelegt": now(),
+                **more,
+            }
+            names = ", ".join(values)
+            marks = ", ".join("?" * len(values))
+            akte = records.write(f"INSERT INTO akte ({names}) VALUES ({marks})", *values.values())
+            note(records, person, akte, "akte", akte, field="angelegt", new=values["az"])
+        return self.get(person, akte)
+
+    def _next_az(self, number: int, year: int) -> str:
+        pattern = self._home.settings(OfficeSettings).aktenzeichen
+        try:
+            az = pattern.format(lfd=number, jj=f"{year % 100:02}", jahr=year)
+        except (KeyError, IndexError, ValueError) as error:
+            raise ToolFailed(
+                f"Das Muster „{pattern}“ der Aktenzeichen ist falsch; es enthält {{lfd}} und "
+                "{jj} oder {jahr}, wie {lfd:04}/{jj}."
+            ) from error
+        if self._home.records.read("SELECT 1 FROM akte WHERE az = ?", az):
+            raise ToolFailed(f"Das Muster „{pattern}“ ergibt ein vergebenes Aktenzeichen: {az}.")
+        return az
+
+    def set_mode(self, person: Person, akte: Akte, mode: str) -> None:
+        """Change which models may see an Akte; only a lawyer may (KZ-42)."""
+        if mode not in MODES:
+            raise ToolFailed(f"„{mode}“ ist kein KI-Modus. Es gibt: {', '.join(MODES)}.")
+        if person.role not in (ADMIN, ANWALT):
+            raise ToolFailed(f"Den KI-Modus setzt ein Anwalt, nicht {person.role}.")
+        records = self._home.records
+        with records.together():
+            records.write("UPDATE akte SET ki_modus = ? WHERE id = ?", mode, akte.id)
+            note(
+                records, person, akte.id, "akte", akte.id, field="ki_modus", old=akte.mode, new=mode
+            )
+
+
+def _akte(row: dict[str, Value]) -> Akte:
+    def text(name: str) -> str:
+        return str(row[name] or "")
+
+    def number(name: str) -> int | None:
+        value = row[name]
+        return value if isinstance(value, int) else None
+
+    return Akte(
+        id=number("id") or 0,
+        az=text("az"),
+        rubrum=text("rubrum"),
+        area=text("sachgebiet"),
+        state=text("status"),
+        value=number("wert_cent"),
+        mandate=text("mandat_seit"),
+        court=text("gericht"),
+        court_place=text("gericht_ort"),
+        court_az=text("gericht_az"),
+        lawyer=number("anwalt"),
+        clerk=number("sachbearbeiter"),
+        mode=text("ki_modus"),
+    )
+
+
+def akte_of(subject: str) -> int | None:
+    """The id of the Akte that a chat is about."""
+    found = _SUBJECT.fullmatch(subject)
+    return int(found[1]) if found else None
+
+
+def akte_here(context: Context, asked: str = "") -> Akte:
+    """The Akte of the chat, which is the only one that its tools may read (KZ-42).
+
+    Raises ToolFailed for a chat about none, and for another Akte than the chat's.
+    """
+    number = akte_of(context.subject)
+    if number is None:
+        raise ToolFailed(
+            "Dieses Gespräch gehört zu keiner Akte. Öffne eines aus der Akte heraus; nur dort "
+            "gilt, welche Modelle sie sehen dürfen."
+        )
+    akte = context.service(Akten).get(context.person, number)
+    if asked.strip() not in ("", akte.az, akte.address, str(akte.id)):
+        raise ToolFailed(
+            f"Dieses Gespräch gehört zur Akte {akte.az}. Zu einer anderen Akte gehört ein eigenes."
+        )
+    return akte

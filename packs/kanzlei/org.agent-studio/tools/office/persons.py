@@ -1,0 +1,54 @@
+"""Persons: who works here, and in which role (KZ-14, KZ-36).
+
+Alone, a person is ADMIN and is asked nothing. Without encryption this orders an office; it keeps
+out nobody who can read the disk.
+"""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Mapping, Sequence
+
+from studio.packs import Home, Person
+
+ADMIN, ANWALT, SACHBEARBEITER = "ADMIN", "ANWALT", "SACHBEARBEITER"
+READS = (
+    "read_akte",
+    "read_akte_detail",
+    "read_fristen",
+    "read_fristen_detail",
+    "compute_frist",
+    "get_kosten_rules",
+)
+ROLES: Mapping[str, Sequence[str]] = {
+    ADMIN: ("*",),
+    ANWALT: ("*",),
+    SACHBEARBEITER: (*READS, "create_draft_frist"),
+    "SEKRETARIAT": READS,
+    "PRAKTIKANT": READS,
+}
+
+
+def person_here(home: Home) -> Person:
+    """Who works on this computer; the first one becomes ADMIN. Blocks."""
+    login = _login()
+    rows = home.records.read("SELECT id, name, rolle FROM person WHERE login = ?", login)
+    if rows:
+        return Person(str(rows[0]["id"]), str(rows[0]["name"]), str(rows[0]["rolle"]))
+    with home.records.together():
+        if home.records.read("SELECT 1 FROM person"):
+            return Person("0", login)  # nobody gave this person a role
+        sql = "INSERT INTO person (login, name, rolle) VALUES (?, ?, ?)"
+        return Person(str(home.records.write(sql, login, login, ADMIN)), login, ADMIN)
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # nobody has this number
+        return "person"
+
+
+def number_of(person: Person) -> int:
+    """The id of a person's row."""
+    return int(person.id)

@@ -1,0 +1,19 @@
+"""Settings of the office."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass
+class OfficeSettings:
+    """Was die Kanzlei einstellt.
+
+    aktenzeichen: Wie neue Aktenzeichen gebildet werden, aus {lfd} und {jj} oder {jahr}.
+    vorfrist_tage: So viele Tage vor dem Ende liegt eine Vorfrist.
+    erlaubte_hosts: Rechner, deren Modelle Akten im Modus „lokal“ sehen dürfen, mit Komma getrennt.
+    """
+
+    aktenzeichen: str = "{lfd:04}/{jj}"
+    vorfrist_tage: int = 7
+    erlaubte_hosts: str = ""

@@ -1,0 +1,160 @@
+"""What the pack brings besides its tools: services, drafts, roles, secrecy, pages, commands."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from studio.packs import Context, Home, Pack, PageEntry, PaletteEntry, Source, ToolFailed, verb
+
+from . import _german as german
+from ._norms import title_of
+from .office.akten import ADDRESS, MODES, Akten
+from .office.frist_kind import FRIST
+from .office.fristen import Frist, Fristen
+from .office.persons import ROLES, person_here
+from .office.secrecy import AktenPolicy
+from .office.settings import OfficeSettings
+
+
+@verb(effect="read")
+def akten(context: Context, words: str = "") -> list[dict[str, object]]:
+    """List the Akten.
+
+    words: Only those whose Aktenzeichen or Rubrum has these words.
+    """
+    found = context.service(Akten).find(context.person, words)
+    return [{"az": one.az, "rubrum": one.rubrum, "ki_modus": one.mode} for one in found]
+
+
+@verb(effect="read")
+def akte(context: Context, az: str) -> dict[str, object]:
+    """Show one Akte with its open Fristen.
+
+    az: Its Aktenzeichen.
+    """
+    one = context.service(Akten).get(context.person, az)
+    value = german.euros(Decimal(one.value) / 100) if one.value is not None else ""
+    return {
+        "az": one.az,
+        "rubrum": one.rubrum,
+        "gericht": one.court,
+        "ort": one.court_place,
+        "wert": value,
+        "ki_modus": one.mode,
+        "fristen": [_line(context, number.id) for number in _open(context, one.id)],
+    }
+
+
+@verb
+def akte_anlegen(
+    context: Context,
+    rubrum: str,
+    sachgebiet: str = "",
+    gericht: str = "",
+    ort: str = "",
+) -> str:
+    """Open a new Akte with the next Aktenzeichen.
+
+    rubrum: Wer gegen wen.
+    sachgebiet: Das Sachgebiet.
+    gericht: Das Gericht.
+    ort: The Land of the court, for Fristen: BE, BY+kath.
+    """
+    made = context.service(Akten).open(
+        context.person, rubrum, sachgebiet=sachgebiet, gericht=gericht, gericht_ort=ort
+    )
+    return f"{made.az}: {made.rubrum}"
+
+
+@verb
+def ki_modus(context: Context, az: str, modus: str) -> str:
+    """Say which models may see an Akte: lokal, pseudonym, frei or keine KI.
+
+    az: Its Aktenzeichen.
+    modus: lokal, pseudonym, frei or keine KI.
+    """
+    akten = context.service(Akten)
+    one = akten.get(context.person, az)
+    akten.set_mode(context.person, one, modus)
+    return f"{one.az}: {modus} (vorher {one.mode}). Möglich sind: {', '.join(MODES)}."
+
+
+@verb(effect="read")
+def fristen(context: Context, az: str = "") -> list[str]:
+    """List the open Fristen by their end.
+
+    az: Only those of this Akte.
+    """
+    akte = context.service(Akten).get(context.person, az).id if az else None
+    return [_line(context, one.id) for one in _open(context, akte)]
+
+
+@verb
+def frist(context: Context, nummer: int, tun: str, notiz: str = "") -> str:
+    """Check, close or cancel a Frist.
+
+    nummer: Its number in the list.
+    tun: prüfen, erledigen or stornieren.
+    notiz: Was getan wurde, oder der Grund.
+    """
+    service = context.service(Fristen)
+    one = service.get(context.person, nummer)
+    if tun == "prüfen":
+        service.check(context.person, one)
+    elif tun == "erledigen":
+        service.done(context.person, one, notiz)
+    elif tun == "stornieren":
+        service.cancel(context.person, one, notiz)
+    else:
+        raise ToolFailed(f"„{tun}“ geht nicht. Möglich sind prüfen, erledigen und stornieren.")
+    return _line(context, nummer)
+
+
+def _open(context: Context, akte: int | None) -> list[Frist]:
+    return context.service(Fristen).find(context.person, akte=akte)
+
+
+def _line(context: Context, number: int) -> str:
+    one = context.service(Fristen).get(context.person, number)
+    notfrist = ", Notfrist" if one.notfrist else ""
+    return (
+        f"{one.id}: {german.day(one.end)}  {one.kind}{notfrist}, {one.state}  {one.az} {one.rubrum}"
+    )
+
+
+def source(address: str, home: Home) -> Source | None:
+    """What an address of the office leads to, for a person who may see it (KZ-8)."""
+    if title := title_of(address):
+        return Source(title)
+    what, _, number = address.removeprefix("kanzlei:").partition("/")
+    if not number.isdecimal() or len(number) > 15:
+        return None
+    try:
+        if what == "akte":
+            akte = home.service(Akten).get(home.person, int(number))
+            return Source(f"Akte {akte.az}", "akten", (str(akte.id),))
+        if what == "frist":
+            frist = home.service(Fristen).get(home.person, int(number))
+            return Source(f"{frist.kind}, {german.day(frist.end)}", "heute", (str(frist.id),))
+    except ToolFailed:
+        return None
+    return None
+
+
+pack = Pack(
+    services=(Akten, Fristen),
+    person=person_here,
+    kinds=(FRIST,),
+    policy=AktenPolicy(),
+    roles=ROLES,
+    source=source,
+    settings=OfficeSettings,
+    verbs=(akten, akte, akte_anlegen, ki_modus, fristen, frist),
+    pages=(
+        PageEntry("heute", "Heute", "pages.today:TodayPage", "calendar-check"),
+        PageEntry("akten", "Akten", "pages.akten:AktenPage", "briefcase"),
+    ),
+    palette=(PaletteEntry("Heute fällig", "heute"), PaletteEntry("Neue Akte", "akten", ("neu",))),
+)
+
+__all__ = ["ADDRESS", "pack"]
