@@ -8,7 +8,17 @@ from collections.abc import Sequence
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QScrollArea, QWidget
 
-from studio.packs.ui import STRETCH, Card, Hairline, Label, Theme, column_of, row_of, widget_of
+from studio.packs.ui import (
+    STRETCH,
+    Card,
+    Hairline,
+    Label,
+    Theme,
+    column_of,
+    make_transparent,
+    row_of,
+    widget_of,
+)
 
 DAYS = ("Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag")
 MONTHS = (
@@ -57,13 +67,13 @@ class ScrolledColumn(QScrollArea):
         self.setWidgetResizable(True)
         self.setFrameShape(QScrollArea.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self.viewport().setAutoFillBackground(False)
+        make_transparent(self)
         self.show_parts([])
 
     def show_parts(self, parts: Sequence[QWidget]) -> None:
         """Replace what is shown; the place in it stays."""
         place = self.verticalScrollBar().value()
         inside = widget_of(column_of([*parts, STRETCH], spacing=20, margins=(20, 20, 20, 20)))
-        inside.setAutoFillBackground(False)
         self.setWidget(inside)
+        inside.setAutoFillBackground(False)  # which setWidget() sets
         self.verticalScrollBar().setValue(place)

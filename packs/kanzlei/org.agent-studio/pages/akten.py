@@ -21,6 +21,7 @@ from studio.packs.ui import (
     Theme,
     column_of,
     row_of,
+    widget_of,
 )
 
 from ..tools.office.akten import Akte, Akten
@@ -51,11 +52,11 @@ class AktenPage(Page):
         head = row_of(parts, spacing=14, margins=(20, 10, 14, 10))
         self.form = NewAkte(self.theme)
         self.form.save.clicked.connect(lambda: self.run(self.add()))
-        self.form.cancel.clicked.connect(self.form.hide)
-        self.form.hide()
-        place = row_of([self.form], margins=(20, 20, 20, 0))
+        self.form_place = widget_of(row_of([self.form], margins=(20, 20, 20, 0)))
+        self.form.cancel.clicked.connect(self.form_place.hide)
+        self.form_place.hide()
         self.body = ScrolledColumn(self.theme)
-        column_of([head, Hairline(self.theme), place, (self.body, 1)], spacing=0, on=self)
+        column_of([head, Hairline(self.theme), self.form_place, (self.body, 1)], spacing=0, on=self)
 
     def open(self, *target: str) -> None:
         self.wanted = target[0] if target else ""
@@ -84,7 +85,7 @@ class AktenPage(Page):
             self.body.show_parts([Label(self.theme, what, "ui", "text2")])
 
     def show_form(self) -> None:
-        self.form.show()
+        self.form_place.show()
         self.form.rubrum.setFocus()
 
     async def add(self) -> None:
@@ -101,7 +102,7 @@ class AktenPage(Page):
             self.form.problem.show()
             return
         self.form.clear()
-        self.form.hide()
+        self.form_place.hide()
         self.wanted = str(made.id)
         self.search.clear()
         await self.load()

@@ -18,7 +18,6 @@ from studio.packs.ui import (
     Label,
     PackWindow,
     Page,
-    Status,
     Tag,
     Theme,
     column_of,
@@ -149,7 +148,7 @@ class FristRow(QWidget):
         overdue = due.day < today
         state = [Label(theme, left, "small", "err" if overdue else "text2")]
         checked = frist.state == CHECKED
-        mark = Status(theme, frist.state if checked else "ungeprüft", "ok" if checked else "warn")
+        mark = Tag(theme, frist.state if checked else "ungeprüft", "ok" if checked else "warn")
         text = "Erledigt" if checked else "Prüfen…"
         self.more = Button(theme, text, "secondary" if checked else "primary")
         self.more.clicked.connect(lambda: self.show_more(self.detail.isHidden()))

@@ -1,0 +1,124 @@
+"""The pages Heute and Akten of the pack Kanzlei, in the real window."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from studio.extensions.packs.installed import InstalledPacks
+from studio.ui.pages.widget_page import WidgetPage
+from support.office_home import service
+from support.waiting import until
+from support.window import Person, alone, at_window, on_window_loop
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+
+TODAY = datetime.date.today()
+
+
+async def page_of(person: Person, name: str) -> Any:
+    """A page of the pack, opened by a click in the sidebar."""
+    rows = person.window.sidebar._rows
+    await until(lambda: f"pack:kanzlei/{name}" in rows)
+    rows[f"pack:kanzlei/{name}"].click()
+
+    def shown() -> bool:
+        page = person.window.pages.currentWidget()
+        return isinstance(page, WidgetPage) and page.shown is not None
+
+    await until(shown)
+    return person.window.pages.currentWidget().shown  # type: ignore[attr-defined]
+
+
+def enter(
+    pack: Any, akte: int, days: int, state: str, draft: str, *, notfrist: bool = False
+) -> None:
+    """A Frist as an approved draft makes it, ``days`` from today."""
+    person = pack.person
+    end = TODAY + datetime.timedelta(days=days)
+    fristen = service(pack, "Fristen")
+    row = {
+        "art": f"Frist {draft}",
+        "norm": "§ 517 ZPO",
+        "eingaben": "{}",
+        "ende": end.isoformat(),
+        "vorfrist": (end - datetime.timedelta(days=7)).isoformat(),
+        "notfrist": int(notfrist),
+        "schritte": json.dumps(["§ 188 II BGB: 1 Monat"]),
+        "hinweise": "[]",
+    }
+    fristen.add(person, draft, akte, row)
+    if state == "geprüft":
+        fristen.check(person, fristen.of_draft(draft))
+
+
+@on_window_loop
+async def test_heute_has_first_what_is_overdue_or_unchecked(tmp_path: Path) -> None:
+    """KZ-21, KZ-47: then today's, then the next two weeks; a row is checked and closed by keys."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        page = await page_of(person, "heute")
+        pack = person.engine.services.packs.homes["kanzlei"]
+        akte = service(pack, "Akten").open(pack.person, "Wagner ./. Holzbau Süd GmbH")
+        for days, state, name in (
+            *((-3, "geprüft", "A"), (11, "berechnet", "B"), (7, "geprüft", "C")),
+            *((0, "geprüft", "D"), (90, "geprüft", "E")),
+        ):
+            enter(pack, akte.id, days, state, name, notfrist=name == "B")
+        page.open()
+        await until(lambda: len(page.rows) == 5)
+        assert [row.due.title for row in page.rows] == [
+            *("Frist A", "Frist B"),
+            *("Frist D", "Vorfrist: Frist C"),
+            "Frist C",
+        ]
+        overdue, unchecked = page.rows[:2]
+        assert "geprüft" in overdue.accessibleName()
+        assert unchecked.detail.isHidden()
+        unchecked.more.click()
+        assert not unchecked.detail.isHidden() and "§ 188" in unchecked.steps.text()
+        unchecked.confirm.click()
+        fristen = service(pack, "Fristen")
+        await until(lambda: fristen.of_draft("B").state == "geprüft")
+        await until(lambda: page.rows[1].due.title != "Frist B")
+        overdue = page.rows[0]
+        overdue.more.click()
+        overdue.confirm.click()
+        await until(lambda: "Notiz" in overdue.problem.text())
+        overdue.note.setText("Widerspruch eingelegt")
+        overdue.note.returnPressed.emit()
+        await until(lambda: fristen.of_draft("A").state == "erledigt")
+        await until(lambda: page.rows[0].due.title != "Frist A")
+        page.rows[0].chat.click()
+        assert person.window.chat.model.options.subject == akte.address
+
+
+@on_window_loop
+async def test_akten_are_found_as_you_type_and_opened(tmp_path: Path) -> None:
+    """KZ-47, KZ-48: a new one by its form, a chat about one by its button."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        page = await page_of(person, "akten")
+        page.show_form()
+        page.form.save.click()
+        await until(lambda: "Rubrum" in page.form.problem.text())
+        for rubrum in ("Wagner ./. Holzbau Süd GmbH", "Yilmaz ./. Reiter", "100 % ./. Öl_AG"):
+            page.show_form()
+            page.form.rubrum.setText(rubrum)
+            page.form.place.set_current("BY+kath")
+            page.form.rubrum.returnPressed.emit()
+            await until(lambda rubrum=rubrum: any(r.akte.rubrum == rubrum for r in page.rows))
+        assert page.form_place.isHidden()
+        assert page.rows[0].akte.court_place == "BY+kath"
+        for words, found in (("wagn", 1), ("%", 1), ("l_A", 1), ("0002", 1), ("nichts", 0)):
+            page.search.setText(words)
+            await until(lambda found=found: len(page.rows) == found)
+        page.search.setText("yilmaz")
+        await until(lambda: [row.akte.rubrum for row in page.rows] == ["Yilmaz ./. Reiter"])
+        page.rows[0].chat.click()
+        assert person.window.chat.model.options.subject == page.rows[0].akte.address
