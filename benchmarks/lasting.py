@@ -85,7 +85,7 @@ def window(turns: int) -> None:
                 window.new_chat()
             QTimer.singleShot(500, say if done[0] < turns else window.close)
 
-        window.chat.event_seen.connect(seen)
+        window.chat.model.subscribe(lambda change: seen(change.event), "event", "text")
         QTimer.singleShot(300, say)
 
     run_window(begin, {"memories": memories, "used": used})

@@ -207,7 +207,7 @@ def window(rate: int, counting: bool) -> None:
         app = QApplication.instance()
         assert app is not None
         (app if counting else window).installEventFilter(eye)
-        window.chat.event_seen.connect(seen)
+        window.chat.model.subscribe(lambda change: seen(change.event), "event", "text")
         QTimer.singleShot(300, say)
 
     run_window(begin, found)

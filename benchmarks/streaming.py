@@ -116,7 +116,7 @@ def window() -> None:
         heart.timeout.connect(beat)
         heart.start(5)
         window.engine.keychain.keep_for_session(PROVIDER, KEY)
-        window.chat.event_seen.connect(seen)
+        window.chat.model.subscribe(lambda change: seen(change.event), "event", "text")
         say()
 
     async def measured(*arguments: Any) -> Any:

@@ -441,10 +441,8 @@ class Program(QObject):
 
     def _on_event(self, session: Session, event: Event) -> None:
         """Show what happened in a chat, on screen or not, in all windows."""
-        from studio.domain.events import ReasoningDelta, TextDelta, TurnComplete
+        from studio.domain.events import TurnComplete
 
-        if isinstance(event, TextDelta | ReasoningDelta):  # only the transcript shows them
-            return
         if isinstance(event, TurnComplete):
             self.later(self._mark_unread(session))
             if event.reason == "done":

@@ -13,12 +13,13 @@ from __future__ import annotations
 import asyncio
 import heapq
 import os
+import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSocketNotifier, Qt, QTimer
+from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSocketNotifier, Qt, QThread, QTimer
 from PySide6.QtWidgets import QApplication
 from qasync import QEventLoop
 
@@ -37,6 +38,9 @@ class StudioLoop(QEventLoop):
     def __init__(self, app: QApplication) -> None:
         self._queue: deque[asyncio.Handle] = deque()
         self._posted = False
+        self._thread, self._loops = threading.get_ident(), QThread.currentThread()
+        self._level = -1
+        """How deep Qt's loops were nested when the drain began that goes on; -1 if none does."""
         self._heap: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._count = 0
         self._dead = 0
@@ -116,10 +120,21 @@ class StudioLoop(QEventLoop):
         the queue is drained, so a wake-up cannot be lost between threads.
         """
         self._queue.append(handle)
-        if not self._posted:
+        if not self._posted and not self._drains_here():
             self._posted = True
             QCoreApplication.postEvent(self._drainer, QEvent(_DRAIN))
         return handle
+
+    def _drains_here(self) -> bool:
+        """Whether a callback asks that the drain which runs it will be followed by.
+
+        In a Qt loop that the callback has opened, nothing would follow.
+        """
+        return (
+            self._level >= 0
+            and threading.get_ident() == self._thread
+            and self._loops.loopLevel() == self._level
+        )
 
     def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
         if self._heap and self._heap[0][2] is handle:  # at rest no timer waits for nothing
@@ -167,8 +182,19 @@ class StudioLoop(QEventLoop):
             # A task opened a nested Qt loop: its step is not over, so no other
             # task may be entered. The outer drain goes on afterwards.
             return
-        until = self.time() + BUDGET
         queue = self._queue
+        outer, self._level = self._level, self._loops.loopLevel()
+        try:
+            self._run_callbacks(queue)
+        finally:
+            self._level = outer
+            if queue and not self._posted:
+                # A timer, not an event: Qt sends all posted events before it paints.
+                self._posted = True
+                self._again.start()
+
+    def _run_callbacks(self, queue: deque[asyncio.Handle]) -> None:
+        until = self.time() + BUDGET
         while queue:
             for _ in range(len(queue)):
                 handle = queue.popleft()
@@ -177,11 +203,7 @@ class StudioLoop(QEventLoop):
                 if self.is_closed():
                     return
             if self.time() >= until:
-                break
-        if queue and not self._posted:
-            # A timer, not an event: Qt sends all posted events before it paints.
-            self._posted = True
-            self._again.start()
+                return
 
 
 class _Drainer(QObject):
@@ -189,11 +211,9 @@ class _Drainer(QObject):
         super().__init__()
         self._loop = loop
 
-    def event(self, event: QEvent) -> bool:
-        if event.type() == _DRAIN:
-            self._loop._drain()
-            return True
-        return super().event(event)
+    def customEvent(self, event: QEvent) -> None:
+        """Wake up; no event of another type is posted here."""
+        self._loop._drain()
 
 
 class _Reader:

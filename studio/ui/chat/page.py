@@ -68,7 +68,7 @@ class ChatPage(PaintedWidget):
     session_changed = Signal()
     """A chat began, or the one on screen has another title, state or model."""
     event_seen = Signal(object)
-    """An event of the session on screen; the transcript shows it already."""
+    """An event of the session on screen that is not just more text; the transcript shows it."""
     option_chosen = Signal()
     """The person chose another agent, model, mode or folder."""
     settings_wanted = Signal(str, str)
@@ -342,7 +342,6 @@ class ChatPage(PaintedWidget):
             case "text":
                 if change.block is not None:
                     self.view.changed(change.block)
-                self.event_seen.emit(change.event)
             case "chat":
                 self._show_chat(reloaded=change.reloaded)
             case "turn":

@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pyromark
 
 from .parser import OPTIONS, Block, BlockReader
+
+_WORD = r"[^\W_]+(?:['’-][^\W_]+)*[.,;:!?]?"
+_WORDS = re.compile(rf"(?:[.,;:!?](?= |$))? ?(?:{_WORD} )*(?:{_WORD})?")
+"""Words with one space between them; no dot or colon within one, as addresses have."""
+_LAST_WORD = re.compile(_WORD)
+_BEGUN = re.compile("[A-Za-z]{2}")
+"""A line that has this is text, whatever follows in it."""
 
 
 class MarkdownStream:
@@ -17,8 +25,11 @@ class MarkdownStream:
 
     def __init__(self) -> None:
         self.blocks: list[Block] = []
+        self.grew = False
+        """Whether all that the last ``update`` did was to add plain words to the last block."""
         self.parsed = 0
         """Characters parsed by the last ``update``: for measuring."""
+        self._length = 0
         self._offset = 0
         self._count = 0
         self._folds = 0
@@ -32,6 +43,11 @@ class MarkdownStream:
         ``source`` begins with what was given before. Blocks before the index
         are the same objects as before.
         """
+        added, self._length = source[self._length :], len(source)
+        self.grew = self._grow(source, added)
+        if self.grew:
+            self.parsed = len(added)
+            return len(self.blocks) - 1
         tail = source[self._offset :]
         if "]:" in tail:
             known = _definitions(self._prefix + tail)
@@ -52,6 +68,36 @@ class MarkdownStream:
         kept[first + same :] = fresh[same:]
         self._advance(source, reader.tops)
         return first + same
+
+    def _grow(self, source: str, added: str) -> bool:
+        """Add plain words to the paragraph at the end, where they cannot mean anything else."""
+        block = self.blocks[-1] if self.blocks else None
+        if not added or block is None or block.kind != "paragraph":
+            return False
+        if not _WORDS.fullmatch(added):
+            return False
+        size = len(source) - len(added)
+        before, space = source[block.start : size], source.endswith(" ", 0, size)
+        if block.end != size - (space and block.tight) or "<" in before:
+            return False
+        if before.rfind("](") > before.rfind(")"):
+            return False  # an address is being written
+        if len(self.blocks) > 1 and self.blocks[-2].end > block.start:
+            return False  # the row of a fold ends with what is in it
+        line = before[before.rfind("\n") + 1 :]
+        if not _BEGUN.search(line) or "]:" in source[self._offset : size]:
+            return False
+        if space:
+            if line[-2:].isspace() or not added[0].isalnum():
+                return False
+        elif not _LAST_WORD.fullmatch(line, line.rfind(" ") + 1):
+            return False
+        elif added[0] != " " and not line[-1].isalnum():
+            return False  # perhaps an address
+        text = block.text + (" " if space else "") + added.removesuffix(" ")
+        end = len(source) - (block.tight and added.endswith(" "))
+        self.blocks[-1] = replace(block, text=text, end=end)
+        return True
 
     def _advance(self, source: str, tops: list[tuple[int, int, int]]) -> None:
         """Move the border of what is final to the start of the last open block.

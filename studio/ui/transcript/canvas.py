@@ -66,6 +66,8 @@ class Canvas:
         self._blocks: Sequence[TranscriptBlock] = ()
         self._block_count = 0
         self._near: set[Item] = set()
+        self._cards: list[int] | None = None
+        """Indexes of the late items that may wait for the person; None to look for them."""
         self.splice_at: int | None = None
         """Where items were replaced by the last ``update``, None if they all stayed."""
 
@@ -109,6 +111,7 @@ class Canvas:
         """Show other blocks; nothing is laid out yet."""
         self._blocks = blocks
         self.items, self._gaps, self._near = [], [], set()
+        self._cards = None
         self.heights = HeightIndex()
         self._block_count = 0
         self.update(())
@@ -212,6 +215,7 @@ class Canvas:
                 for item, gap in zip(fresh, gaps, strict=True)
             ]
             self.heights.splice(at, high, tall)
+            self._cards = None
             self.splice_at = at if self.splice_at is None else min(at, self.splice_at)
         return reused
 
@@ -356,11 +360,14 @@ class Canvas:
 
     def waiting(self) -> list[int]:
         """Indexes of cards that wait for the person, among the last items, from the top."""
+        if self._cards is None:
+            late = range(max(0, len(self.items) - 120), len(self.items))
+            cards = DraftItem | ApprovalItem | QuestionItem
+            self._cards = [index for index in late if isinstance(self.items[index], cards)]
         found: list[int] = []
-        for index in range(max(0, len(self.items) - 120), len(self.items)):
+        for index in self._cards:
             item = self.items[index]
-            waits = isinstance(item, DraftItem) and item.waiting
-            if waits or isinstance(item, ApprovalItem | QuestionItem):
+            if not isinstance(item, DraftItem) or item.waiting:
                 found.append(index)
         return found
 

@@ -48,6 +48,8 @@ class Finder(QObject):
         self.at: FoundAt | None = None
         self._start = 0
         """The block from which a search begins."""
+        self._marked = False
+        """Whether something was marked yet."""
         self._goes_there = False
         """Whether the first hit is still to be shown."""
         self._ticks: list[int] = []
@@ -292,6 +294,9 @@ class Finder(QObject):
 
     def mark(self, item: Item, low: float, high: float) -> None:
         """Give the texts of an item between two heights the places of their hits."""
+        if self.find is None and not self._marked:
+            return
+        self._marked = True  # from now on there may be marks to take away
         pattern = self.find.pattern if self.find is not None else None
         current = None
         if self.at is not None and item.span.first <= self.at.block < item.span.last:

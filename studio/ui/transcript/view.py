@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import cast
 
@@ -99,6 +98,7 @@ class TranscriptView(QAbstractScrollArea):
         self._transcript: Transcript | None = None
         self._dirty: set[int] = set()
         self._announced: set[str] = set()
+        self._accessible: accessibility.AccessibleTranscript | None = None
         self._flushed_at = self._cost = 0.0
         self._flushes = 0
         self._timer = QTimer(self, singleShot=True, timerType=Qt.TimerType.PreciseTimer)
@@ -143,8 +143,8 @@ class TranscriptView(QAbstractScrollArea):
         self._timer.stop()
         self._mouse.forget()
         self._announced = {question.id for question in transcript.questions}
-        if "accessible" in vars(self):
-            self.accessible.take_back()
+        if self._accessible is not None:
+            self._accessible.take_back()
         self._fit()
         self.canvas_viewport.set_blocks(transcript.blocks)
         self.canvas_viewport.working_since = None
@@ -237,12 +237,14 @@ class TranscriptView(QAbstractScrollArea):
                 self._take_keyboard()
                 return
 
-    @cached_property
+    @property
     def accessible(self) -> accessibility.AccessibleTranscript:
         """What screen readers see; kept here because Qt does not keep it alive."""
-        made = accessibility.AccessibleTranscript(self, self.canvas_viewport, self.item_actions)
-        self.destroyed.connect(made.take_back)
-        return made
+        if self._accessible is None:
+            made = accessibility.AccessibleTranscript(self, self.canvas_viewport, self.item_actions)
+            self.destroyed.connect(made.take_back)
+            self._accessible = made
+        return self._accessible
 
     # -- a frame -------------------------------------------------------------------------
 
@@ -265,8 +267,8 @@ class TranscriptView(QAbstractScrollArea):
         if self._flushes % 32 == 0:
             self.scroller.drop_far()
         self._announce(changed)
-        if "accessible" in vars(self):
-            self.accessible.changed(changed)
+        if self._accessible is not None:
+            self._accessible.changed(changed)
         self.canvas_viewport.find_work()
         self.canvas_viewport.find_pill()
         row = self.canvas_viewport.message_row
@@ -293,7 +295,7 @@ class TranscriptView(QAbstractScrollArea):
         rect = QRect(0, 0, viewport.width() - strip.width(), viewport.height())
         if moved:
             viewport.scroll(0, -moved, rect)
-        top = max(0, int(unchanged_above - scroller.value) - 4)
+        top = max(0, int(unchanged_above - scroller.value) - 1)
         left = int(self.canvas_viewport.column_left) - self.paint_style.px(AVATAR)
         wide = int(self.context.width) + 2 * self.paint_style.px(AVATAR)
         viewport.update(QRect(left, top, wide, rect.height()).intersected(rect))
@@ -361,13 +363,15 @@ class TranscriptView(QAbstractScrollArea):
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self.viewport())
         painter.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # as it is laid out everywhere
-        strip = self.scroller.bar.strip.toAlignedRect()
-        beside, along = QRect(), QRect()
-        for rect in cast("Iterable[QRect]", event.region()):  # its type does not show that
-            if strip.contains(rect):
-                along = along.united(rect)
-            else:
-                beside = beside.united(rect)
+        beside, along = event.rect(), QRect()
+        if event.region().rectCount() > 1:
+            strip = self.scroller.bar.strip.toAlignedRect()
+            beside = QRect()
+            for rect in cast("Iterable[QRect]", event.region()):  # its type does not show that
+                if strip.contains(rect):
+                    along = along.united(rect)
+                else:
+                    beside = beside.united(rect)
         for area in (beside, along):  # Qt leaves alone what lies between the rectangles
             if not area.isEmpty():
                 paint_viewport(self.canvas_viewport, painter, QRectF(area), self.viewport())
@@ -398,6 +402,8 @@ class TranscriptView(QAbstractScrollArea):
             self._mouse.release(event)
 
     def viewportEvent(self, event: QEvent) -> bool:
+        if isinstance(event, QPaintEvent):  # first: to ask for a type takes as long as ten such
+            return super().viewportEvent(event)
         if event.type() == QEvent.Type.Leave:
             self._mouse.leave()
         elif isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:

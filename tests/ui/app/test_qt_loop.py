@@ -94,6 +94,28 @@ def test_a_nested_qt_loop_inside_a_task_only_pauses_the_others(loop: StudioLoop)
     assert loop.run_until_complete(main()) == ["dialog closed", "other"]
 
 
+def test_calls_made_in_a_qt_loop_inside_a_callback_run_there(loop: StudioLoop) -> None:
+    """The drain that runs the callback does not go on before that loop has ended."""
+    seen: list[str] = []
+    inner = QtLoop()
+
+    def dialog() -> None:
+        QTimer.singleShot(0, lambda: loop.call_soon(clicked))
+        QTimer.singleShot(int(HANG * 500), inner.quit)  # where it would hang
+        inner.exec()
+        seen.append("closed")
+        loop.call_soon(seen.append, "after")
+        loop.call_soon(loop.stop)
+
+    def clicked() -> None:
+        seen.append("clicked")
+        inner.quit()
+
+    loop.call_soon(dialog)
+    loop.run_forever()
+    assert seen == ["clicked", "closed", "after"]
+
+
 def test_subprocesses_threads_and_groups_work(loop: StudioLoop) -> None:
     async def main() -> tuple[bytes, int]:
         process = await asyncio.create_subprocess_exec(

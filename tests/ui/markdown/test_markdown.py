@@ -36,6 +36,7 @@ PIECES = st.sampled_from(
         "<details><summary>A **b** <i>c", "  </details>\n", "- </details>\n", "<b>", "</b>",
         "![pic](data:image/png;base64,AAAA", "BBBB", ") ", "data:",
         "<details", "https://x.org/a_b ", "www.x.org", "https://", "![pic](a.png) ", "|",
+        "plain words, and more. ", "so it", " goes", "don't ", "www", ".", "http", ":", "// ", "two-", "_it_", "1", "- ",
     ]
 )  # fmt: skip
 

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from studio.domain.aio import BackgroundTasks
@@ -64,6 +65,14 @@ class Change:
 
 
 Listener: TypeAlias = Callable[[Change], None]
+
+
+@cache
+def _growing() -> tuple[type, ...]:
+    """The events that are more text; imported with the first event, not at the start."""
+    from studio.domain.events import ReasoningDelta, TextDelta
+
+    return TextDelta, ReasoningDelta
 
 
 class OpenChat:
@@ -150,9 +159,7 @@ class OpenChat:
             self._unsubscribe = None
 
     def _on_event(self, envelope: EventEnvelope) -> None:
-        from studio.domain.events import ReasoningDelta, TextDelta
-
-        grows = isinstance(envelope.event, TextDelta | ReasoningDelta)
+        grows = isinstance(envelope.event, _growing())
         self.notify("text" if grows else "event", event=envelope.event, block=envelope.block)
 
     # Background tasks

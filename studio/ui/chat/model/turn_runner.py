@@ -49,7 +49,7 @@ class _Run:
 class TurnRunner:
     """Runs turns and the queued messages that follow; sessions call their listeners themselves.
 
-    ``on_event`` gets what happens in any session, on screen or not. ``modes``
+    ``on_event`` gets what happens in any session, on screen or not, but more text. ``modes``
     are those that the person chose for the next turns, by session. ``reachable`` finds out
     whether a provider can be reached: a message waits while it cannot.
     """
@@ -200,9 +200,11 @@ class TurnRunner:
             AwaitingReply,
             Failed,
             PermissionResolved,
+            ReasoningDelta,
             ReplyGiven,
             RetryScheduled,
             Silent,
+            TextDelta,
             TurnComplete,
         )
 
@@ -213,6 +215,8 @@ class TurnRunner:
         async for envelope in session.turn(message, mode=mode, mentions=True):
             event = envelope.event
             run.quiet_since = time.monotonic()
+            if isinstance(event, TextDelta | ReasoningDelta):
+                continue
             if isinstance(event, RetryScheduled):
                 run.waiting_since = time.monotonic()
             elif isinstance(event, Silent):

@@ -203,6 +203,8 @@ class TextItem(Item[TextBlock]):
     """Index of the first leaf that changed in the last frame."""
     _replaced: tuple[Leaf, float] | None = None
     """The leaf that was there before, and its top."""
+    _grown: float | None = None
+    """The height from which the last frame changed a leaf that only grew; else None."""
     _heights: HeightIndex
     _gaps: list[float]
     _width = 0.0
@@ -265,12 +267,30 @@ class TextItem(Item[TextBlock]):
         assert self.stream is not None
         text = self.block.text
         self.parsed = min(len(text), self.parsed + most)
-        self._rebuild(self.stream.update(text[: self.parsed]), context)
+        first = self.stream.update(text[: self.parsed])
+        if not (self.stream.grew and self._grow()):
+            self._rebuild(first, context)
         self._width = context.width
+
+    def _grow(self) -> bool:
+        """Lay out the last lines of the last leaf again, of which only the text goes on."""
+        assert self.stream is not None
+        last = len(self.leaves) - 1
+        made = self.leaves[last] if last == len(self.stream.blocks) - 1 else None
+        if type(made) is not ParagraphLeaf or not self.is_shown(last):
+            return False
+        below = made.grow(self.stream.blocks[last])
+        if below is None:
+            return False
+        self._changed, self._grown = last, self.leaf_top(last) + below
+        self._heights.set(last, self._gaps[last] + made.height)
+        self.height = self._heights.total
+        return True
 
     def _rebuild(self, first: int, context: ItemContext) -> None:
         assert self.stream is not None
         first = self._changed = min(first, len(self.leaves))
+        self._grown = None
         old = self.leaves[first] if first < len(self.leaves) else None
         self._replaced = None if old is None else (old, self.leaf_top(first))
         blocks, style = self.stream.blocks, context.style
@@ -419,6 +439,8 @@ class TextItem(Item[TextBlock]):
     @property
     def unchanged_above(self) -> float:
         """The height above which the last frame changed nothing, the cursor at the end included."""
+        if self._grown is not None:
+            return self._grown
         at = self._changed
         seen = at < len(self.leaves) and self.is_shown(at)
         if self._replaced is None or not (seen and self._replaced[0].laid):

@@ -82,6 +82,13 @@ class ParagraphLeaf(Leaf):
         self.height = self.lines.height
         self.laid = True
 
+    def grow(self, block: Block) -> float | None:
+        """Take a block whose text goes on in plain letters; see ``LineLayout.grow``."""
+        changed = self.lines.grow(block.text) if self.laid else None
+        if changed is not None:
+            self.block, self.height = block, self.lines.height
+        return changed
+
     def paint(
         self, painter: QPainter, y: float, style: PaintStyle, selected: tuple[int, int] | None
     ) -> None:

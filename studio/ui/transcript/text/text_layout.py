@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import (
@@ -42,6 +43,11 @@ from studio.ui.transcript.paint_style import RIGHT, PaintStyle
 
 from .formulas import Drawing, FormulaBox, Formulas
 
+TAIL_LINES = 3
+"""Lines at the end of a growing text that are laid out again by themselves."""
+LAST_PLAIN = "\u024f"
+"""The last letter of Latin scripts: others may break their lines by what follows."""
+
 
 class LineLayout:
     """One paragraph, broken into lines of equal height."""
@@ -64,9 +70,17 @@ class LineLayout:
         self.chips = chips
         self.bare = False
         """Inline code without a tint, where the background has one."""
-        self.height = self.width = 0.0
+        self.height = 0.0
         self.boxes = boxes
-        self.layout = QTextLayout(_without(text, boxes), font)
+        self._widths: list[float] = []
+        self._chip_rects: list[QRectF] | None = None
+        self.starts: list[tuple[int, float]] = []
+        """Of each line where its text starts, and its top."""
+        self._font, self._room = font, 0.0
+        self._layout = QTextLayout(_without(text, boxes), font)
+        self._tail: QTextLayout | None = None
+        """The last lines of a text that has grown; what ``_layout`` has of them is out of date."""
+        self._tail_start = self._tail_line = 0
         option = QTextOption(align)
         option.setTextDirection(Qt.LayoutDirection.LeftToRight)  # not the window's
         if not anywhere and _is_right_to_left(text):
@@ -80,27 +94,87 @@ class LineLayout:
         )
         if tab:
             option.setTabStopDistance(tab)
-        self.layout.setTextOption(option)
+        self._option = option
         if boxes:
             space = QFontMetricsF(font).horizontalAdvance(_BLANK)
             formats = [*formats, *(blank_format(box, font, space) for box in boxes)]
-        if formats:
-            self.layout.setFormats(list(formats))
-        self.layout.setCacheEnabled(True)
+        self._formats = formats
+        self._prepare(self._layout, formats)
         self.marks: list[tuple[int, int]] = []
         """Where the text has what the person looks for, see ``mark_text``."""
         self.marked_for: re.Pattern[str] | None = None
         self.current = -1
         """Which of ``marks`` is the one that the person looks at."""
 
+    def _prepare(self, layout: QTextLayout, formats: Sequence[QTextLayout.FormatRange]) -> None:
+        layout.setTextOption(self._option)
+        if formats:
+            layout.setFormats(list(formats))
+        layout.setCacheEnabled(True)
+
+    @property
+    def layout(self) -> QTextLayout:
+        """The whole text, also where it has grown at its end."""
+        if self._tail is not None:
+            self._layout = QTextLayout(self.text, self._font)
+            self._prepare(self._layout, self._formats)
+            self.lay(self._room)
+        return self._layout
+
+    @property
+    def width(self) -> float:
+        """That of the widest line."""
+        return max(self._widths, default=0.0)
+
     def lay(self, width: float) -> None:
-        layout, y, widest = self.layout, 0.0, 0.0
+        self._room, self._tail, self._chip_rects = width, None, None
+        self.starts, self._widths = [], []
+        self._break(self._layout, 0, 0.0)
+
+    def grow(self, text: str) -> float | None:
+        """Take a text that goes on in plain letters; returns the height from which it changed.
+
+        Only its last lines are laid out again: a longer last word changes none before it. None
+        if that is not sure, and nothing was done.
+        """
+        if self._tail is None or len(self.starts) - self._tail_line > TAIL_LINES:
+            if self.boxes or not self.starts:
+                return None
+            self._tail_line = len(self.starts) - 1
+            if self._tail is not None:
+                _ = self.layout  # what is above the last line is drawn by it from now on
+        start, top = self.starts[self._tail_line]
+        tail = cut(text, start)
+        if not tail or max(tail) > LAST_PLAIN:
+            return None
+        changed = self.starts[-1][1]
+        self.text, self.marked_for = text, None
+        self._tail, self._tail_start = QTextLayout(tail, self._font), start
+        moved = [
+            span_format(
+                max(0, one.start - start), one.length - max(0, start - one.start), one.format
+            )
+            for one in self._formats
+            if one.start + one.length > start
+        ]
+        self._prepare(self._tail, moved)
+        del self.starts[self._tail_line :], self._widths[self._tail_line :]
+        self._break(self._tail, start, top)
+        if self._chip_rects is not None:
+            self._chip_rects = [rect for rect in self._chip_rects if rect.bottom() <= top]
+            for first, size in self.chips:
+                if first + size > start:
+                    self._chip_rects += _rects(self._tail, first - start, first + size - start)
+        return changed
+
+    def _break(self, layout: QTextLayout, start: int, y: float) -> None:
+        """Break a layout, of the text from ``start`` on, into lines from a height on."""
         layout.beginLayout()
         while True:
             line = layout.createLine()
             if not line.isValid():
                 break
-            line.setLineWidth(width)
+            line.setLineWidth(self._room)
             natural = line.height()
             step = max(self.line, natural)
             above = (step - natural) / 2
@@ -109,10 +183,11 @@ class LineLayout:
                 above = max(above, ceil(high - line.ascent()))
                 step = max(above + (step + natural) / 2, above + line.ascent() + ceil(low))
             line.setPosition(QPointF(0, y + above))
-            widest = max(widest, line.naturalTextWidth())
+            self._widths.append(line.naturalTextWidth())
+            self.starts.append((start + line.textStart(), y))
             y += step
         layout.endLayout()
-        self.height, self.width = ceil(y), widest
+        self.height = ceil(y)
 
     def _reach(self, line: QTextLine) -> tuple[float, float]:
         """How far the formulas of a line reach above and below its baseline."""
@@ -130,9 +205,10 @@ class LineLayout:
         selected: tuple[int, int] | None,
         color: str = "text1",
     ) -> None:
+        # Only the lines in the area that is painted: of a growing paragraph those at its end.
+        clip = painter.clipBoundingRect().adjusted(0, -1, 0, 1)
         if self.chips and not self.bare:
-            for start, size in self.chips:
-                self._chip(painter, x, y, start, size, style)
+            self._paint_chips(painter, x, y, style, clip)
         for number, (start, end) in enumerate(self.marks):
             self._mark(painter, x, y, start, end, style, number == self.current)
         painter.setPen(style.color(color))
@@ -143,28 +219,40 @@ class LineLayout:
             form = QTextCharFormat()
             form.setBackground(mark)
             ranges.append(span_format(selected[0], selected[1] - selected[0], form))
-        # Only the lines in the area that is painted: of a growing paragraph those at its end.
-        clip = painter.clipBoundingRect().adjusted(0, -self.line, 0, self.line)
-        self.layout.draw(painter, QPointF(x, y), ranges, clip)
+        if self._tail is None or ranges:
+            self.layout.draw(painter, QPointF(x, y), ranges, clip)
+        else:
+            border = y + self.starts[self._tail_line][1] - 1
+            self._tail.draw(painter, QPointF(x, y), ranges, clip)
+            if clip.top() < border:
+                clip.setBottom(min(clip.bottom(), border))
+                self._layout.draw(painter, QPointF(x, y), ranges, clip)
         for box in self.boxes:
             line = self.layout.lineForTextPosition(box.start)
             baseline = y + line.y() + line.ascent()
             box.paint(painter, x + _x(line, box.start), baseline, style.color(color))
 
-    def _chip(
-        self, painter: QPainter, x: float, y: float, start: int, size: int, style: PaintStyle
+    def _paint_chips(
+        self, painter: QPainter, x: float, y: float, style: PaintStyle, clip: QRectF
     ) -> None:
         """The tint behind inline code."""
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
-        painter.setBrush(style.color("sunken"))
-        for rect in self.rects(start, start + size):
-            tall = style.px(18)
-            middle = rect.center().y()
-            painter.drawRoundedRect(
-                QRectF(x + rect.left() - 2, y + middle - tall / 2, rect.width() + 4, tall), 4, 4
-            )
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
+        if self._chip_rects is None:
+            found = (self.rects(start, start + size) for start, size in self.chips)
+            self._chip_rects = [rect for rects in found for rect in rects]
+        tall, painted = style.px(18), False
+        for rect in self._chip_rects:
+            top = y + rect.center().y() - tall / 2
+            if not clip.top() < top + tall or top > clip.bottom():
+                continue
+            if not painted:
+                painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+                painter.setPen(Qt.PenStyle.NoPen)
+                painter.setBrush(style.color("sunken"))
+                painted = True
+            box = QRectF(x + rect.left() - 2, top, rect.width() + 4, tall)
+            painter.drawRoundedRect(box, 4, 4)
+        if painted:
+            painter.setRenderHint(QPainter.RenderHint.Antialiasing, False)
 
     def _mark(
         self,
@@ -190,15 +278,7 @@ class LineLayout:
 
     def rects(self, start: int, end: int) -> list[QRectF]:
         """Where the text from ``start`` to ``end`` lies, a rectangle a line."""
-        out: list[QRectF] = []
-        for index in range(self.layout.lineCount()):
-            line = self.layout.lineAt(index)
-            first, last = line.textStart(), line.textStart() + line.textLength()
-            low, high = max(start, first), min(end, last)
-            if low < high:
-                left, right = sorted((_x(line, low), _x(line, high)))
-                out.append(QRectF(left, line.y(), right - left, line.height()))
-        return out
+        return _rects(self.layout, start, end)
 
     def rows(self, start: int, end: int) -> list[QRectF]:
         """The lines with the text from ``start`` to ``end``, as tall as they stand in the block."""
@@ -224,26 +304,40 @@ class LineLayout:
 
     def end(self) -> QPointF:
         """The end of the text: where the cursor of a growing answer is painted."""
-        if not self.layout.lineCount():
+        layout, start = self._layout, 0
+        if self._tail is not None:
+            layout, start = self._tail, self._tail_start
+        if not layout.lineCount():
             return QPointF()
-        line = self.layout.lineAt(self.layout.lineCount() - 1)
-        return QPointF(_x(line, utf16(self.text)), line.y() + line.height() / 2)
+        line = layout.lineAt(layout.lineCount() - 1)
+        return QPointF(_x(line, utf16(self.text) - start), line.y() + line.height() / 2)
 
     def last_top(self) -> float:
         """Where the last line begins."""
-        count = self.layout.lineCount()
-        return self.layout.lineAt(count - 1).y() if count > 1 else 0.0
+        return self.starts[-1][1] if self.starts else 0.0
 
     def top_of_change(self, before: LineLayout, same: int) -> float:
         """Where the lines begin that differ from ``before``, of which ``same`` units are left.
 
         Lines break alike as far as the text is the same, but for the word at its end.
         """
-        lines, older = self.layout, before.layout
-        at = min(lines.lineForTextPosition(same).lineNumber(), older.lineCount() - 1)
-        while at > 0 and lines.lineAt(at).textStart() != older.lineAt(at).textStart():
+        new, old = self.starts, before.starts
+        at = min(bisect_right(new, (same, inf)), len(old)) - 1
+        while at > 0 and new[at] != old[at]:
             at -= 1
-        return lines.lineAt(at).y() if at > 0 else 0.0
+        return new[at][1] if at > 0 else 0.0
+
+
+def _rects(layout: QTextLayout, start: int, end: int) -> list[QRectF]:
+    out: list[QRectF] = []
+    for index in range(layout.lineCount()):
+        line = layout.lineAt(index)
+        first, last = line.textStart(), line.textStart() + line.textLength()
+        low, high = max(start, first), min(end, last)
+        if low < high:
+            left, right = sorted((_x(line, low), _x(line, high)))
+            out.append(QRectF(left, line.y(), right - left, line.height()))
+    return out
 
 
 def mark_text(lines: LineLayout, pattern: re.Pattern[str] | None) -> None:
@@ -476,6 +570,8 @@ class Leaf:
         if not marker:
             return
         box = QRectF(x - style.px(60), y, style.px(60) - style.px(6), line)
+        if painter.clipBoundingRect().top() > box.bottom():
+            return
         if marker.startswith("["):
             side = style.px(13)
             square = QRectF(box.right() - side + 2, y + (line - side) / 2, side, side)

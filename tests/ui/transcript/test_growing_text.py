@@ -1,0 +1,78 @@
+"""Lines of a text that grows: only the last ones are laid out again, and all are as if it were new."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtGui import QFont, QImage, QPainter, QTextCharFormat
+from PySide6.QtWidgets import QApplication
+
+from studio.ui.markdown.parser import utf16
+from studio.ui.theme import Theme
+from studio.ui.transcript.paint_style import PaintStyle
+from studio.ui.transcript.text.text_layout import LineLayout, span_format
+
+WORDS = ["word", "a", "longer-word", "größer", "W" * 40, "fi", "so,", "end.", "AV", "don't"]
+
+
+def strong(start: int, size: int) -> list[object]:
+    form = QTextCharFormat()
+    form.setFontWeight(QFont.Weight.DemiBold)
+    return [span_format(start, size, form)]
+
+
+def picture(lines: LineLayout, style: PaintStyle) -> QImage:
+    image = QImage(320, 900, QImage.Format.Format_RGB32)
+    image.fill(0xFFFFFFFF)
+    painter = QPainter(image)
+    painter.setClipRect(QRectF(0, 0, 320, 900))
+    lines.paint(painter, 4, 4, style, None)
+    painter.end()
+    return image
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_grown_lines_are_those_of_the_whole_text(qapp: QApplication, seed: int) -> None:
+    """G-3."""
+    theme = Theme("light")
+    theme.apply(qapp)
+    style, dice = PaintStyle(theme), random.Random(seed)
+    text = " ".join(dice.choices(WORDS, k=dice.randint(1, 30)))
+    font, chips = style.font("body"), [(dice.randrange(len(text)), 3)]
+    bold = strong(dice.randrange(len(text)), 9)
+
+    def laid(text: str) -> LineLayout:
+        made = LineLayout(text, font, 22, bold, chips)  # type: ignore[arg-type]
+        made.lay(300)
+        return made
+
+    lines, before = laid(text), laid(text)
+    for _ in range(40):
+        text += dice.choice(["", " "]) + dice.choice(WORDS)[: dice.randint(1, 8)]
+        changed = lines.grow(text)
+        whole = laid(text)
+        assert changed is not None
+        assert (lines.starts, lines.height, lines.width) == (
+            whole.starts, whole.height, pytest.approx(whole.width),
+        )  # fmt: skip
+        assert (lines.end(), lines.last_top()) == (whole.end(), whole.last_top())
+        above = [line for line in before.starts if line[1] < changed]
+        assert whole.starts[: len(above)] == above
+        assert picture(lines, style) == picture(whole, style), text
+        if dice.random() < 0.1:  # what asks for places has the whole text laid out
+            assert lines.rects(0, utf16(text)) == whole.rects(0, utf16(text))
+        before = whole
+
+
+def test_other_scripts_are_laid_out_whole(qapp: QApplication) -> None:
+    """Their lines may break by what follows."""
+    lines = LineLayout("日本", QFont(), 22)
+    lines.lay(300)
+    assert lines.grow("日本語") is None
+    assert (lines.text, lines.end()) == ("日本", lines.end())
+    mixed = LineLayout("words", QFont(), 22)
+    mixed.lay(300)
+    assert mixed.grow("words שלום") is None
+    assert mixed.position(0, QPointF(0, 0).y()) == 0
