@@ -65,6 +65,7 @@ from .permission.rules import RuleLayers, StandingRules, TrustOffer, trust_offer
 from .provider_factory import ProviderFactory
 from .request_gate import RequestGate
 from .retry_policy import RetryPolicy
+from .server_offers import ServerOffers
 from .servers import ServerTools, with_servers
 from .session.model_router import ModelRouter
 from .skills import with_skills
@@ -147,6 +148,7 @@ class Services(ServiceRegistry):
             self.spill,
         )
         """The MCP servers, and what they offer (M-1 to M-18)."""
+        self.offers = ServerOffers(self.servers.servers, self.servers.catalogue)
         self.languages = LanguageServers(lambda: settings.values.language_server_commands)
         """The language servers that look at what is edited."""
         self.sandbox_probe = SandboxProbe(self.keeper, own_folders, lambda: settings.values.sandbox)
@@ -226,7 +228,7 @@ class Services(ServiceRegistry):
             toolbox, refused = packs.toolbox, packs.refused()
             named = given or _named(session.agent, agents)
             servers = self.servers.read(layers.files, trusted=layers.trusted)
-            servers = self.servers.with_brought(servers, _chat_of(session))
+            servers = self.servers.with_brought(servers, chat_of(session))
             unseen = self.servers.unseen(named, servers)
             named, served = with_servers(named, self.servers.tools(servers))
             agent = with_own_tools(named, toolbox)
@@ -264,13 +266,32 @@ class Services(ServiceRegistry):
         self._take(toolbox)
         return found
 
-    async def extensions(self, folder: Path) -> Extensions:
-        """The skills and commands that can be used in a folder now."""
+    async def extensions(self, folder: Path, chat: str = "") -> Extensions:
+        """The skills, commands and servers' prompts that can be used in a folder now.
+
+        ``chat`` is the session whose editor may have brought servers.
+        """
 
         def look() -> Extensions:
-            return self.find_extensions(folder, self.rules.read_layers(folder).trusted)
+            layers = self.rules.read_layers(folder)
+            found = self.find_extensions(folder, layers.trusted)
+            entries = self.servers.read(layers.files, trusted=layers.trusted)
+            prompts = self.offers.prompts(self.servers.with_brought(entries, chat))
+            return replace(found, found=(*found.found, *prompts)) if prompts else found
 
         return await asyncio.to_thread(look)
+
+    async def server_entries(self, folder: Path, chat: str = "") -> Entries:
+        """The servers of a folder, and of a chat, which the pool knows from now on."""
+
+        def look() -> tuple[Entries, Path]:
+            layers = self.rules.read_layers(folder)
+            entries = self.servers.read(layers.files, trusted=layers.trusted)
+            return self.servers.with_brought(entries, chat), layers.files.folder.resolve()
+
+        entries, place = await asyncio.to_thread(look)
+        self.servers.use(entries, str(place))
+        return entries
 
     async def hooks(self, folder: Path) -> tuple[Hooks, RuleLayers]:
         """The hooks that count in a folder now, and its rules."""
@@ -437,7 +458,7 @@ class Services(ServiceRegistry):
         return DraftTargets(workspace, trash, self.toolbox.stores, self.packs.kinds(), self.acts)
 
 
-def _chat_of(session: SessionInfo) -> str:
+def chat_of(session: SessionInfo) -> str:
     """The session itself, or the one whose agent began it."""
     caller = session.caller
     return caller.id if caller is not None and caller.kind == "session" else session.id

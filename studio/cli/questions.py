@@ -62,7 +62,7 @@ async def ask_form(console: Console, question: ServerQuestion) -> ServerAnswer:
         await _open(console, question.url)
         return ServerAnswer("accept")
     if word == "a" and question.schema is not None:
-        content = await _filled_in(console, question.schema)
+        content = await fill_in(console, question.schema)
         return ServerAnswer("cancel") if content is None else content
     return ServerAnswer("cancel")
 
@@ -75,7 +75,7 @@ async def _open(console: Console, url: str) -> None:
         console.say("There is no browser here: open the address yourself.")
 
 
-async def _filled_in(console: Console, schema: JsonObject) -> ServerAnswer | None:
+async def fill_in(console: Console, schema: JsonObject) -> ServerAnswer | None:
     """The fields of a form, one after the other; None at the end of the input."""
     from studio.domain.forms import fields_of
     from studio.domain.questions import ServerAnswer

@@ -1,8 +1,12 @@
-"""Extensions: skills and commands, which people write in markdown files for agents (K-4, K-7)."""
+"""Extensions: skills and commands, which people write in markdown files for agents (K-4, K-7).
+
+Prompts of servers are called like commands.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -10,7 +14,8 @@ from .records import dataclass
 
 BYTES_PER_TOKEN = 4
 """An estimate for prose."""
-Kind: TypeAlias = Literal["skill", "command"]
+Kind: TypeAlias = Literal["skill", "command", "prompt"]
+"""``prompt``: one of an MCP server, which is asked for its text (M-21)."""
 Place: TypeAlias = Literal["folder", "own", "pack"]
 """Where a file is from: the folder that the chat is about, the person's own, or a pack."""
 
@@ -26,12 +31,12 @@ class PackPlace:
 
 @dataclass(frozen=True, slots=True)
 class Extension:
-    """A skill or a command; ``body`` is what stands below its frontmatter.
+    """A skill, a command or a prompt; ``body`` is what stands below its frontmatter.
 
     ``folder`` is where a skill has its other files. ``for_model``: agents may open it by
     themselves. ``for_person``: the person can call it by hand, with what ``hint`` names. ``wishes``
     are the tools that its file would like to use without a question, which it may not (K-6).
-    ``pack`` is the name of the pack that brings it.
+    ``pack`` is the name of the pack that brings it. Of a prompt the ``path`` is its server.
     """
 
     kind: Kind
@@ -83,6 +88,11 @@ class Extensions:
     @property
     def skills(self) -> tuple[Extension, ...]:
         return tuple(one for one in self.found if one.kind == "skill")
+
+    @property
+    def without_prompts(self) -> Extensions:
+        """What is in files."""
+        return replace(self, found=tuple(one for one in self.found if one.kind != "prompt"))
 
     @property
     def by_hand(self) -> tuple[Extension, ...]:

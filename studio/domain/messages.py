@@ -19,7 +19,8 @@ from studio.domain.records import dataclass
 from .jsonvalue import JsonObject
 
 INVOKED_SKILL, INVOKED_COMMAND = "text/x-skill", "text/x-command"
-"""Media types of what the person called by its name (K-5, K-7)."""
+INVOKED_PROMPT = "text/x-prompt"
+"""Media types of what the person called by its name (K-5, K-7, M-21)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,8 @@ class Image:
 class File:
     """A document, as the bytes of its file.
 
-    ``invoked``: it is the text of a skill or a command that the person called with the message.
+    ``invoked``: it is the text of a skill, a command or a server's prompt that the person called
+    with the message. ``strange``: its words are not the person's.
     """
 
     name: str
@@ -57,7 +59,11 @@ class File:
 
     @property
     def invoked(self) -> bool:
-        return self.media_type in (INVOKED_SKILL, INVOKED_COMMAND)
+        return self.media_type in (INVOKED_SKILL, INVOKED_COMMAND, INVOKED_PROMPT)
+
+    @property
+    def strange(self) -> bool:
+        return self.media_type not in (INVOKED_SKILL, INVOKED_COMMAND)
 
 
 @dataclass(frozen=True, slots=True)

@@ -432,7 +432,7 @@ class Transcript:
 
     def _attach(self, said: Sequence[Said]) -> None:
         for part in said:
-            if isinstance(part, Text) or (isinstance(part, File) and part.invoked):
+            if isinstance(part, Text) or (isinstance(part, File) and not part.strange):
                 continue
             if not self.attached:
                 self.attached = part.name if isinstance(part, File) else "a picture"

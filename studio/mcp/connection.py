@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol, TypeAlias, TypeVar, cast
@@ -23,11 +24,11 @@ from pydantic import ValidationError
 from studio import __version__
 from studio.domain.aio import BackgroundTasks, settled
 from studio.domain.errors import ToolFailed
-from studio.domain.jsonvalue import JsonObject
+from studio.domain.jsonvalue import JsonObject, as_object
 from studio.domain.questions import DECLINED, AskForm, ServerAnswer, ServerQuestion, nobody_fills_in
 from studio.mcp.faults import NotSent, ServerFailed
-from studio.mcp.lists import ServerLists, ServerPrompt, ServerResource, ServerTool
-from studio.mcp.results import ServerResult, read_result
+from studio.mcp.lists import Completing, ServerLists, ServerPrompt, ServerResource, ServerTool
+from studio.mcp.results import Blob, ServerResult, read_prompt, read_resource, read_result
 from studio.mcp.server_log import ServerLog
 from studio.mcp.session import Dispatcher, Session, is_handshake
 from studio.mcp.stdio import TOO_LONG, TOO_LONG_TEXT
@@ -60,6 +61,8 @@ Item = TypeVar("Item")
 
 Progress: TypeAlias = Callable[[float, float | None, str], None]
 """Is told how far a call is: how much, of how much, and in words."""
+_Send: TypeAlias = Callable[[Session, Any], Callable[..., Awaitable[types.Result]]]
+"""Makes of the session, and of what is told the progress, what sends a request once."""
 
 
 class Transport(Protocol):
@@ -153,11 +156,67 @@ class Connection:
     ) -> ServerResult:
         """Call a tool by the server's own name; raises ToolFailed.
 
-        Progress extends the time. If the caller is cancelled the server is told, and the caller is
-        free within a second.
+        Progress extends the time. If the caller is cancelled the server is told.
         """
-        call = OpenCall(seconds, ask or nobody_fills_in)
-        work = self._tasks.start(self._call(call, tool, arguments, progress))
+        raw = await self._request(
+            OpenCall(seconds, ask or nobody_fills_in),
+            lambda session, moved: partial(
+                session.call_tool, tool, cast("dict[str, Any]", arguments), progress_callback=moved
+            ),
+            progress,
+        )
+        return await asyncio.to_thread(read_result, raw)
+
+    async def read(
+        self, uri: str, seconds: float = 60.0, ask: AskForm | None = None
+    ) -> tuple[Blob, ...]:
+        """What a resource holds; raises ToolFailed (M-21)."""
+        raw = await self._request(
+            OpenCall(seconds, ask or nobody_fills_in),
+            lambda session, _: partial(session.read_resource, uri),
+        )
+        return await asyncio.to_thread(read_resource, raw)
+
+    async def prompt(
+        self,
+        name: str,
+        arguments: Mapping[str, str],
+        seconds: float = 60.0,
+        ask: AskForm | None = None,
+    ) -> ServerResult:
+        """The words of a prompt; raises ToolFailed (M-21)."""
+        raw = await self._request(
+            OpenCall(seconds, ask or nobody_fills_in),
+            lambda session, _: partial(session.get_prompt, name, dict(arguments) or None),
+        )
+        return await asyncio.to_thread(read_prompt, raw)
+
+    async def complete(self, wanted: Completing, seconds: float = 60.0) -> tuple[str, ...]:
+        """What a value may be; empty where the server does not say. Raises ToolFailed (M-21)."""
+        can = self._open_session().server_capabilities
+        if can is None or can.completions is None:
+            return ()
+        if wanted.kind == "prompt":
+            about = types.PromptReference(type="ref/prompt", name=wanted.name)
+        else:
+            about = types.ResourceTemplateReference(type="ref/resource", uri=wanted.name)
+        value = {"name": wanted.argument, "value": wanted.value}
+
+        async def send(session: Session, **_: object) -> types.CompleteResult:
+            return await session.complete(about, value, dict(wanted.given) or None)
+
+        raw = await self._request(
+            OpenCall(seconds, nobody_fills_in), lambda session, _: partial(send, session)
+        )
+        values = as_object(raw.get("completion")).get("values")
+        found = values if isinstance(values, list) else []
+        return tuple(one for one in found if isinstance(one, str))
+
+    async def _request(
+        self, call: OpenCall, send: _Send, progress: Progress | None = None
+    ) -> JsonObject:
+        """Send what takes its time. If the caller is cancelled it is free within a second."""
+        work = self._tasks.start(self._call(call, send, progress))
         try:
             await asyncio.wait([work])
         except asyncio.CancelledError:
@@ -264,9 +323,7 @@ class Connection:
 
     # --- calls ------------------------------------------------------------------------------
 
-    async def _call(
-        self, call: OpenCall, tool: str, arguments: JsonObject, progress: Progress | None
-    ) -> ServerResult:
+    async def _call(self, call: OpenCall, send: _Send, progress: Progress | None) -> JsonObject:
         session = self._open_session()
 
         async def moved(done: float, total: float | None, message: str | None) -> None:
@@ -277,7 +334,7 @@ class Connection:
         try:
             async with call.limit():
                 self._calls.append(call)
-                result = await self._rounds(session, call, tool, arguments, moved)
+                result = await self._rounds(session, call, send(session, moved))
         except TimeoutError:
             raise ToolFailed(
                 f"The server {self.name} did not answer within {call.seconds:g} seconds, so the "
@@ -291,25 +348,19 @@ class Connection:
             if call in self._calls:
                 self._calls.remove(call)
             call.end()
-        raw = cast("JsonObject", result.model_dump(by_alias=True, mode="json", exclude_none=True))
-        return await asyncio.to_thread(read_result, raw)
+        return cast("JsonObject", result.model_dump(by_alias=True, mode="json", exclude_none=True))
 
     async def _rounds(
-        self, session: Session, call: OpenCall, tool: str, arguments: JsonObject, moved: Any
-    ) -> types.CallToolResult:
-        """Call, and answer what the server asks in between."""
+        self, session: Session, call: OpenCall, send: Callable[..., Awaitable[types.Result]]
+    ) -> types.Result:
+        """Send, and answer what the server asks in between."""
         answers: types.InputResponses | None = None
         state: str | None = None
         for _ in range(ROUNDS):
-            result = await session.call_tool(
-                tool,
-                cast("dict[str, Any]", arguments),
-                progress_callback=moved,
-                input_responses=answers,
-                request_state=state,
-                allow_input_required=True,
+            result = await send(
+                input_responses=answers, request_state=state, allow_input_required=True
             )
-            if isinstance(result, types.CallToolResult):
+            if not isinstance(result, types.InputRequiredResult):
                 return result
             answers, state = {}, result.request_state
             for key, request in (result.input_requests or {}).items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field
+from typing import Literal
 
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.records import dataclass
@@ -44,6 +45,20 @@ class ServerResource:
     description: str = ""
     media_type: str = ""
     size: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Completing:
+    """A value that the person is typing: of a prompt's argument, or of a template's variable.
+
+    ``name`` is the prompt's or the template. ``given`` are the values before it.
+    """
+
+    kind: Literal["prompt", "resource"]
+    name: str
+    argument: str
+    value: str
+    given: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

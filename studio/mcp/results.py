@@ -81,6 +81,35 @@ def read_result(raw: JsonObject) -> ServerResult:
     )
 
 
+def read_resource(raw: JsonObject) -> tuple[Blob, ...]:
+    """Read the ``ReadResourceResult`` of the protocol: the parts, each with its address (M-21)."""
+    found: list[Blob] = []
+    for part in as_objects(raw.get("contents"))[:MOST_PARTS]:
+        uri, kind = as_text(part.get("uri")), as_text(part.get("mimeType"))
+        if isinstance(part.get("text"), str):
+            data = as_text(part["text"]).encode("utf-8", "replace")
+            found.append(Blob(uri, kind or "text/plain", data))
+        elif (data := _decoded(as_text(part.get("blob")))) is not None:
+            found.append(Blob(uri, kind or "application/octet-stream", data))
+    return tuple(found)
+
+
+def read_prompt(raw: JsonObject) -> ServerResult:
+    """Read the ``GetPromptResult`` of the protocol; who says what is told where both speak."""
+    reader = _Reader()
+    messages = as_objects(raw.get("messages"))[:MOST_PARTS]
+    both = any(one.get("role") == "assistant" for one in messages)
+    for message in messages:
+        if both:
+            reader.texts.append("Assistant:" if message.get("role") == "assistant" else "User:")
+        content = message.get("content")
+        for part in as_objects(content if isinstance(content, list) else [content]):
+            reader.add(part)
+    text = "\n\n".join([*reader.texts, *reader.for_person])
+    parts = tuple(reader.images), tuple(reader.blobs), tuple(reader.links)
+    return ServerResult(text, *parts, summary=reader.summary(text))
+
+
 class _Reader:
     def __init__(self) -> None:
         self.texts: list[str] = []
@@ -119,10 +148,8 @@ class _Reader:
         return ", ".join(words)
 
     def _bytes(self, name: str, media_type: str, encoded: str, texts: list[str]) -> None:
-        try:
-            plain = "".join(encoded.split()).translate(_FOR_ADDRESSES).rstrip("=")
-            data = base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
-        except (binascii.Error, ValueError):
+        data = _decoded(encoded)
+        if data is None:
             texts.append(f"[{media_type or 'data'} that is not base64]")
             return
         kind = media_type.partition(";")[0].strip().lower()
@@ -142,6 +169,15 @@ class _Reader:
         )
         self.links.append(link)
         texts.append(f"{link.name}: {link.uri}" if link.name else link.uri)
+
+
+def _decoded(encoded: str) -> bytes | None:
+    """Bytes in base64; None for what is none."""
+    try:
+        plain = "".join(encoded.split()).translate(_FOR_ADDRESSES).rstrip("=")
+        return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
+    except (binascii.Error, ValueError):
+        return None
 
 
 def _for_person_alone(part: JsonObject) -> bool:

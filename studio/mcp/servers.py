@@ -23,9 +23,9 @@ from studio.domain.server_names import server_prefix
 from studio.mcp.entries import Resolve, ServerEntry, resolve_entry
 from studio.mcp.eras import Eras
 from studio.mcp.faults import GivenUp, ServerFailed
-from studio.mcp.lists import ServerLists
+from studio.mcp.lists import Completing, ServerLists
 from studio.mcp.programs import Programs
-from studio.mcp.results import ServerResult
+from studio.mcp.results import Blob, ServerResult
 from studio.mcp.server_log import ServerLog
 from studio.mcp.sign_ins import SignIn, SignIns, place_of, port_of
 from studio.mcp.supervised import ServerState, ServerTimes, SupervisedServer
@@ -127,7 +127,36 @@ class Servers:
         wants to know meanwhile; without it that is declined.
         """
         server = await self._started(name, folder)
-        return await server.call(tool, arguments, seconds, progress, ask)
+        limit = seconds or server.entry.seconds
+        return await server.use(lambda one: one.call(tool, arguments, limit, progress, ask))
+
+    async def read(
+        self, name: str, uri: str, folder: Path | None = None, ask: AskForm | None = None
+    ) -> tuple[Blob, ...]:
+        """What a resource holds (M-21); as ``call``."""
+        server = await self._started(name, folder)
+        return await server.use(lambda one: one.read(uri, server.entry.seconds, ask))
+
+    async def prompt(
+        self,
+        name: str,
+        prompt: str,
+        arguments: Mapping[str, str],
+        folder: Path | None = None,
+        ask: AskForm | None = None,
+    ) -> ServerResult:
+        """The words of a prompt (M-21); as ``call``."""
+        server = await self._started(name, folder)
+        return await server.use(
+            lambda one: one.prompt(prompt, arguments, server.entry.seconds, ask)
+        )
+
+    async def complete(
+        self, name: str, wanted: Completing, folder: Path | None = None
+    ) -> tuple[str, ...]:
+        """What a value that the person is typing may be (M-21); as ``call``."""
+        server = await self._started(name, folder)
+        return await server.use(lambda one: one.complete(wanted, server.entry.seconds))
 
     async def list(self, name: str, folder: Path | None = None) -> ServerLists:
         """What a server offers, fetched anew where it says that the last answer holds no more."""

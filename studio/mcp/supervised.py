@@ -8,21 +8,19 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from studio.domain.aio import BackgroundTasks, settled
-from studio.domain.jsonvalue import JsonObject
-from studio.domain.questions import AskForm
 from studio.domain.records import dataclass
 from studio.mcp.entries import ServerEntry
 from studio.mcp.faults import FaultKind, NotSent, ServerFailed
 from studio.mcp.lists import ServerLists
-from studio.mcp.results import ServerResult
 from studio.mcp.server_log import ServerLog
 
 if TYPE_CHECKING:
-    from studio.mcp.connection import Connection, Progress
+    from studio.mcp.connection import Connection
 
+Found = TypeVar("Found")
 CALLS = 5
 """Calls of one server at a time (L-3)."""
 RESTARTS = 5
@@ -148,24 +146,19 @@ class SupervisedServer:
                 raise
             raise ServerFailed("off", f"The server {self.entry.name} was stopped.") from None
 
-    async def call(
-        self,
-        tool: str,
-        arguments: JsonObject,
-        seconds: float | None = None,
-        progress: Progress | None = None,
-        ask: AskForm | None = None,
-    ) -> ServerResult:
-        """Call a tool; raises ToolFailed. A call's time begins when it need not wait for others."""
+    async def use(self, work: Callable[[Connection], Awaitable[Found]]) -> Found:
+        """Do ``work`` with the connection; raises ToolFailed.
+
+        Its time begins when it need not wait for others.
+        """
         self._open_calls += 1
         self._stay()
         try:
             async with self._calls:
-                given = tool, arguments, seconds or self.entry.seconds, progress, ask
                 try:
-                    found = await (await self.connection()).call(*given)
+                    found = await work(await self.connection())
                 except NotSent:
-                    found = await (await self.connection()).call(*given)
+                    found = await work(await self.connection())
             if self._fault is not None and self._fault.kind == "sign_in":
                 self._fault = None  # another program's sign-in holds for this one, too
                 self._listed()

@@ -7,11 +7,12 @@ import asyncio
 import os
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from mcp.server.elicitation import ElicitationResult
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.resolve import Elicit, Resolve
+from mcp_types import Completion
 from pydantic import BaseModel
 
 server = MCPServer("simple", version="1.2", instructions="Add numbers with add.")
@@ -81,6 +82,24 @@ def today() -> str:
 @server.resource("note://{day}")
 def note(day: str) -> str:
     return f"Nothing on {day}"
+
+
+@server.prompt()
+def forecast(city: str, unit: str = "C") -> str:
+    """The weather of a city."""
+    return f"Tell the weather of {city} in {unit}."
+
+
+@server.completion()
+async def complete(ref: object, argument: Any, context: Any) -> Completion:
+    """Cities of a name, and days; of ``unit`` what goes with the city that is given."""
+    given = context.arguments or {} if context is not None else {}
+    known = {
+        "city": ["Berlin", "Bern", "New York"],
+        "day": ["monday", "tuesday"],
+        "unit": [f"{given.get('city', 'no')} unit"],
+    }
+    return Completion(values=[v for v in known[argument.name] if v.startswith(argument.value)])
 
 
 class Size(BaseModel):

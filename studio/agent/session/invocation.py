@@ -1,8 +1,9 @@
-"""Invocation: fills in the skill or the command that the person calls with ``/name`` (K-5, K-7).
+"""Invocation: fills in the skill, command or prompt that the person calls with ``/name``.
 
 What was typed stays as it is, and the filled-in text goes with it as a file of its own kind, so
 that the person can open what the agent was told. Files that the text names after @ are attached.
-Commands in it are calls of the agent, which its rules decide about as about any other.
+Commands in it are calls of the agent, which its rules decide about as about any other (K-5,
+K-7). A prompt is a server's, whose words are a stranger's (M-21).
 """
 
 from __future__ import annotations
@@ -12,10 +13,11 @@ import shlex
 import subprocess
 import sys
 import uuid
-from collections.abc import Collection, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TypeAlias
 
 from studio.agent.attachments import attach
 from studio.agent.prompts import COMMAND_OUTPUT, DEFINED_ARGUMENTS, INVOKED
@@ -26,6 +28,8 @@ from studio.domain.messages import INVOKED_COMMAND, INVOKED_SKILL, File, Image, 
 from studio.domain.records import dataclass
 from studio.domain.tools import RUN
 
+AskPrompt: TypeAlias = Callable[[str, str], Awaitable[Sequence[Said]]]
+"""Returns what a server's prompt of a name says for the arguments in a text."""
 MOST_COMMANDS = 10
 MOST_FILES = 20
 _CALL = re.compile(r"\s*(?:@(?:\\ |\S)+\s+)?/(\w[\w.:-]*)(?:\s+(.*))?\s*", re.S)
@@ -77,14 +81,19 @@ def mistyped(text: str, names: Collection[str]) -> str:
     return f"There is no command /{found[1]}.{hint}"
 
 
-async def invoke(said: tuple[Said, ...], extensions: Extensions, folder: Path) -> Invocation:
-    """The message with what it calls filled in; ``folder`` is the chat's.
+async def invoke(
+    said: tuple[Said, ...], extensions: Extensions, folder: Path, prompt: AskPrompt
+) -> Invocation:
+    """The message with what it calls filled in; ``folder`` is the chat's, ``prompt`` fills in one
+    of a server.
 
     Raises ConfigurationError for a command with too many commands in it.
     """
     if (wanted := called(said, extensions)) is None:
         return Invocation(said)
     extension, arguments = wanted
+    if extension.kind == "prompt":
+        return Invocation((*said, *await prompt(extension.name, arguments)), extension.name)
     filled = _Filled(arguments)
     text = filled.text(extension.body)
     if len(filled.commands) > MOST_COMMANDS:

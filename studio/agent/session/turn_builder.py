@@ -37,7 +37,7 @@ from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.agent.permission.policy import COMMAND, Policy
 from studio.agent.permission.rules import SessionRules
 from studio.agent.prompts import ANSWER_IN_WORDS, PLAN_NOW, RESULT_MISSING, TAKE_OVER
-from studio.agent.services import Services
+from studio.agent.services import Services, chat_of
 from studio.agent.skills import catalogue, told_again
 from studio.agent.tool_search import callable_tools
 from studio.agent.usage_costs import token_rates
@@ -248,8 +248,14 @@ class TurnBuilder:
         """
         if not any(isinstance(one, Text) and CALLS.match(one.text) for one in said):
             return Invocation(said)
-        folder = Path(self._session.info.folder)
-        return await invoke(said, await self._services.extensions(folder), folder)
+        services, info = self._services, self._session.info
+        folder, chat = Path(info.folder), chat_of(info)
+
+        async def prompt(name: str, text: str) -> tuple[Said, ...]:
+            entries = await services.server_entries(folder, chat)
+            return await services.offers.fill_in(entries, name, text, folder)
+
+        return await invoke(said, await services.extensions(folder, chat), folder, prompt)
 
     async def turn(self, started: TurnStarted, options: TurnOptions) -> Turn:
         """Build the next turn; raises ConfigurationError or ProviderError for what is missing."""

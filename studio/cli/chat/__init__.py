@@ -12,8 +12,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import CancelledError
 from pathlib import Path
+from typing import Any
 
 from prompt_toolkit.patch_stdout import patch_stdout
 
@@ -22,14 +26,18 @@ from studio.agent.session.session import Session
 from studio.cli.console import on_signals
 from studio.cli.event_printer import TextPrinter
 from studio.cli.exit_codes import DONE
+from studio.domain.errors import StudioError
 from studio.tools.packs.persons_act import ActDesk
 
 from .chat_loop import ChatLoop
-from .completion import ChatCompleter
+from .completion import ChatCompleter, Offer
 from .history import ChatHistory
 from .printer import ChatPrinter
 from .screen import PlainScreen, PromptScreen
 from .slash_commands import SlashCommands
+
+FOR_OFFERS = 3.0
+"""Seconds that completion waits for a server."""
 
 
 async def open_chat(engine: Engine, session: Session, desk: ActDesk | None = None) -> int:
@@ -53,6 +61,7 @@ async def _chat_with_prompt(engine: Engine, session: Session, desk: ActDesk | No
             commands.completed,
             commands.offers,
             lambda: Path(chat.session.info.folder),
+            _from_thread(commands.of_servers),
         )
     )
     # What others print, of a broken tool for example, must not run into the line.
@@ -61,6 +70,23 @@ async def _chat_with_prompt(engine: Engine, session: Session, desk: ActDesk | No
         commands.print_last_message()
         await chat.run()
     await history.saved()
+
+
+def _from_thread(
+    ask: Callable[[str, str], Coroutine[Any, Any, tuple[int, Sequence[Offer]]]],
+) -> Callable[[str, str], tuple[int, Sequence[Offer]]]:
+    """The same for a thread, which waits a little; nothing where a server does not answer."""
+    loop = asyncio.get_running_loop()
+
+    def wait(name: str, typed: str) -> tuple[int, Sequence[Offer]]:
+        found = asyncio.run_coroutine_threadsafe(ask(name, typed), loop)
+        try:
+            return found.result(FOR_OFFERS)
+        except (TimeoutError, StudioError, CancelledError):
+            found.cancel()
+            return 0, ()
+
+    return wait
 
 
 async def _chat_by_lines(engine: Engine, session: Session, desk: ActDesk | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,21 @@ from studio.agent.attachments import check_total_size
 from studio.agent.delegation.children import Child
 from studio.agent.delegation.report import ended_as
 from studio.agent.engine import Engine
+from studio.agent.server_offers import written
 from studio.agent.session.session import Session
 from studio.agent.usage_costs import format_dollars, total
+from studio.cli.questions import fill_in
 from studio.cli.turn_driver import Printer, TurnDriver, asked_by
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError, ProviderError, StudioError
 from studio.domain.events import MessageQueued
-from studio.domain.messages import Said, Text
+from studio.domain.messages import File, Image, Said, Text
 
 from .mentions import attach_mentions
 from .screen import ChatScreen
+
+_OF_SERVERS = re.compile(r"\A/[^\s/]+:|(?<!\S)@\w[\w-]*:")
+"""What a message may have of MCP servers: a prompt, a resource."""
 
 
 class ChatLoop:
@@ -98,23 +104,66 @@ class ChatLoop:
             await self.before_command()
         if not text or self.command(text):
             return
+        if self._work is None and _OF_SERVERS.search(text):
+            self.start(self._ask_and_send(text))  # a server may take its time
+        elif (said := await self._said(text)) is not None:
+            self.start(self.run_turns(said))
+
+    async def _ask_and_send(self, text: str) -> None:
+        """Send a message that calls a prompt of a server or names a resource of one (M-21)."""
         try:
-            message = await attach_mentions(text, Path(self.session.info.folder))
+            whole = await self._with_arguments(text)
+        except ConfigurationError:
+            self.screen.give_back(text)
+            raise
+        if (said := await self._said(whole, self._work)) is not None:
+            await self.run_turns(said)
+
+    async def _said(
+        self, text: str, by: asyncio.Task[None] | None = None
+    ) -> tuple[Said, ...] | None:
+        """A message with its files, to be run now; None if it was queued or given back.
+
+        It is queued while other work than ``by`` is under way.
+        """
+        try:
+            message = await attach_mentions(text, Path(self.session.info.folder), self._resource)
             said = (*self.attached, *message.files.values(), Text(message.text))
             check_total_size(said)
-            queued = self.session.queue.add(said) if self._work is not None else ""
+            queued = self.session.queue.add(said) if self._work is not by else ""
         except ConfigurationError as error:
             self.screen.say(str(error))
             self.screen.give_back(text)
-            return
+            return None
         if message.files:
             self.screen.say(f"Attached: {message.attached}")
         attached, self.attached = self.attached, []
         if queued:
             self._queued[queued] = text, attached
             self.screen.say(*f"Queued: {text}".split("\n"))
-        else:
-            self.start(self.run_turns(said))
+        return None if queued else said
+
+    async def _resource(self, word: str, *, wanted: bool) -> tuple[str, Sequence[Image | File]]:
+        """The resource of a server that a word of a message names (M-21)."""
+        services, folder = self.engine.services, Path(self.session.info.folder)
+        entries = await services.server_entries(folder)
+        name = services.offers.resource_in(entries, word)
+        found = await services.offers.attach(entries, name, folder) if name and wanted else ()
+        return name, found
+
+    async def _with_arguments(self, text: str) -> str:
+        """A message that calls a prompt of a server, with what it needs asked for (M-21)."""
+        if not text.startswith("/"):
+            return text
+        services, folder = self.engine.services, Path(self.session.info.folder)
+        schema = services.offers.missing_form(await services.server_entries(folder), text)
+        if schema is None:
+            return text
+        answer = await fill_in(self.screen, schema)
+        if answer is None or answer.content is None:
+            raise ConfigurationError("Nothing was sent.")
+        given = {name: str(value) for name, value in answer.content.items()}
+        return f"{text} {written(given)}"
 
     def start(self, work: Coroutine[Any, Any, None]) -> None:
         """Start work that excludes other work."""

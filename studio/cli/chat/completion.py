@@ -1,4 +1,4 @@
-"""Completion in a chat: slash commands, their values, and agents and files after @."""
+"""Completion in a chat: slash commands, their values, agents, files and resources after @."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .mentions import escape_name, open_mention
 Offer: TypeAlias = tuple[str, str]
 """A value that can be typed, with a short description."""
 Kind: TypeAlias = Literal[
-    "", "file", "folder", "agent", "model", "permission", "session", "job", "word"
+    "", "file", "folder", "agent", "model", "permission", "session", "job", "word", "prompt"
 ]
 """The kind of value that a command takes."""
 MOST = 200
@@ -28,6 +28,8 @@ class ChatCompleter(Completer):
     """Completes what is typed; runs in a thread, because it reads folders.
 
     ``commands`` returns what each command takes, ``offers`` returns the values of a kind.
+    ``of_servers`` returns what MCP servers have for what is typed after a prompt's name, or
+    after @ where there is none, and how many characters that takes the place of.
     """
 
     def __init__(
@@ -35,8 +37,10 @@ class ChatCompleter(Completer):
         commands: Callable[[], Mapping[str, tuple[Kind, str]]],
         offers: Callable[[Kind], Sequence[Offer]],
         folder: Callable[[], Path],
+        of_servers: Callable[[str, str], tuple[int, Sequence[Offer]]] | None = None,
     ) -> None:
         self._commands = commands
+        self._of_servers = of_servers
         self._offers = offers
         self._folder = folder
 
@@ -53,6 +57,8 @@ class ChatCompleter(Completer):
             kind = self._commands().get(name, ("", ""))[0]
             if kind in ("file", "folder"):
                 yield from self._files(rest, only_folders=kind == "folder")
+            elif kind == "prompt":
+                yield from self._server(name, rest)
             else:
                 yield from _matching(self._offers(kind), rest)
             return
@@ -60,6 +66,16 @@ class ChatCompleter(Completer):
             if text.startswith("@") and not any(map(str.isspace, text.replace("\\ ", ""))):
                 yield from self._agents(typed)
             yield from self._files(typed, mention=True)
+            yield from self._server("", typed)
+
+    def _server(self, name: str, typed: str) -> Iterable[Completion]:
+        if self._of_servers is None:
+            return
+        length, offers = self._of_servers(name, typed)
+        for text, about in offers[:MOST]:
+            yield Completion(
+                text, -length, display=visible_line(text), display_meta=visible_line(about)
+            )
 
     def _agents(self, start: str) -> Iterable[Completion]:
         """The agents that a message may begin with."""

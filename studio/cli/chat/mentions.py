@@ -1,13 +1,15 @@
-"""Files that a message names after @: finds them and attaches them."""
+"""What a message names after @: finds files, and resources of servers, and attaches them."""
 
 from __future__ import annotations
 
 import asyncio
 import re
 import stat
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from studio.agent.attachments import TYPES, attach, check_total_size
 from studio.domain.errors import ConfigurationError
@@ -30,6 +32,12 @@ _ENDS = {
 """Suffixes that only files have, unlike decorators and names of people."""
 
 
+class FindResource(Protocol):
+    """Finds the resource of a server that a word names, and fetches it if it is ``wanted``."""
+
+    async def __call__(self, word: str, *, wanted: bool) -> tuple[str, Sequence[Image | File]]: ...
+
+
 @dataclass
 class MentionMessage:
     """A message as it is sent, and its ``files`` by the names in the text."""
@@ -43,8 +51,10 @@ class MentionMessage:
         return ", ".join(f"{name} ({size(len(one.data))})" for name, one in self.files.items())
 
 
-async def attach_mentions(text: str, folder: Path) -> MentionMessage:
-    """Attach every file of the folder that the text names after @.
+async def attach_mentions(
+    text: str, folder: Path, resource: FindResource | None = None
+) -> MentionMessage:
+    """Attach every file of the folder, and every resource of a server, that the text names after @.
 
     A word after @ that names no file stays text (a decorator, for example) unless it can
     only be a file's name. ``\\@`` writes a plain @. Raises ConfigurationError for files that
@@ -58,6 +68,15 @@ async def attach_mentions(text: str, folder: Path) -> MentionMessage:
     for path, name in paths.items():
         message.files[name] = await attach(path)
         check_total_size([*message.files.values()])  # each time: a text may name thousands
+    for found in _NAMED.finditer(text):
+        if resource is None or ":" not in found[2]:
+            continue
+        name, blocks = await resource(found[2], wanted=not found[1])
+        if found[1] and name:
+            message.text = message.text.replace(f"\\@{name}", f"@{name}")
+        for number, block in enumerate(blocks, 1):
+            message.files[name if number == 1 else f"{name} ({number})"] = block
+            check_total_size([*message.files.values()])
     return message
 
 

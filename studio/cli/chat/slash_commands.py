@@ -8,7 +8,7 @@ import shutil
 import textwrap
 from collections.abc import Callable, Coroutine, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -42,7 +42,7 @@ COLUMN = 32
 """The column where descriptions begin in the list of commands."""
 _OLD = {"/mode": "/permission"}
 """Names of earlier versions."""
-_COMMAND = re.compile(r"/([a-z][\w.:-]*)(?:\s+(.*))?", re.DOTALL)
+_COMMAND = re.compile(r"/([a-zA-Z][\w.:-]*)(?:\s+(.*))?", re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class SlashCommands:
         self._chat = chat
         chat.command, chat.before_command = self.handle, self.load_called
         self.called: dict[str, tuple[Kind, str]] = {}
-        """Skills and commands of the person's and the folder's, with what each is for."""
+        """Skills, commands and servers' prompts, with what each is for."""
         self._offers: dict[Kind, Sequence[Offer]] = {
             "permission": [(mode, "") for mode in get_args(PermissionMode)],
             "word": [("show", "what it says"), ("edit", "say it yourself"), ("undo", "drop it")],
@@ -172,14 +172,33 @@ class SlashCommands:
         self._offers["session"] = [(info.id[:8], info.title or "New chat") for info in infos]
 
     async def load_called(self) -> None:
-        """Load the skills and commands that can be called in the chat's folder."""
+        """Load the skills, commands and prompts that can be called in the chat's folder."""
         chat = self._chat
         found = await chat.engine.services.extensions(Path(chat.session.info.folder))
         self.called = {
-            f"/{one.name}": ("", f"{one.hint} {one.description}".strip())
+            f"/{one.name}": (
+                "prompt" if one.kind == "prompt" else "",
+                f"{one.hint} {one.description}".strip(),
+            )
             for one in found.by_hand
             if f"/{one.name}" not in self.all
         }
+
+    async def of_servers(self, name: str, typed: str) -> tuple[int, Sequence[Offer]]:
+        """What MCP servers have for what is typed after ``/name``, or, without one, after @."""
+        services, folder = self._chat.engine.services, Path(self._chat.session.info.folder)
+        entries, offers = await services.server_entries(folder), services.offers
+        if name:
+            return await offers.completed_argument(entries, name[1:], typed, folder)
+        begun = typed.casefold()
+        found = [
+            replace(one, name=one.begun)
+            for one in offers.resources(entries)
+            if one.begun != typed and begun in one.name.casefold()
+        ]
+        if ":" in typed:
+            found += await offers.completed(entries, typed, folder)
+        return len(typed), [(one.name, one.about) for one in found]
 
     def completed(self) -> Mapping[str, tuple[Kind, str]]:
         """What can be typed after a slash, with what it takes and what it does."""

@@ -58,7 +58,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     if options.what == "check":
         found = await asyncio.to_thread(engine.services.find_extensions, folder, True)
         return _check(found, console, as_json=options.json)
-    found = await engine.services.extensions(folder)
+    found = (await engine.services.extensions(folder)).without_prompts
     if options.what == "show":
         return _show(found, options.name, console, as_json=options.json)
     await _list(engine, folder, found, console, as_json=options.json)
