@@ -33,6 +33,7 @@ Modules:
 - ``packs``: Holds what the code of packs gives to agents, and closes it with the program.
 - ``request_gate``: Asks the policies of packs before each request to a provider.
 - ``servers``: Makes tools of what MCP servers offer, and keeps what the person said of them.
+- ``server_offers``: Offers resources of servers after @, and their prompts after a slash.
 - ``server_flags``: Finds in the words of a server's tool what a person should look at.
 - ``server_questions``: Makes what a server asks safe to show.
 - ``server_facts``: What a person approves of a server, escaped and without secrets.

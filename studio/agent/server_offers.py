@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.extensions import Extension
-from studio.domain.jsonvalue import JsonObject, as_text
+from studio.domain.jsonvalue import Json, JsonObject, as_text
 from studio.domain.messages import INVOKED_PROMPT, File, Image, Said
 from studio.domain.questions import AskForm
 from studio.domain.records import dataclass
@@ -25,7 +25,7 @@ from studio.domain.server_names import server_prefix
 from studio.mcp.catalogue import Catalogue
 from studio.mcp.entries import Entries, ServerEntry
 from studio.mcp.lists import Completing, ServerPrompt
-from studio.mcp.results import Blob
+from studio.mcp.results import PICTURES, Blob, ServerResult
 from studio.mcp.servers import Servers
 
 from .attachments import attach_picture, block_of
@@ -288,6 +288,64 @@ def form_of(prompt: ServerPrompt) -> JsonObject:
     return {"type": "object", "properties": properties, "required": [*needed]}
 
 
+def variables_form(template: str) -> JsonObject:
+    """A schema of texts for the variables of a template; those with a sign may be left out."""
+    properties: JsonObject = {}
+    needed: list[Json] = []
+    for found in _EXPRESSION.finditer(template):
+        for name in _variables(found):
+            properties[name] = {"type": "string"}
+            if found[1] in ("", "+"):
+                needed.append(name)
+    return {"type": "object", "properties": properties, "required": needed}
+
+
+def expanded(template: str, values: Mapping[str, str]) -> str:
+    """The address that a template stands for with these values (RFC 6570)."""
+
+    def put(found: re.Match[str]) -> str:
+        sign = found[1]
+        safe = _RESERVED if sign in ("+", "#") else ""
+        given = [name for name in _variables(found) if values.get(name)]
+        plain = [quote(values[name], safe=safe) for name in given]
+        named = [f"{name}={value}" for name, value in zip(given, plain, strict=True)]
+        if not given:
+            return ""
+        match sign:
+            case "" | "+":
+                return ",".join(plain)
+            case "#":
+                return "#" + ",".join(plain)
+            case "." | "/":
+                return sign + sign.join(plain)
+            case _:
+                return sign + ("&" if sign != ";" else ";").join(named)
+
+    return _EXPRESSION.sub(put, template)
+
+
+def _variables(expression: re.Match[str]) -> list[str]:
+    names = expression[2].split(",")
+    return [name for one in names if (name := one.partition(":")[0].rstrip("*").strip())]
+
+
+def shown(parts: Iterable[Blob]) -> ServerResult:
+    """A resource as a person looks at it."""
+    texts: list[str] = []
+    pictures: list[Image] = []
+    others: list[Blob] = []
+    for one in parts:
+        kind = one.media_type.partition(";")[0].strip().lower()
+        if kind in PICTURES:
+            pictures.append(Image(kind, one.data))
+            continue
+        try:
+            texts.append(one.data.decode())
+        except UnicodeDecodeError:
+            others.append(one)
+    return ServerResult(visible("\n\n".join(texts)), tuple(pictures), tuple(others))
+
+
 def written(arguments: Mapping[str, str]) -> str:
     """Arguments as they are typed after a prompt's name."""
     found: list[str] = []
@@ -353,7 +411,7 @@ def _parts(template: str) -> Iterator[tuple[str, str, str, str]]:
     variables, at = list(_EXPRESSION.finditer(template)), 0
     ends = [*(one.start() for one in variables[1:]), len(template)]
     for one, end in zip(variables, ends, strict=False):
-        name = one[2].split(",")[0].partition(":")[0].rstrip("*")
+        name = next(iter(_variables(one)), "")
         yield template[at : one.start()], one[1], name, template[one.end() : end]
         at = one.end()
 

@@ -13,11 +13,11 @@ from studio.domain.records import dataclass
 
 MOST_PARTS = 1_000
 """Parts of a result that are read."""
-MOST_PICTURES = 10
+MOSTPICTURES = 10
 """Pictures of a result that a model gets: they stay in its history, and providers take few."""
 _FOR_ADDRESSES = str.maketrans("-_", "+/")
 """Some servers write base64 as it is in addresses."""
-_PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +153,10 @@ class _Reader:
             texts.append(f"[{media_type or 'data'} that is not base64]")
             return
         kind = media_type.partition(";")[0].strip().lower()
-        if kind in _PICTURES and texts is self.texts and len(self.images) < MOST_PICTURES:
+        if kind in PICTURES and texts is self.texts and len(self.images) < MOSTPICTURES:
             self.images.append(Image(kind, data))
         else:
-            if kind in _PICTURES:
+            if kind in PICTURES:
                 name = name or f"picture.{kind.rpartition('/')[2]}"
             self.blobs.append(Blob(name, kind or "application/octet-stream", data))
 

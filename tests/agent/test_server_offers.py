@@ -14,6 +14,7 @@ from studio.agent.server_offers import (
     OfferedResource,
     ServerOffers,
     arguments_of,
+    expanded,
     open_variable,
     written,
 )
@@ -22,8 +23,8 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.messages import INVOKED_PROMPT, File, Said, Text
 from studio.mcp.entries import Entries
 from studio.mcp.lists import ServerPrompt
-from studio.simulator import Turn
 from studio.simulator import Text as Says
+from studio.simulator import Turn
 from support.engine_home import EngineHome, engine_home
 from support.mcp_servers import sdk_server
 
@@ -144,7 +145,7 @@ def test_m21_arguments_are_named_or_in_their_order(
 
 
 def test_m21_arguments_are_read_as_they_are_written() -> None:
-    given = {"city": "O'Hare \"x\"", "unit": ""}
+    given = {"city": 'O\'Hare "x"', "unit": ""}
     assert arguments_of(FORECAST, written(given)) == (given, [])
     with pytest.raises(ConfigurationError, match="does not take “more”"):
         arguments_of(FORECAST, "city=a unit=b more")
@@ -170,6 +171,19 @@ def test_m21_the_variable_that_is_being_typed(
 ) -> None:
     variable = open_variable(template, typed)
     assert (variable[:4] if variable else None) == found
+
+
+@pytest.mark.parametrize(
+    ("template", "values", "address"),
+    [
+        ("a://{x}/{+y}", {"x": "p/q r", "y": "p/q"}, "a://p%2Fq%20r/p/q"),
+        ("a://b{?q,lang}{&more}", {"q": "1", "lang": "de"}, "a://b?q=1&lang=de"),
+        ("a://b{/x*}{#part}", {"x": "c", "part": "d"}, "a://b/c#d"),
+        ("a://{x}", {}, "a://"),
+    ],
+)
+def test_m21_a_template_is_filled_in(template: str, values: dict[str, str], address: str) -> None:
+    assert expanded(template, values) == address
 
 
 def test_m21_a_template_begins_with_what_is_fixed() -> None:

@@ -53,7 +53,7 @@ async def test_a_server_of_the_sdk_asks_and_tells(tmp_path: Path, era: str) -> N
 async def check_resources(servers: Servers) -> None:
     """M-8: all that a server offers is listed."""
     lists = await servers.list("simple")
-    assert [one.name for one in lists.prompts] == ["greet"]
+    assert [one.name for one in lists.prompts] == ["greet", "forecast"]
     assert [argument["name"] for argument in lists.prompts[0].arguments] == ["whom"]
     assert [str(one.uri) for one in lists.resources] == ["note://today"]
     assert [one.uri for one in lists.templates] == ["note://{day}"]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.agent.servers import ServerView, ToolView
     from studio.cli.console import Console
+    from studio.domain.questions import AskForm
     from studio.mcp.entries import ServerEntry
     from studio.mcp.results import ServerResult
 
@@ -355,11 +356,22 @@ class _Command:
                 given,
                 folder=self._folder,
                 seconds=view.entry.seconds,
+                ask=self._asking(view.entry),
             )
         except ToolFailed as error:
             raise ConfigurationError(str(error)) from error
         self._result(result)
         return USAGE if result.is_error else DONE
+
+    def _asking(self, entry: ServerEntry) -> AskForm:
+        """What asks the person what the server wants to know; it is declined where nobody is."""
+        from studio.agent.server_questions import readable
+        from studio.cli.questions import ask_form
+        from studio.domain.questions import nobody_fills_in
+
+        if not self._console.interactive or self._options.json:
+            return nobody_fills_in
+        return lambda question: ask_form(self._console, readable(question, entry.name))
 
     def _result(self, result: ServerResult) -> None:
         if self._options.json:

@@ -13,6 +13,7 @@
 - ``job_view`` shows the commands that go on in the background.
 - ``server_card`` shows what a server asks during a call.
 - ``pack_sources`` looks up what the addresses of packs in the chat lead to.
+- ``prompt_dialog`` asks for the arguments of a prompt of a server.
 - ``queue_view`` shows the messages that wait while a turn runs.
 - ``agents`` keeps up who works for the chat, for a tree of facts and a graph.
 - ``plan_strip`` shows what the agent does now, and how far its plan is.

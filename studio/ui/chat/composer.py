@@ -411,6 +411,13 @@ class Composer(PaintedWidget):
             self._model.attachments.mention(name)
         self.setFocus()
 
+    def mention_resource(self, name: str) -> None:
+        """Name a resource of a server in the text, and attach it (M-21)."""
+        if not self._model.input.closed:
+            self.replace_word(f"{mention_of(name)} ")
+            self._model.attachments.mention_resource(name)
+            self.setFocus()
+
     def address(self, agent: str) -> None:
         """Let the message be for an agent, whose name goes before all words."""
         self.replace_word("")

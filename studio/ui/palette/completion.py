@@ -1,7 +1,7 @@
 """Completion: the list over the composer of what the word that is being typed may stand for.
 
-After @ it has files, folders and agents, after a slash at the beginning the commands, and the
-skills and commands that people keep in files.
+After @ it has files, folders, resources of servers and agents, after a slash at the beginning the
+commands, the skills and commands that people keep in files, and prompts of servers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PAD, GAP = 6, 6
 MOST_ROWS = 10
 """Rows that are seen at once."""
 BESIDE = 4
-"""Files, and agents, where there are both."""
+"""Files, resources and agents, where there is more than one of them."""
 
 
 class Completion(PaintedWidget):
@@ -65,6 +65,10 @@ class Completion(PaintedWidget):
                 self._entries.read_registries()
                 read = self._entries.read_files if word.sign == "@" else self._entries.read_called
                 self._page.model.run(read())
+                if word.sign == "@":
+                    self._page.model.run(self._entries.read_resources())
+            if word.sign == "@" and ":" in word.query:
+                self._page.model.run(self._entries.complete_resource(word.query))
             self._show()
 
     def close_list(self) -> None:
@@ -85,12 +89,24 @@ class Completion(PaintedWidget):
         if word.sign == "/":
             return [*self._entries.find_command(query, ALONE)]
         files, agents = find("files", query, ALONE), find("agents", query, ALONE)
-        if files and agents:
+        resources = self._resources(query)
+        if len([one for one in (files, agents, resources) if one]) > 1:
             files, agents = files[:BESIDE], agents[:BESIDE]
+            resources = resources if ":" in query else resources[:BESIDE]
         rows: list[str | FoundEntry] = [tr("Files"), *files] if files else []
         if self._page.model.options.uses_own_folder:
             rows = self._of_no_folder(query)
+        rows += [tr("Resources of servers"), *resources] if resources else []
         return [*rows, tr("Agents: who answers this message"), *agents] if agents else rows
+
+    def _resources(self, query: str) -> list[FoundEntry]:
+        """Resources that fit, then how an address that is being typed can go on (M-21)."""
+        found = self._entries.find_in("resources", query, ALONE)
+        if ":" not in query:
+            return found
+        more = self._entries.find_in("addresses", query, ALONE)
+        names = {one.entry.name for one in found}
+        return [*found, *(one for one in more if one.entry.name not in names)]
 
     def _of_no_folder(self, query: str) -> list[str | FoundEntry]:
         """What stands for files in a chat for which no folder was chosen."""
@@ -134,7 +150,7 @@ class Completion(PaintedWidget):
                 return
         elif entry.group == "agents":
             self._composer.address(entry.name)
-        elif entry.group == "called":
+        elif entry.group in ("called", "resources"):
             pass  # its name takes the place of the word
         else:
             self._composer.replace_word("")

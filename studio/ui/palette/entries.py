@@ -6,6 +6,7 @@ import asyncio
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -14,7 +15,9 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from PySide6.QtCore import QObject, Signal
 from PySide6.QtGui import QAction, QKeySequence
 
+from studio.domain.errors import StudioError
 from studio.ui.app.actions import COMMANDS, MENUS, Action, MenuEntry, WindowActions, menu_entries
+from studio.ui.chat.model.open_word import mention_of
 from studio.ui.chat.page import ChatPage
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import age, short_path
@@ -26,6 +29,9 @@ from .matching import MatchIndex
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
+    from studio.agent.server_offers import OfferedResource
+    from studio.domain.extensions import Extension
+    from studio.mcp.entries import Entries as ServerEntries
     from studio.ui.app.page_stack import PackPlaces
 
 Group: TypeAlias = Literal[
@@ -39,6 +45,8 @@ Group: TypeAlias = Literal[
     "files",
     "commands",
     "called",
+    "resources",
+    "addresses",
     "folders_here",
     "no_folder",
 ]
@@ -140,6 +148,10 @@ class Entries(QObject):
         """The chat's folder, whose files are listed; empty if none was chosen."""
         self._called_in: str | None = None
         """The folder whose skills and commands are known."""
+        self._servers: ServerEntries | None = None
+        """The servers whose resources are known."""
+        self._typed_resource = ""
+        """The address of a resource that is being typed."""
         self._files_known = 0.0
         """Until when its files need not be read again, by ``time.monotonic``."""
 
@@ -224,28 +236,74 @@ class Entries(QObject):
                     self._files_known = now + max(FRESH, REST_FOR * (now - begun))
 
     async def read_called(self) -> None:
-        """Read which skills and commands can be called in the chat's folder (K-5, K-7)."""
+        """Read which skills, commands and prompts can be called in the chat's folder (K-5, K-7)."""
         engine, folder = self._chat.model.engine, self._chat.model.options.folder
         if engine is None or not folder:
             return
         if folder != self._called_in:
             self._called_in = folder
             self._put("called", ())
-        found = await engine.services.extensions(Path(folder))
-        insert = self._chat.composer.replace_word
+        found = await engine.services.extensions(Path(folder), self._chat_id)
+        icons = {"skill": "sparkle", "command": "terminal", "prompt": "server"}
         entries = [
             Entry(
                 "called",
                 one.name,
                 f"/{one.name}",
-                "sparkle" if one.kind == "skill" else "terminal",
-                partial(insert, f"/{one.name} "),
+                icons[one.kind],
+                partial(self._call, one),
                 f"{one.hint}  {one.description}".strip(),
             )
             for one in found.by_hand
         ]
         if folder == self._called_in:
             await self._put_in_thread("called", lambda: entries)
+
+    def _call(self, called: Extension) -> None:
+        """Put what is called into the composer; the arguments of a prompt are asked for first."""
+        if called.kind != "prompt" or not called.hint:
+            self._chat.composer.replace_word(f"/{called.name} ")
+            return
+        from studio.ui.chat.prompt_dialog import call_prompt
+
+        model = self._chat.model
+        model.run(call_prompt(self._chat.composer, model, called))
+
+    async def read_resources(self) -> None:
+        """Read which resources the servers offer that are on in the chat's folder (M-21)."""
+        engine, folder = self._chat.model.engine, self._chat.model.options.folder
+        if engine is None or not folder:
+            return
+        services = engine.services
+        self._servers = await services.server_entries(Path(folder), self._chat_id)
+        listed = services.offers.resources(self._servers)
+        await self._put_in_thread("resources", lambda: [self._of_resource(one) for one in listed])
+
+    async def complete_resource(self, typed: str) -> None:
+        """Ask servers how an address that is being typed can go on."""
+        engine, folder = self._chat.model.engine, self._chat.model.options.folder
+        self._typed_resource = typed
+        if engine is None or self._servers is None:
+            return
+        found: list[OfferedResource] = []
+        with suppress(StudioError):  # then it is typed without help
+            found = await engine.services.offers.completed(self._servers, typed, Path(folder))
+        if typed == self._typed_resource:
+            entries = [self._of_resource(one) for one in found]
+            await self._put_in_thread("addresses", lambda: entries)
+
+    def _of_resource(self, one: OfferedResource) -> Entry:
+        open_ = one.begun if one.template else ""
+        name = open_ or one.name
+        composer = self._chat.composer
+        run = partial(composer.replace_word, mention_of(name)) if open_ else None
+        attach = partial(composer.mention_resource, name)
+        return Entry("resources", one.name, one.name, "server", run or attach, one.about)
+
+    @property
+    def _chat_id(self) -> str:
+        session = self._chat.model.session
+        return session.info.id if session is not None else ""
 
     async def _put_in_thread(
         self, group: Group, read: Callable[[], list[Entry]], folder: str = ""

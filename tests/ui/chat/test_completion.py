@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,9 +14,11 @@ from studio.domain.blocks import AgentBlock, UserBlock
 from studio.domain.messages import File
 from studio.simulator import Text, Turn
 from studio.storage.config.settings import SettingsFile
+from studio.ui.chat.prompt_dialog import PromptDialog
 from studio.ui.palette.completion import Completion
 from studio.ui.palette.entries import FoundEntry
 from support.languages import language
+from support.mcp_servers import sdk_server
 from support.waiting import until
 from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop
 
@@ -301,3 +304,66 @@ async def test_without_a_folder_there_are_folders_agents_and_files_to_attach(
         assert options.folder == str(recent) and not person.composer.text
         person.type("@")
         await until(lambda: offered(person)[:1] == ["plan.md"])
+
+
+async def with_server(person: Person) -> None:
+    """The SDK's server is on, and was seen."""
+    servers = person.engine.services.servers
+    await servers.put(replace(sdk_server(), on=False, approved=""))
+    await servers.connect(await servers.switch_on((await servers.refresh()).by_name["simple"]))
+
+
+@on_window_loop
+async def test_m21_resources_of_servers_are_named_after_an_at_sign(tmp_path: Path) -> None:
+    """A template stays open, and the server says how its address can go on."""
+    async with at_window(tmp_path, "anthropic", lambda _: Turn(Text("One."))) as person:
+        await with_server(person)
+        person.type("See @note")
+        await until(lambda: "simple:note://today" in offered(person))
+        assert "simple:note://{day}" in offered(person)
+        while chosen(person) != "simple:note://{day}":
+            person.press(Key.Key_Down)
+        person.press(Key.Key_Return)
+        assert person.composer.text == "See @simple:note://"
+        person.type("tu")
+        await until(lambda: "simple:note://tuesday" in offered(person))
+        while chosen(person) != "simple:note://tuesday":
+            person.press(Key.Key_Down)
+        person.press(Key.Key_Return)
+        assert person.composer.text == "See @simple:note://tuesday "
+        await until(lambda: not person.window.chat.model.attachments.reading)
+        assert attached(person) == ["simple:note://tuesday"]
+        person.press(Key.Key_Return)
+        session = await until(lambda: person.window.chat.session)
+        await until(lambda: session.transcript.blocks and not session.running)
+        said = next(one for one in session.transcript.blocks if isinstance(one, UserBlock))
+        (file,) = [one for one in said.said if isinstance(one, File)]
+        assert b"Nothing on tuesday" in file.data
+
+
+@on_window_loop
+async def test_m21_a_prompt_of_a_server_is_filled_in(tmp_path: Path) -> None:
+    """Its arguments are asked for, with what the server says that they may be."""
+    async with at_window(tmp_path, "anthropic", lambda _: Turn(Text("One."))) as person:
+        await with_server(person)
+        person.type("/forec")
+        await until(lambda: "/simple:forecast" in offered(person))
+        person.press(Key.Key_Return)
+        dialog = await until(lambda: person.window.findChild(PromptDialog))
+        city = dialog.form.rows["city"].line
+        assert city is not None
+        dialog.accept()
+        assert dialog.form.rows["city"].problem.isVisible()  # it is needed
+        QTest.keyClicks(city, "Be")
+        completer = dialog.completers["city"]
+        await until(lambda: completer.completionCount() == 2)
+        completer.activated.emit("Berlin")
+        QTest.keyClick(city, Key.Key_Return)
+        await until(lambda: person.composer.text == "/simple:forecast city=Berlin ")
+        person.press(Key.Key_Return)
+        session = await until(lambda: person.window.chat.session)
+        await until(lambda: session.transcript.blocks and not session.running)
+        said = next(one for one in session.transcript.blocks if isinstance(one, UserBlock))
+        (file,) = [one for one in said.said if isinstance(one, File)]
+        assert file.invoked
+        assert b"Tell the weather of Berlin in C." in file.data

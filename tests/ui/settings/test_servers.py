@@ -23,11 +23,12 @@ from studio.ui.forms.schema_form import SchemaForm
 from studio.ui.settings.dialog import SettingsDialog
 from studio.ui.settings.pages.permissions import PermissionsPage
 from studio.ui.settings.pages.servers import ServersPage
-from studio.ui.settings.servers.server_view import ABOUT, LOG
+from studio.ui.settings.servers.server_view import ABOUT, LOG, PROMPTS, RESOURCES
 from studio.ui.settings.servers.tool_list import TOOL, ToolFacts
 from studio.ui.settings.servers.trial import table_of
 from studio.ui.theme import Theme
 from support.authorization_server import Browser, guarded
+from support.mcp_servers import sdk_server
 from support.server_home import SCRIPT, ListedServer, restart, tool
 from support.vault import Vault
 from support.waiting import until
@@ -56,6 +57,17 @@ async def with_server(page: ServersPage, listed: ListedServer) -> None:
     await desk.switch_on(listed.entry)
     page.refresh()
     await until(lambda: listed.name in page.rows and page.rows[listed.name].facts.lists is not None)
+
+
+async def with_sdk_server(page: ServersPage) -> None:
+    """The page of the SDK's server, which is on and was seen."""
+    entry = replace(sdk_server(), on=False, approved="")
+    await page.desk.change(entry)
+    await page.desk.switch_on(entry)
+    page.refresh()
+    await until(lambda: "simple" in page.rows)
+    page.show_one("simple")
+    await until(lambda: page.one.isVisible() and page.one.facts and page.one.facts.lists)
 
 
 def row_text(page: ServersPage, name: str) -> str:
@@ -523,3 +535,52 @@ async def test_the_result_of_a_long_form_is_seen(tmp_path: Path) -> None:
         await until(lambda: trial.form is not None and trial.run.isVisible())
         trial.start()
         await until(lambda: not trial._outcome.visibleRegion().isEmpty())
+
+
+@on_window_loop
+async def test_m21_resources_are_opened_and_prompts_tried(tmp_path: Path) -> None:
+    """On the server's page; what needs arguments has a form for them."""
+    async with at_window(tmp_path, "ollama", []) as person:
+        page = await opened(person)
+        await with_sdk_server(page)
+        assert page.one.tabs is not None
+        page.one.tabs.set_current(RESOURCES)
+        page.one.tabs.chosen.emit(RESOURCES)
+        resources = page.one.resources
+        person.click(resources.buttons["note://today"])
+        await until(lambda: resources.trial.output.text == "Milk")
+        person.click(resources.buttons["note://{day}"])
+        assert resources.trial.form is not None
+        day = resources.trial.form.rows["day"].line
+        assert day is not None
+        await until(day.hasFocus)
+        person.type("friday")
+        person.press(Key.Key_Return, CTRL)
+        await until(lambda: resources.trial.output.text == "Nothing on friday")
+        page.one.tabs.set_current(PROMPTS)
+        page.one.tabs.chosen.emit(PROMPTS)
+        prompts = page.one.prompts
+        person.click(prompts.buttons["forecast"])
+        assert prompts.trial.form is not None
+        prompts.trial.form.show_value({"city": "Bern"})
+        prompts.trial.start()
+        await until(lambda: prompts.trial.output.text == "Tell the weather of Bern in C.")
+
+
+@on_window_loop
+async def test_m19_a_server_may_ask_while_a_tool_is_tried(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "ollama", []) as person:
+        page = await opened(person)
+        await with_sdk_server(page)
+        trial = page.one.trial
+        await until(lambda: page.one.tools.current)
+        page.one.tools.choose("ask")
+        trial.start()
+        panel = await until(lambda: trial.question)
+        assert panel.message.text() == "How wide?"
+        await until(lambda: not panel.deaf)
+        assert panel.form is not None
+        panel.form.show_value({"width": 7})
+        panel.accept()
+        await until(lambda: trial.output.text == "accept 7")
+        assert trial.question is None

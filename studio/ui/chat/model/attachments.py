@@ -66,6 +66,11 @@ async def no_description(block: Image | File) -> tuple[str, object]:
     return "", None
 
 
+async def known(block: Image | File) -> Image | File:
+    """A file that is read already."""
+    return block
+
+
 class AttachmentList:
     """Reads files, keeps them in order, and asks whether the chosen model takes them."""
 
@@ -124,6 +129,23 @@ class AttachmentList:
 
         self._begin(name.rpartition("/")[2], read(), name)
 
+    def mention_resource(self, name: str) -> None:
+        """Attach a resource of a server that the text names after @ (M-21)."""
+        engine, folder = self._chat.engine, Path(self._options.folder)
+        if engine is None or any(item.mention == name for item in self.items):
+            return
+        services = engine.services
+        chat = self._chat.session.info.id if self._chat.session is not None else ""
+
+        async def read() -> Image | File:
+            entries = await services.server_entries(folder, chat)
+            first, *others = await services.offers.attach(entries, name, folder)
+            for block in others:
+                self._begin(name, known(block), name)
+            return first
+
+        self._begin(name, read(), name)
+
     def follow(self, text: str) -> None:
         """Remove mentioned files whose names left the text, and bring back those named again."""
         gone = [one for one in self.items if one.mention and not is_mentioned(one.mention, text)]
@@ -177,10 +199,6 @@ class AttachmentList:
 
     def add_known(self, files: Sequence[tuple[str, Image | File]]) -> None:
         """Attach files that were read before."""
-
-        async def known(block: Image | File) -> Image | File:
-            return block
-
         for name, block in files:
             self._begin(name, known(block))
 

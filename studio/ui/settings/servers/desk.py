@@ -12,11 +12,14 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
 from studio.agent.server_advice import advice
+from studio.agent.server_offers import expanded, shown
+from studio.agent.server_questions import readable
 from studio.agent.servers import ServerTools, ServerView, ToolView, pool_name
 from studio.domain.codec import decode
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject, as_text
 from studio.domain.permissions import Rule, Verdict, covers
+from studio.domain.questions import AskForm
 from studio.mcp.catalogue import INSTRUCTIONS
 from studio.mcp.entries import ServerEntry, key_prefix, keychain_names
 from studio.mcp.faults import GivenUp, ServerFailed
@@ -281,11 +284,34 @@ class ServersDesk:
             self.keychain.keep_for_session(name, secret)
             self.session_only = True
 
-    async def call(self, entry: ServerEntry, tool: str, arguments: JsonObject) -> ServerResult:
+    async def call(
+        self, entry: ServerEntry, tool: str, arguments: JsonObject, ask: AskForm
+    ) -> ServerResult:
         """Call a tool as the person wants it; raises ToolFailed."""
         return await self._tools.servers.call(
-            pool_name(entry), tool, arguments, folder=self.folder, seconds=entry.seconds
+            pool_name(entry),
+            tool,
+            arguments,
+            folder=self.folder,
+            seconds=entry.seconds,
+            ask=_readable(entry, ask),
         )
+
+    async def open(
+        self, entry: ServerEntry, uri: str, arguments: JsonObject, ask: AskForm
+    ) -> ServerResult:
+        """A resource, or that of a template with its variables, to look at; raises ToolFailed."""
+        whole = expanded(uri, _texts(arguments)) if arguments else uri
+        name, asks = pool_name(entry), _readable(entry, ask)
+        return shown(await self._tools.servers.read(name, whole, self.folder, asks))
+
+    async def prompt(
+        self, entry: ServerEntry, prompt: str, arguments: JsonObject, ask: AskForm
+    ) -> ServerResult:
+        """The words of a prompt, to look at; raises ToolFailed."""
+        name, asks = pool_name(entry), _readable(entry, ask)
+        given = _texts(arguments)
+        return await self._tools.servers.prompt(name, prompt, given, self.folder, asks)
 
     # Rights
 
@@ -309,6 +335,15 @@ class ServersDesk:
         for one in stored:
             if one.rule.tool == name and one.rule.verdict != right:
                 await rules.remove(one.id)
+
+
+def _texts(arguments: JsonObject) -> dict[str, str]:
+    return {name: str(value) for name, value in arguments.items()}
+
+
+def _readable(entry: ServerEntry, ask: AskForm) -> AskForm:
+    """The same for a server's words, made safe to show."""
+    return lambda question: ask(readable(question, entry.name))
 
 
 def _right(name: str, server: str, rules: Sequence[Rule]) -> Verdict:

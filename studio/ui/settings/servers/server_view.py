@@ -12,15 +12,16 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from studio.agent.server_facts import shown_start
 from studio.domain.jsonvalue import JsonObject
+from studio.domain.questions import AskForm
 from studio.mcp.entries import PACK
-from studio.mcp.lists import ServerLists, ServerPrompt, ServerResource
+from studio.mcp.lists import ServerLists
 from studio.mcp.results import ServerResult
 from studio.mcp.sign_ins import SignIn
 from studio.ui.engine_texts import tr_engine
 from studio.ui.forms.text_area import TextArea
 from studio.ui.settings.form import FormCard, Slot
 from studio.ui.settings.key_row import KeyOwner, KeyRow
-from studio.ui.settings.rows import IconTile, RowCard
+from studio.ui.settings.rows import IconTile
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr
 from studio.ui.widgets import (
@@ -33,7 +34,6 @@ from studio.ui.widgets import (
     Status,
     Toggle,
     message_box,
-    plain_tip,
 )
 from studio.ui.widgets.breakable import BreakableLabel
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
@@ -42,6 +42,7 @@ from .approval import ApprovalCard, facts_of, key_rows
 from .changed_tool import Change, ChangedToolCard
 from .client_form import ClientForm
 from .desk import ServerFacts, ServersDesk
+from .offers import OfferPane, prompt_offer, resource_offer
 from .rows import ElidedLabel, icon_of, sign_in_text, state_words
 from .tool_list import ToolFacts, ToolList
 from .trial import TrialCard
@@ -119,7 +120,10 @@ class ServerPane(QWidget):
         self.no_tools = Label(theme, "", "ui", "text2", wrap=True)
         self._both = widget_of(row_of([(listed, 45), (self.trial, 55)], spacing=10))
         tools = widget_of(column_of([self.no_tools, (self._both, 1)], spacing=8))
-        self._resources, self._prompts = Slot(), Slot()
+        tasks = self._desk.tasks
+        none, prompts = tr("It offers no resources."), tr("It offers no prompts.")
+        self.resources = OfferPane(theme, tasks, self._open, none)
+        self.prompts = OfferPane(theme, tasks, self._prompt, prompts)
         self.log = TextArea(
             theme, tr("Log"), tr("It wrote nothing."), lines=18, read_only=True, grows=True
         )
@@ -128,7 +132,7 @@ class ServerPane(QWidget):
         )
         log = widget_of(column_of([self.no_log, (self.log, 1)], spacing=6))
         self._about = Slot()
-        self._panes = [tools, self._resources, self._prompts, log, self._about]
+        self._panes = [tools, self.resources, self.prompts, log, self._about]
         for pane in self._panes:
             pane.hide()
         self._follow()
@@ -207,9 +211,11 @@ class ServerPane(QWidget):
         self.no_tools.show_text("" if tools else _why_none(facts))
         if before is None or before.lists != facts.lists:
             lists = facts.lists or ServerLists()
-            resources = [*lists.resources, *lists.templates]
-            self._resources.put(_resources(resources, self.theme))
-            self._prompts.put(_prompts(lists.prompts, self.theme))
+            self.resources.show_offers(
+                [resource_offer(one) for one in lists.resources]
+                + [resource_offer(one, template=True) for one in lists.templates]
+            )
+            self.prompts.show_offers([prompt_offer(one) for one in lists.prompts])
         about = (facts.entry, facts.lists, facts.issuer)
         if before is None or (before.entry, before.lists, before.issuer) != about:
             self._about.put(self._about_card(facts))
@@ -417,9 +423,17 @@ class ServerPane(QWidget):
     def _tool_chosen(self, facts: ToolFacts) -> None:
         self.trial.show_tool(facts)
 
-    async def _call(self, tool: str, arguments: JsonObject) -> ServerResult:
+    async def _call(self, tool: str, arguments: JsonObject, ask: AskForm) -> ServerResult:
         assert self.facts is not None
-        return await self._desk.call(self.facts.entry, tool, arguments)
+        return await self._desk.call(self.facts.entry, tool, arguments, ask)
+
+    async def _open(self, uri: str, arguments: JsonObject, ask: AskForm) -> ServerResult:
+        assert self.facts is not None
+        return await self._desk.open(self.facts.entry, uri, arguments, ask)
+
+    async def _prompt(self, name: str, arguments: JsonObject, ask: AskForm) -> ServerResult:
+        assert self.facts is not None
+        return await self._desk.prompt(self.facts.entry, name, arguments, ask)
 
     def _picked(self, tool: str, what: str) -> None:
         facts = self.facts
@@ -485,49 +499,3 @@ def _why_none(facts: ServerFacts) -> str:
     if facts.state.kind in ("starting", "waiting"):
         return tr("What it offers is known once it has started.")
     return tr("What it offers is not known yet.")
-
-
-def _resources(resources: list[ServerResource], theme: Theme) -> QWidget:
-    if not resources:
-        return _top(Label(theme, tr("It offers no resources."), "ui", "text2"))
-    card = RowCard(theme)
-    card.set_rows(
-        [
-            _row(theme, "file-text", one.title or one.name, one.uri, one.description)
-            for one in resources
-        ]
-    )
-    return _top(card)
-
-
-def _prompts(prompts: tuple[ServerPrompt, ...], theme: Theme) -> QWidget:
-    if not prompts:
-        return _top(Label(theme, tr("It offers no prompts."), "ui", "text2"))
-    card = RowCard(theme)
-    rows: list[QWidget] = []
-    for one in prompts:
-        names = joined(str(argument.get("name", "")) for argument in one.arguments)
-        rows.append(_row(theme, "message-square", one.title or one.name, names, one.description))
-    card.set_rows(rows)
-    return _top(card)
-
-
-def _top(widget: QWidget) -> QWidget:
-    """A widget at the top of its place."""
-    return widget_of(column_of([widget, STRETCH]))
-
-
-def _row(theme: Theme, icon: str, title: str, line: str, about: str) -> QWidget:
-    texts: list[QWidget] = [Label(theme, title, "ui_medium", wrap=True)]
-    texts += [ElidedLabel(theme, line, "small", "text2")] if line else []
-    texts += [Label(theme, about, "small", "text2", wrap=True)] if about else []
-    middle = Qt.AlignmentFlag.AlignVCenter
-    row = widget_of(
-        row_of(
-            [(IconTile(theme, icon), middle), (column_of(texts, spacing=0), 1)],
-            spacing=10,
-            margins=(0, 7, 0, 7),
-        )
-    )
-    row.setToolTip(plain_tip(about))
-    return row

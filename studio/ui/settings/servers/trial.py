@@ -24,10 +24,12 @@ from PySide6.QtWidgets import (
 
 from studio.domain.errors import StudioError
 from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.questions import AskForm, ServerAnswer, ServerQuestion
 from studio.mcp.lists import ServerTool
 from studio.mcp.results import ServerResult
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import decimal
+from studio.ui.forms.question_panel import QuestionPanel
 from studio.ui.forms.schema_form import SchemaForm
 from studio.ui.forms.text_area import TextArea
 from studio.ui.settings.form import Slot
@@ -53,7 +55,8 @@ from studio.ui.widgets.painting import paint_text
 
 from .tool_list import ToolFacts
 
-Call = Callable[[str, JsonObject], Awaitable[ServerResult]]
+Call = Callable[[str, JsonObject, AskForm], Awaitable[ServerResult]]
+"""Calls what has a name with arguments; the server may ask the person meanwhile (M-19)."""
 DESCRIBED = 600
 """Characters of a description that are shown."""
 MOST_ROWS, MOST_COLUMNS = 100, 12
@@ -93,6 +96,9 @@ class TrialCard(Card):
             row_of([(self.mark, middle), (self.said, 1), self.view], spacing=6)
         )
         self._outcome.hide()
+        self.question: QuestionPanel | None = None
+        self._question = Slot()
+        self._question.hide()
         self.table = ResultTable(theme)
         self.table.hide()
         self.output = TextArea(theme, tr("Result"), lines=6, read_only=True, grows=True)
@@ -106,6 +112,7 @@ class TrialCard(Card):
             self.json,
             self.problem,
             buttons,
+            self._question,
             self._outcome,
         ]
         self._rest = widget_of(column_of([STRETCH]))
@@ -119,17 +126,21 @@ class TrialCard(Card):
     def show_tool(self, facts: ToolFacts) -> None:
         """Offer to call a tool; what was typed for another one is gone."""
         tool, held = facts.tool, facts.off or facts.changed or bool(facts.left_out)
-        described = tool.description.strip()
-        cut = "…" if len(described) > DESCRIBED else ""
-        self.about.show_text(described[:DESCRIBED] + cut)
         lines = [facts.line] if held else []
         self.warning.show_text("\n".join([*lines, *map(tr_engine, facts.warnings)]))
         self.run.setEnabled(not held)
+        self.show_call(tool, tr("Try {tool}").format(tool=tool.name))
+
+    def show_call(self, tool: ServerTool, title: str) -> None:
+        """Offer a call of a tool, or of what has arguments like one: a prompt, a resource."""
+        described = tool.description.strip()
+        cut = "…" if len(described) > DESCRIBED else ""
+        self.about.show_text(described[:DESCRIBED] + cut)
         if self._tool == tool:
             return
         self._stop()
         self._tool = tool
-        self.title.setText(tr("Try {tool}").format(tool=tool.name))
+        self.title.setText(title)
         self.form = SchemaForm(self.theme, tool.schema)
         self.form.changed.connect(lambda: self._show_problem(""))
         self._form.put(self.form)
@@ -172,12 +183,29 @@ class TrialCard(Card):
     async def _run(self, tool: ServerTool, arguments: JsonObject) -> None:
         began = time.monotonic()
         try:
-            result = await self._call(tool.name, arguments)
+            result = await self._call(tool.name, arguments, self._ask)
         except StudioError as error:
             result = ServerResult(str(error), is_error=True)
         if tool is self._tool:
             self._result = result
             self._show_outcome(result, time.monotonic() - began)
+
+    async def _ask(self, question: ServerQuestion) -> ServerAnswer:
+        """Show what the server asks during the call, and wait for the answer."""
+        answer: asyncio.Future[ServerAnswer] = asyncio.get_running_loop().create_future()
+        panel = self.question = QuestionPanel(self.theme, question)
+        panel.answered.connect(lambda one: None if answer.done() else answer.set_result(one))
+        self._question.put(panel)
+        self._question.show()
+        panel.appear()
+        panel.take_focus()
+        announce(self, panel.accessibleName(), urgent=True)
+        QTimer.singleShot(0, self, lambda: self._reveal(panel))
+        try:
+            return await answer
+        finally:
+            self.question = None
+            self._question.hide()
 
     def _stop(self) -> None:
         if self._task is not None:
@@ -206,15 +234,16 @@ class TrialCard(Card):
         self._outcome.show()
         self._show_result()
         announce(self, self.said.text())
-        QTimer.singleShot(0, self, self._reveal)  # once it has its place
+        output = self.table if self.table.isVisible() else self.output
+        QTimer.singleShot(0, self, lambda: self._reveal(output, self._outcome))  # in its place
 
-    def _reveal(self) -> None:
-        """Scroll to the result, where a long form left it below the window's edge."""
+    def _reveal(self, *parts: QWidget) -> None:
+        """Scroll to what a long form left below the window's edge."""
         area = self.parentWidget()
         while area is not None and not isinstance(area, QScrollArea):
             area = area.parentWidget()
         if area is not None:
-            for part in (self.table if self.table.isVisible() else self.output, self._outcome):
+            for part in parts:
                 area.ensureWidgetVisible(part, 0, 12)
 
     def _show_result(self) -> None:
