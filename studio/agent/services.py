@@ -206,18 +206,25 @@ class Services(ServiceRegistry):
                 self.report_problem(problem)
 
     async def load_agent(
-        self, session: SessionInfo, given: Agent | None = None, *, delegates: bool = True
+        self,
+        session: SessionInfo,
+        given: Agent | None = None,
+        *,
+        delegates: bool = True,
+        layers: RuleLayers | None = None,
     ) -> LoadedAgent:
         """Read from the disk what a turn needs, all at once.
 
         ``given`` takes the place of the session's agent. Unless it ``delegates``, it is offered
-        no tool that starts another.
+        no tool that starts another. ``layers`` are the folder's rules, if they were just read.
         Raises FolderGone, and ConfigurationError for an agent that is not there, or that masks
         what nobody knows.
         """
 
-        def look() -> tuple[Toolbox, LoadedAgent, Entries, list[ServerEntry], str]:
-            layers = self.rules.read_layers(Path(session.folder))
+        def look(
+            known: RuleLayers | None = None,
+        ) -> tuple[Toolbox, LoadedAgent, Entries, list[ServerEntry], str]:
+            layers = known or self.rules.read_layers(Path(session.folder))
             if layers.files.gone:
                 raise FolderGone(
                     f"The folder {session.folder} is not there any more. Choose another folder."
@@ -253,7 +260,7 @@ class Services(ServiceRegistry):
             loaded = LoadedAgent(agent, tools, masks, workspace, layers, notice, skills, hooks)
             return toolbox, loaded, servers, unseen, str(layers.files.folder.resolve())
 
-        toolbox, found, servers, unseen, place = await asyncio.to_thread(look)
+        toolbox, found, servers, unseen, place = await asyncio.to_thread(look, layers)
         # A folder that is not trusted any more has no servers: those that run are ended.
         self.servers.use(servers, place)
         if unseen:

@@ -11,6 +11,7 @@ from studio.agent.hooks.turn_hooks import Emit, SessionHooks, TurnHooks
 from studio.agent.permission.approval import ToolAccess
 from studio.agent.permission.path_scope import unreadable
 from studio.agent.permission.policy import Policy
+from studio.agent.permission.rules import RuleLayers
 from studio.agent.services import Services
 from studio.domain.events import Event
 from studio.domain.hooks import Hook, Hooks
@@ -37,6 +38,8 @@ class ChatHooks:
         """What hooks said to the agent before the turn began."""
         self._notices: list[Event] = []
         """What they said to the person then."""
+        self._layers: RuleLayers | None = None
+        """The folder's rules, if they were read and nothing has run since."""
         self._turn: TurnHooks | None = None
         """Those of the running turn, or of the last one."""
 
@@ -67,6 +70,11 @@ class ChatHooks:
         notices, self._notices = self._notices, []
         return notices
 
+    def taken_layers(self) -> RuleLayers | None:
+        """The folder's rules as the turn that begins finds them; None if they have to be read."""
+        layers, self._layers = self._layers, None
+        return layers
+
     async def end_turn(self) -> None:
         """End the hooks that nobody waits for."""
         if self._turn is not None:
@@ -83,11 +91,15 @@ class ChatHooks:
         if self._began and (found := await self.around()) is not None:
             await found.end()
 
-    async def around(self) -> SessionHooks | None:
-        """The hooks outside of turns; None if there are none."""
+    async def around(self, *, begins: bool = False) -> SessionHooks | None:
+        """The hooks outside of turns; None if there are none.
+
+        ``begins``: a turn does, which then takes the folder's rules as they were read here.
+        """
         info = self._session.info
         hooks, layers = await self._services.hooks(Path(info.folder))
         if not hooks.counting("SessionStart", "UserPromptSubmit", "SessionEnd", "PreCompact"):
+            self._layers = layers if begins else None
             return None
         workspace = await asyncio.to_thread(self._services.workspace, info)
         policy = Policy(info.permission_mode, layers.rules, workspace=workspace)

@@ -249,7 +249,7 @@ class Session:
         if message.parent is not None or message.call is not None:
             return  # no person said it
         hooks = self._builder.hooks
-        looking = asyncio.ensure_future(hooks.around())
+        looking = asyncio.ensure_future(hooks.around(begins=True))
         try:
             await settled(looking)
         except asyncio.CancelledError:  # the reader has left: what was said is kept all the same

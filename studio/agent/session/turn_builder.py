@@ -524,6 +524,7 @@ class TurnBuilder:
             options.ceiling,
             options.tools,
             delegates=above is None or above.may_start,
+            just_read=self.hooks.taken_layers(),
         )
 
     def _add_client_results(self, results: Sequence[ToolResult]) -> None:

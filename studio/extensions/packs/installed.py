@@ -169,7 +169,7 @@ class InstalledPacks:
         id: str = "",
     ) -> None:
         try:
-            digest, manifest = self._look(folder)
+            digest, manifest = self._look(folder, fixed=origin.kind == "shipped")
         except (PackError, OSError) as error:
             problems.append(f"{id or folder}: {error}")
             return
@@ -180,9 +180,12 @@ class InstalledPacks:
         else:
             found[manifest.id] = InstalledPack(manifest, origin, self.home(manifest.id), digest)
 
-    def _look(self, folder: Path) -> tuple[str, PackManifest]:
-        state = state_of(folder)
+    def _look(self, folder: Path, *, fixed: bool = False) -> tuple[str, PackManifest]:
+        """What a pack is now. One that is ``fixed`` is part of the program: it is read once."""
         known = self._read.get(folder)
+        if fixed and known is not None:
+            return known[1], known[2]
+        state = state_of(folder)
         if known is None or known[0] != state:
             known = self._read[folder] = state, digest_of(folder), read_manifest(folder)
         return known[1], known[2]
