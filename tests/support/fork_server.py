@@ -42,6 +42,7 @@ _SHARED = os.environ.pop(SHARED, "")
 PRELOADED = (
     "acp",
     "anthropic",
+    "anyio._backends._asyncio",
     "anyio.streams.tls",
     "encodings.ascii",
     "encodings.idna",
@@ -52,8 +53,11 @@ PRELOADED = (
     "google.genai",
     "httpcore2",
     "markdown_it",
+    "mcp.server.lowlevel.server",
+    "mcp.server.stdio",
     "openai",
-    "prompt_toolkit",
+    "prompt_toolkit.input.vt100",
+    "prompt_toolkit.shortcuts",
     "pygments.lexers",
     "rich.console",
     "rich.markdown",
@@ -106,6 +110,22 @@ async def start_python(
         start_new_session=not terminal,
         limit=1 << 24,
     )
+
+
+def forked_python(address: str) -> list[str]:
+    """The command that has what ``python`` would run forked by the server at this address."""
+    return [sys.executable, "-I", "-S", str(Path(__file__).with_name("forked_python.py")), address]
+
+
+def forked_script(script: Path, *arguments: str) -> list[str]:
+    """The command that runs a script in a fork, for a program that starts others itself.
+
+    Whoever kills it has to close its input, too: the fork goes on for as long as that is open.
+    """
+    if sys.platform != "linux":
+        return [sys.executable, str(script), *arguments]
+    code = f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')"
+    return [*forked_python(_server()), "-c", code, *arguments]
 
 
 def inherited(**changes: str) -> dict[str, str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 from studio.agent.servers import ServerTools
 from studio.domain.jsonvalue import JsonObject
 from studio.mcp.entries import ServerEntry
+from support.fork_server import forked_script
 
 SCRIPT = Path(__file__).parent / "listed_server.py"
 
@@ -24,7 +24,8 @@ class ListedServer:
 
     @property
     def entry(self) -> ServerEntry:
-        return ServerEntry(self.name, sys.executable, (str(SCRIPT), str(self.file)))
+        command, *arguments = forked_script(SCRIPT, str(self.file))
+        return ServerEntry(self.name, command, tuple(arguments))
 
     @property
     def calls(self) -> list[Any]:

@@ -22,8 +22,7 @@ from _pytest.pathlib import import_path
 
 from support import fork_server
 
-SUPPORT = Path(__file__).parent
-ROOT = SUPPORT.parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def start_worker_server(tests: Sequence[Path]) -> str:
@@ -51,7 +50,7 @@ def start_worker_server(tests: Sequence[Path]) -> str:
         Path(folder).rmdir()
 
     atexit.register(end)
-    return shlex.join([sys.executable, "-I", "-S", str(SUPPORT / "forked_worker.py"), address])
+    return shlex.join(fork_server.forked_python(address))
 
 
 def _serve(listening: socket.socket, until: int, tests: Sequence[Path]) -> None:

@@ -1,4 +1,4 @@
-"""What xdist starts as a worker: has one forked by ``worker_server``, and ends when it ends."""
+"""Started in the place of ``python``: has it forked by a server, and ends when the fork ends."""
 
 from __future__ import annotations
 
@@ -26,4 +26,4 @@ def ask(address: str, arguments: list[str]) -> int:
         return int(connection.recv(32) or 1)
 
 
-os._exit(ask(sys.argv[1], sys.argv[-2:]))
+os._exit(ask(sys.argv[1], [one for one in sys.argv[2:] if one != "-u"]))
