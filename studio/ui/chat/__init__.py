@@ -14,6 +14,7 @@
 - ``server_card`` shows what a server asks during a call.
 - ``pack_sources`` looks up what the addresses of packs in the chat lead to.
 - ``prompt_dialog`` asks for the arguments of a prompt of a server.
+- ``subject`` shows what the chat is about, a thing of a pack.
 - ``queue_view`` shows the messages that wait while a turn runs.
 - ``agents`` keeps up who works for the chat, for a tree of facts and a graph.
 - ``plan_strip`` shows what the agent does now, and how far its plan is.

@@ -84,6 +84,7 @@ class Header(PaintedWidget):
     """48 pixels and a hairline."""
 
     folder_clicked = Signal()
+    subject_clicked = Signal()
     parent_clicked = Signal(str)
     """The id of the chat that this one was branched from."""
 
@@ -91,6 +92,8 @@ class Header(PaintedWidget):
         super().__init__(theme, parent)
         self.title = Title(theme, self)
         self.folder = FactButton(theme, "folder", tr("Choose another folder"), self)
+        self.subject = FactButton(theme, "layers", tr("Show what this chat is about"), self)
+        self.subject.hide()
         self.origin = FactButton(theme, "git-branch", tr("Open the chat this one came from"), self)
         self.origin.hide()
         self._parent_id = ""
@@ -107,9 +110,11 @@ class Header(PaintedWidget):
         self.inspector = IconButton(theme, "panel-right", tr("Inspector"), parent=self)
         self.inspector.setCheckable(True)
         self.folder.clicked.connect(self.folder_clicked)
+        self.subject.clicked.connect(self.subject_clicked)
         self.origin.clicked.connect(lambda: self.parent_clicked.emit(self._parent_id))
+        facts = [self.folder, self.subject, self.origin, self.demo]
         row_of(
-            [self.title, self.folder, self.origin, self.demo, STRETCH, self.which, self.inspector],
+            [self.title, *facts, STRETCH, self.which, self.inspector],
             spacing=theme.px(8),
             folding=(self.which,),
             margins=(theme.px(20), 0, theme.px(10), 1),
@@ -121,6 +126,11 @@ class Header(PaintedWidget):
         self.title.set_text(info.title or tr("New chat"))
         self.folder.set_fact(folder, joined((tr("Folder"), folder)))
         self.demo.setVisible(demo)
+
+    def show_subject(self, title: str) -> None:
+        """Show what the chat is about; empty hides it."""
+        self.subject.setVisible(bool(title))
+        self.subject.set_fact(title, tr("About {title}").format(title=title))
 
     def show_parent(self, info: SessionInfo | None, *, works_for: bool = False) -> None:
         """Show the chat that this one was branched from, or works for; None hides it."""

@@ -41,6 +41,7 @@ from .plan_strip import PlanStrip
 from .queue_view import QueueView
 from .server_card import ServerCard
 from .status_strip import StatusStrip
+from .subject import SubjectFact
 from .suggestions import Suggestions
 
 if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
@@ -133,7 +134,11 @@ class ChatPage(PaintedWidget):
         drops.files_dropped.connect(self.composer.attachments.add_paths)
         drops.picture_dropped.connect(self.composer.attachments.paste)
         drops.hovered.connect(self.composer.set_welcoming)
+        self._subject = SubjectFact(self.model, self.header, self.heading)
         self.header.folder_clicked.connect(self.menus.choose_folder)
+        self.header.subject_clicked.connect(
+            lambda: self.source_wanted.emit(self.model.options.subject)
+        )
         self.header.parent_clicked.connect(self.open_wanted)
         self.header.which.chosen.connect(lambda which: self.show_graph(which == 1))
         self.agents.changed.connect(self._show_agents)

@@ -120,5 +120,14 @@ async def test_akten_are_found_as_you_type_and_opened(tmp_path: Path) -> None:
             await until(lambda found=found: len(page.rows) == found)
         page.search.setText("yilmaz")
         await until(lambda: [row.akte.rubrum for row in page.rows] == ["Yilmaz ./. Reiter"])
+        akte = page.rows[0].akte
         page.rows[0].chat.click()
-        assert person.window.chat.model.options.subject == page.rows[0].akte.address
+        chat = person.window.chat
+        assert chat.model.options.subject == akte.address
+        await until(lambda: chat.heading.text() == f"Akte {akte.az}")
+        chat.header.subject.click()
+        pages = person.window.pages
+        await until(lambda: getattr(pages.currentWidget(), "shown", None) is page)
+        person.window.new_chat()
+        await until(lambda: chat.heading.text() != f"Akte {akte.az}")
+        assert chat.header.subject.isHidden()
