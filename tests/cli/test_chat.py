@@ -140,6 +140,29 @@ async def test_c1_the_person_is_asked_ahead_of_a_limit(
         assert not simulator.violations
 
 
+async def test_c1_a_question_that_the_end_of_the_turn_takes_back_leaves_no_trace(
+    tmp_path: Path,
+) -> None:
+    """C-1: the agent works on meanwhile; what it says then does not stand in the prompt's line."""
+    script = [
+        *(Turn(run(f"echo {number}"), stop="tool_use") for number in range(5)),
+        Turn(run("until [ -e go ]; do sleep 0.05; done"), stop="tool_use"),
+        Turn(Text("I am done.")),
+    ]
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        terminal.change(long_steps=8)  # it is asked at step 6
+        assert (await terminal("permissions", "add", "run")).code == 0
+        async with at_terminal(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("hello\r")
+            await person.until("Answer:")
+            (tmp_path / "work" / "go").touch()
+            await person.until("I am done.")
+            await person.until(at_rest)
+            assert "Answer:" not in person.glass.text and "Ctrl-C" not in person.glass.text
+        assert not simulator.violations
+
+
 async def test_what_is_changed_elsewhere_holds_for_the_next_turn(tmp_path: Path) -> None:
     """L-14: a cap set in the window stops a chat that was open before."""
     async with at_provider(tmp_path, "ollama", lambda _: Turn(Text("Hello."))) as (

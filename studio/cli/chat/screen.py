@@ -154,9 +154,9 @@ class PromptScreen(ChatScreen):
         if not painted:
             return
         self._blank = painted.endswith("\n\n") or painted == "\n"
-        app = self._app
-        if app is not None:
-            app.renderer.erase()
+        for prompt in (self._messages, self._answers):
+            if prompt.app.is_running:  # also one that is about to go: its line is still there
+                prompt.app.renderer.erase()
         try:
             print_formatted_text(self._output, ANSI(painted), _STYLE)
         except OSError:  # the terminal was closed
