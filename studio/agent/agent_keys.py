@@ -244,5 +244,5 @@ KEYS: dict[str, Callable[[Any, str], Any]] = {
 }
 """What reads each key of the frontmatter; an empty text or None stands for the default."""
 
-UNBUILT = ("memory", "desk", "handoffs")
+UNBUILT = ("memory", "handoffs")
 """Keys that are read and kept, and that nothing uses yet."""

@@ -117,8 +117,8 @@ class Agent:
     say (M-14). ``user_invocable``: the person is offered it. ``model_invocable``: other agents
     may start it.
     ``fallback`` are models that new chats begin with where ``model`` cannot be reached.
-    ``define`` are tools of its own (W-2). ``memory``, ``desk`` and ``handoffs`` are kept, and
-    nothing uses them yet (W-1).
+    ``define`` are tools of its own (W-2). ``desk`` ``shared``: in the background it works in the
+    folder itself (W-24). ``memory`` and ``handoffs`` are kept, and nothing uses them yet (W-1).
     """
 
     name: str

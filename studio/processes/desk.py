@@ -261,6 +261,17 @@ def _copy_file(source: Path, target: Path) -> None:
     shutil.copystat(source, target)
 
 
+def clones(place: Path) -> bool:
+    """Whether the file system at a place clones files, so that a copy takes no room."""
+    try:
+        with tempfile.TemporaryDirectory(dir=place) as folder:
+            source = Path(folder) / "a"
+            source.write_bytes(b"x")
+            return _clone(source, Path(folder) / "b")
+    except OSError:
+        return False
+
+
 def _clone(source: Path, target: Path) -> bool:
     if not sys.platform.startswith("linux"):
         return False

@@ -4,6 +4,7 @@
 - ``offers``: Tells whom an agent may start, and makes the tools for it.
 - ``children``: Starts children for calls, waits for them, and tells and stops them.
 - ``child``: Runs one child to its end.
+- ``child_desk``: Lets a child in the background work on a copy of the folder.
 - ``session_tree``: Lists who works for a session, and for these, with their cost.
 - ``report``: Makes the result of a child: its answer and how it ended.
 """

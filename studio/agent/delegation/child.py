@@ -26,8 +26,10 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Said
 from studio.domain.models import Generation
 from studio.domain.records import dataclass
+from studio.processes.desk import Desk
 from studio.tools import Result
 
+from .child_desk import bring_back
 from .report import answer_of, report
 
 WAITS = "Waits for you"
@@ -70,6 +72,8 @@ class ChildRun:
     def __init__(
         self, services: Services, child: Child, parent: ParentTurn, tell: Callable[[Event], None]
     ) -> None:
+        self.desk: Desk | None = None
+        """What the child works on instead of the folder; in the end that waits as drafts."""
         self._services = services
         self._child = child
         self._parent = parent
@@ -91,6 +95,8 @@ class ChildRun:
                 if child.end.reason != "done":
                     break
                 events = await self._turn(more)
+            desk, self.desk = self.desk, None
+            drafts = await bring_back(self._services, session, desk) if desk is not None else []
             used = await self.used()
             child.result = await report(
                 child.name,
@@ -101,6 +107,7 @@ class ChildRun:
                 self._services.spill(session.info.caller.id if session.info.caller else ""),
                 schema=child.schema,
                 apart=child.background,
+                more=drafts,
             )
             return child.result
         finally:

@@ -41,6 +41,7 @@ from studio.tools.sdk.context import Task
 from studio.tools.sdk.definition import Run
 
 from .child import WAITS, Child, ChildRun
+from .child_desk import bring_back_left, lay_desk
 from .offers import described, may_start, task_of
 from .report import answer_of, ended_as, report
 from .tree import AT_A_TIME, DOLLARS, MOST, SHARE
@@ -155,6 +156,10 @@ class Delegation:
             return await calls.use(defined, arguments)
 
         return run
+
+    async def bring_back_left(self) -> None:
+        """Make drafts of what children did in the background whose program was killed."""
+        await bring_back_left(self.services, self.sessions)
 
     async def late_results(self, calls: Iterable[ToolBlock]) -> list[ToolFinished]:
         """The results of children that ended while the program that waited for them did (W-17)."""
@@ -436,12 +441,21 @@ class CallChildren:
         """Run a child while its call waits for it."""
         own = parent.for_call(self._call_id, child.agent.depth)
         run = ChildRun(self._services, child, own, parent.record)
+        self._share_desk(caller, child)
         try:
             return await run.run([Text(text)])
         finally:
             child.told = child.given = True
+            self._services.desks.pop(child.session.info.id, None)
             if not caller.state.journal.closed:
                 await self._all.sessions.put_away(child.session.info.id)
+
+    def _share_desk(self, caller: Session, child: Child) -> bool:
+        """Let a child work where its caller does, if that is a desk; whether it is."""
+        desk = self._services.desks.get(caller.info.id)
+        if desk is not None:
+            self._services.desks[child.session.info.id] = desk
+        return desk is not None
 
     async def _work_aside(
         self,
@@ -469,12 +483,16 @@ class CallChildren:
             record=nobody,
         )
         run = ChildRun(self._services, child, own, tell)
+        shared = self._share_desk(caller, child)
         try:
+            if not shared:
+                run.desk = await lay_desk(self._services, child.agent, child.session)
             await run.run([Text(text)])
         except StudioError as error:  # it cannot be stored, say
             self._services.report_problem(f"{child.name} has failed: {error}")
         finally:
             places.release()
+            self._services.desks.pop(child.session.info.id, None)
         if caller.as_parent is None and child.end is not None:
             with suppress(StudioError):
                 how = ended_as(child.end)

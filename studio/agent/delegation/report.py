@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from studio.agent.loop.structured_output import parse_answer
@@ -78,10 +78,12 @@ async def report(
     *,
     schema: JsonObject | None = None,
     apart: bool = False,
+    more: Sequence[str] = (),
 ) -> Result:
     """The result of a child for its caller: its answer, or an error, and a line about its work.
 
     ``name`` says who it was. ``apart``: its drafts wait in its own session.
+    ``more`` are drafts that no call tells of.
     """
     blocks = list(blocks)
     failed = end.reason != "done"
@@ -92,7 +94,7 @@ async def report(
             failed, answer = True, CHILD_MISFIT.format(wrong=error, answer=answer)
     if len(answer) > LONGEST:
         answer = await asyncio.to_thread(shorten, answer, LONGEST - NOTE, spill)
-    drafts = drafted(blocks)
+    drafts = list(dict.fromkeys([*drafted(blocks), *more]))
     named = ", ".join(drafts[:NAMED]) + (f" and {len(drafts) - NAMED} more" * (len(drafts) > NAMED))
     runs = sum(isinstance(one, ToolBlock) and one.name == RUN and one.started for one in blocks)
     tail = CHILD_END.format(

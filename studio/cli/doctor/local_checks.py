@@ -27,6 +27,7 @@ from studio.domain.errors import ConfigurationError, StorageError
 from studio.domain.jsonvalue import JsonObject
 from studio.extensions.packs.installed import InstalledPacks
 from studio.mcp.entries import EntriesFile
+from studio.processes.desk import clones
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import find_sandbox
 from studio.providers.local_model import ABOUT
@@ -162,7 +163,10 @@ class LocalChecks:
         found.close()
         keeper.close()
         if found.kind != "none":
-            desks = "steps of workflows get copies" if found.desks else "steps take turns"
+            desks = "steps that write side by side take turns"
+            if found.desks:
+                how = "clones" if clones(paths.data) else "copies, file by file"
+                desks = f"steps that write side by side work on {how}"
             return Finding(name, "ok", f"{found.label}, and a command ran in it; {desks}")
         text = f"commands run unconfined. {found.reason}".rstrip(".")
         if not wanted:

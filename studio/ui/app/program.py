@@ -389,6 +389,7 @@ class Program(QObject):
         self.later(self._watch_other_programs(engine))
         self.later(engine.store.index_older())
         self.later(engine.purge_bin())
+        self.later(engine.delegation.bring_back_left())
         self.later(engine.services.servers.start_with_program())
         self.later(self._follow_triggers(engine))
 

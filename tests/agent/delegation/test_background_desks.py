@@ -1,0 +1,102 @@
+"""A child in the background works on a copy of the folder (W-24, W-38)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from studio.domain.events import AwaitingPermission, Event, ToolFinished
+from studio.domain.messages import Text
+from studio.simulator import Call, Pace, Turn
+from studio.simulator import Text as Says
+from support.delegation_home import agent, cast, delegate, save, says
+from support.engine_home import EngineHome, engine_home
+from support.waiting import until, within
+
+LEAD = agent("Lead", "agents: [Helper]\npermissions: {allow: [delegate, write, 'run(*)']}")
+HELPER = agent("Helper", "permissions: {allow: ['run(*)']}")
+WORK = [
+    Turn(Call("write", {"path": "new.txt", "content": "by the child\n"})),
+    Turn(Call("run", {"command": "cat new.txt > seen.txt; echo more >> both.txt; rm gone.txt"})),
+]
+
+
+async def ready(home: EngineHome) -> None:
+    if not (await home.engine.services.sandbox()).desks:
+        pytest.skip("no sandbox here shows a desk")
+    save(home.engine.paths.agents, LEAD, HELPER)
+    home.engine.settings.values.default_permission_mode = "auto"
+    for name in ("both.txt", "gone.txt"):
+        (home.folder / name).write_text("as it was\n")
+
+
+def names(home: EngineHome) -> dict[str, str]:
+    return {one.name: one.read_text() for one in home.folder.iterdir() if one.is_file()}
+
+
+async def test_w24_a_child_in_the_background_works_on_a_desk(tmp_path: Path) -> None:
+    """Its caller changes the same file meanwhile; neither loses a line."""
+    script = cast(
+        Lead=[
+            Turn(delegate("Helper", "work", background=True)),
+            Turn(Call("write", {"path": "own.txt", "content": "by the caller\n"})),
+            Turn(Call("wait", {"seconds": 600})),
+            says("There."),
+        ],
+        Helper=[*WORK, says("Done.")],
+    )
+    async with engine_home(tmp_path, "anthropic", script) as home, within():
+        await ready(home)
+        session = await home.session("Lead")
+        events: list[Event] = []
+        async for envelope in session.turn([Text("Go")]):
+            events.append(envelope.event)
+            if isinstance(envelope.event, AwaitingPermission):
+                session.answer_permission(envelope.event.question.id, "once")
+        waited = [one.text for one in events if isinstance(one, ToolFinished)][-1]
+        assert "new.txt" in waited and "seen.txt" in waited, waited
+        before = {"both.txt": "as it was\n", "gone.txt": "as it was\n"}
+        assert names(home) == {**before, "own.txt": "by the caller\n"}
+        child = home.engine.delegation.of(session.info.id)[0].session
+        waiting = {one.path: (one.action, one.after) for one in child.drafts.waiting_files()}
+        assert waiting == {
+            "new.txt": ("write", "by the child\n"),
+            "seen.txt": ("write", "by the child\n"),
+            "both.txt": ("write", "as it was\nmore\n"),
+            "gone.txt": ("delete", ""),
+        }
+        assert not list((home.engine.paths.data / "desks").glob("*/folder"))
+        ids = [one.id for one in child.drafts.waiting_files()]
+        states = await child.review.decide_all("approve", ids)
+        assert set(states.values()) == {"approved"}
+        assert names(home) == {
+            "own.txt": "by the caller\n",
+            "new.txt": "by the child\n",
+            "seen.txt": "by the child\n",
+            "both.txt": "as it was\nmore\n",
+        }
+
+
+async def test_w24_what_it_did_is_there_though_its_program_ended(tmp_path: Path) -> None:
+    slow = Turn(Says("Slow."), pace=Pace(600.0, 1.0))
+    script = cast(
+        Lead=[Turn(delegate("Helper", "work", background=True)), says("Later.")],
+        Helper=[*WORK, slow],
+    )
+    async with engine_home(tmp_path, "anthropic", script) as home, within():
+        await ready(home)
+        session = await home.session("Lead")
+        async for envelope in session.turn([Text("Go")]):
+            if isinstance(envelope.event, AwaitingPermission):
+                session.answer_permission(envelope.event.question.id, "once")
+        desks = home.engine.paths.data / "desks"
+        await until(lambda: list(desks.glob("*/folder/new.txt")), "its desk")
+        await until(lambda: not list(desks.glob("*/folder/gone.txt")), "its command")
+        child = home.engine.delegation.of(session.info.id)[0].session.info.id
+        home.engine.delegation.tasks.cancel()
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        await home.engine.delegation.bring_back_left()
+        found = {one.path for one in await home.engine.store.drafts(child)}
+        assert found == {"new.txt", "seen.txt", "both.txt", "gone.txt"}
+        assert "new.txt" not in names(home) and not list(desks.glob("*/folder"))
