@@ -34,6 +34,7 @@ from studio.mcp.servers import Servers
 from studio.mcp.supervised import ServerState
 from studio.tools import Context, Result, Tool
 from studio.tools.packs.hosted import FRAME, HIDDEN
+from studio.tools.sdk.argument_check import violations
 from studio.tools.sdk.definition import Run
 from studio.tools.sdk.result import size
 
@@ -43,7 +44,13 @@ from .folder_files import FolderFiles, read_folder_files
 from .pack_hosts import drafts_of
 from .packs import person_here
 from .permission.invisible_characters import escape_line, visible
-from .prompts import SERVER_CHANGED, SERVER_INSTRUCTIONS, SERVER_TOOL, SERVER_TOOL_GONE
+from .prompts import (
+    SERVER_BROKE_SCHEMA,
+    SERVER_CHANGED,
+    SERVER_INSTRUCTIONS,
+    SERVER_TOOL,
+    SERVER_TOOL_GONE,
+)
 from .server_flags import flags_of
 from .server_questions import readable
 
@@ -285,7 +292,7 @@ class ServerTools:
                 known.names[one.name],
                 one,
                 one.name in entry.reads,
-                one.name in entry.off,
+                not entry.offers(one.name),
                 before=known.changed.get(one.name),
             )
             try:
@@ -338,6 +345,18 @@ class ServerTools:
             await asyncio.to_thread(self.file.agree, entry)
             self._used[pool_name(entry)] = entry
             self.servers.use(replace(one, name=name) for name, one in self._used.items())
+
+    async def switch_tools(self, entry: ServerEntry, tools: Iterable[str], *, off: bool) -> None:
+        """Switch tools off or on; raises ConfigurationError where the entry does not name them."""
+        changed = entry.with_tools(tools, off=off)
+        if changed.only == entry.only:
+            await self.say(changed)
+        elif entry.place:
+            raise ConfigurationError(
+                f"The file that brings {entry.name} does not name this tool in its includeTools."
+            )
+        else:
+            await self.put(changed)
 
     async def put(self, entry: ServerEntry) -> None:
         """Add a server or change one; raises StorageError, or ValueError for a wrong entry."""
@@ -439,6 +458,9 @@ class ServerTools:
                 pack = entry.place.removeprefix(HOST)
                 for draft in await asyncio.to_thread(drafts_of, pack, found.structured):
                     await context.drafts.propose(draft)
+            if wrong := await asyncio.to_thread(_wrong_parts, tool, found):
+                words = SERVER_BROKE_SCHEMA.format(problems="; ".join(wrong))
+                found = replace(found, text=f"{found.text}\n\n{words}".lstrip())
             if found.for_person:
                 context.emit(f"{visible(found.for_person)}\n")
             return await self._result(entry, found, context.session_id)
@@ -527,6 +549,14 @@ def with_servers(agent: Agent, tools: Mapping[str, Tool]) -> tuple[Agent, dict[s
     if "*" in agent.tools or not found:
         return agent, found
     return replace(agent, tools=tuple(dict.fromkeys((*agent.tools, *found)))), found
+
+
+def _wrong_parts(tool: ServerTool, found: ServerResult) -> list[str]:
+    """Where structured content is other than the server said that it would be (M-11)."""
+    schema = tool.output_schema
+    if schema is None or found.structured is None or found.is_error:
+        return []
+    return [escape_line(one) for one in violations(schema, found.structured, foreign=True)]
 
 
 def _frame(entry: ServerEntry, context: Context) -> JsonObject:

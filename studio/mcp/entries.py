@@ -11,7 +11,7 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast, get_args
@@ -47,6 +47,8 @@ _TRANSPORTS: dict[str, Transport] = {
     "sse": "sse",
 }
 _OAUTH = "clientId", "clientSecret", "scopes", "callbackPort"
+INCLUDED = "includeTools"
+"""The key of the tools that an entry names as all that it offers."""
 _PLACE = re.compile(r"\$\{(?:(keychain):([^}\s]+)|([A-Za-z_]\w*)(?::-([^}]*))?)\}")
 
 
@@ -58,9 +60,10 @@ class ServerEntry:
     at a time. ``by_folder``: one process for each folder. ``oauth`` is how this program is known
     where the person signs in: ``clientId``, ``clientSecret``, ``scopes``, ``callbackPort``.
     ``reads`` are the tools that the person marks as reading, ``off`` those that are switched off,
-    by the server's own names. ``approved`` is the digest that the person saw. ``place`` is the
-    folder, the pack or the editor that brings the server; empty for the person's own. ``chat`` is
-    the session that an editor brought it to, which has it alone.
+    by the server's own names. Where ``only`` names some, all others are off, too. ``approved`` is
+    the digest that the person saw. ``place`` is the folder, the pack or the editor that brings the
+    server; empty for the person's own. ``chat`` is the session that an editor brought it to, which
+    has it alone.
     """
 
     name: str
@@ -79,6 +82,7 @@ class ServerEntry:
     oauth: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
     reads: frozenset[str] = frozenset()
     off: frozenset[str] = frozenset()
+    only: frozenset[str] = frozenset()
     approved: str = ""
     place: str = ""
     chat: str = ""
@@ -102,6 +106,16 @@ class ServerEntry:
     def runs(self) -> bool:
         """Whether it may run: it is on, and the person saw what it is now."""
         return self.on and self.approved == self.digest
+
+    def offers(self, tool: str) -> bool:
+        """Whether agents may have a tool, by the server's own name for it (M-14)."""
+        return tool not in self.off and (not self.only or tool in self.only)
+
+    def with_tools(self, tools: Iterable[str], *, off: bool) -> ServerEntry:
+        """The same with these tools switched off, or on."""
+        named = frozenset(tools)
+        only = self.only | named if self.only and not off else self.only
+        return replace(self, off=self.off | named if off else self.off - named, only=only)
 
     @property
     def shown(self) -> str:
@@ -186,6 +200,7 @@ def parse_entry(name: str, value: Json) -> ServerEntry:
         alone=value.get("alone") is True,
         by_folder=value.get("by_folder") is True,
         oauth=_oauth(value) if url else {},
+        only=frozenset(_texts(value, INCLUDED)),
     )
 
 
@@ -254,12 +269,14 @@ def described(entry: ServerEntry) -> JsonObject:
     for name in ("starts", "seconds", "alone", "by_folder"):
         if getattr(entry, name) != getattr(plain, name):
             found[name] = getattr(entry, name)
+    if entry.only:
+        found[INCLUDED] = [*sorted(entry.only)]
     return found
 
 
 _WRITTEN = frozenset(
     ("command", "args", "env", "cwd", "type", "url", "headers", "starts", "seconds", "alone")
-) | {"by_folder", "oauth"}
+) | {"by_folder", "oauth", INCLUDED}
 
 
 class EntriesFile:

@@ -13,6 +13,7 @@ import pytest
 from studio.agent.servers import with_servers
 from studio.agent.tool_search import too_many
 from studio.domain.agents import Agent
+from studio.domain.errors import ConfigurationError
 from studio.domain.events import AwaitingPermission, Event, HistoryBegun, Told, ToolFinished
 from studio.domain.permissions import Rule
 from studio.domain.tools import ToolSpec
@@ -393,3 +394,44 @@ async def test_m18_a_server_that_is_removed_leaves_no_key(
         home.engine.keychain = empty
         assert await home.command("mcp", "remove", "shop") == 0
         assert "may still have mcp/shop/TOKEN" in capsys.readouterr().err
+
+
+async def test_m11_structured_content_is_checked(tmp_path: Path) -> None:
+    """Against the server's own schema; what does not follow it is told, and nothing is lost."""
+    rows = {"type": "object", "properties": {"rows": {"type": "array"}}, "required": ["rows"]}
+    shop = ListedServer(tmp_path)
+    shop.offer(
+        {**tool("good"), "output": rows, "returns": {"rows": [{"a": 1}]}},
+        {**tool("wrong"), "output": rows, "returns": {"lines": 1}},
+    )
+    script = [Turn(Call("shop__good", {}), Call("shop__wrong", {})), DONE]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        await switch_on(home.engine.services.servers, shop)
+        good, wrong = finished(await say(await home.session(), rules=ALLOWED))
+        assert '"a": 1' in good.text
+        assert "structured part" not in good.text
+        assert '"lines": 1' in wrong.text
+        assert "not as the server says" in wrong.text
+        assert "rows" in wrong.text.partition("not as the server says")[2]
+
+
+async def test_m14_an_entry_may_name_all_tools_that_it_offers(tmp_path: Path) -> None:
+    """M-23: as ``includeTools`` of other programs; switching another on adds it there."""
+    shop = ListedServer(tmp_path)
+    shop.offer("order", "list", "sell")
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        servers = home.engine.services.servers
+        (entry,) = await switch_on(servers, shop)
+        await servers.put(replace(entry, only=frozenset({"list"})))
+        entry = (await servers.refresh()).by_name["shop"]
+        assert [*servers.tools(servers.read())] == ["shop__list"]
+        await servers.switch_tools(entry, ["sell"], off=False)
+        assert [*servers.tools(servers.read())] == ["shop__list", "shop__sell"]
+        written = json.loads(home.engine.paths.servers.read_text())["mcpServers"]["shop"]
+        assert written["includeTools"] == ["list", "sell"]
+        entry = (await servers.refresh()).by_name["shop"]
+        assert entry.runs  # what it runs is the same
+        await servers.switch_tools(entry, ["list"], off=True)
+        assert [*servers.tools(servers.read())] == ["shop__sell"]
+        with pytest.raises(ConfigurationError, match="does not name this tool"):
+            await servers.switch_tools(replace(entry, place="/x"), ["order"], off=False)

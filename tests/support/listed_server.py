@@ -2,7 +2,7 @@
 
 The file has ``tools``, each with ``name``, ``description`` and ``schema``, and ``instructions``.
 A tool whose entry has ``asks`` (``message`` and ``schema``, or ``url``) asks that first, and returns
-the answer.
+the answer. One with ``returns`` returns that as structured content; ``output`` is its schema.
 Each call appends its name and arguments to the file beside it that ends with ``.calls``.
 """
 
@@ -30,6 +30,7 @@ async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
                 name=one["name"],
                 description=one.get("description", ""),
                 input_schema=one.get("schema", {"type": "object"}),
+                output_schema=one.get("output"),
             )
             for one in offered()["tools"]
         ]
@@ -46,6 +47,8 @@ async def call_tool(context: Any, params: Any) -> types.CallToolResult | types.I
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
     with FILE.with_suffix(".calls").open("a", encoding="utf-8") as file:
         file.write(json.dumps([params.name, params.arguments]) + "\n")
+    if "returns" in tool:
+        return types.CallToolResult(content=[], structured_content=tool["returns"])
     text = json.dumps({"tool": params.name, "arguments": params.arguments})
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
 

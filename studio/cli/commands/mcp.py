@@ -250,13 +250,9 @@ class _Command:
         return DONE
 
     async def _switch_tools(self, view: ServerView, *, off: bool) -> int:
-        for name in self._options.tools:
-            _tool(view, name)
-        named = frozenset(self._options.tools)
-        entry = view.entry
-        entry = replace(entry, off=entry.off | named if off else entry.off - named)
-        await self._servers.say(entry)
-        self._told(entry, f"{', '.join(sorted(named))} {'off' if off else 'on'}")
+        names = [_tool(view, name).tool.name for name in self._options.tools]
+        await self._servers.switch_tools(view.entry, names, off=off)
+        self._told(view.entry, f"{', '.join(sorted(names))} {'off' if off else 'on'}")
         return DONE
 
     async def _rules(self, view: ServerView) -> list[str]:

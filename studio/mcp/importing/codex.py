@@ -45,6 +45,7 @@ def _server(name: str, given: object, around: Surroundings) -> Found:
         headers,
         seconds=keys.number("tool_timeout_sec"),
         off=frozenset(keys.texts("disabled_tools")),
+        only=frozenset(keys.texts("enabled_tools")),
     )
     keys.pass_over(*TALK, "required", "startup_timeout_sec", "startup_timeout_ms")
     return found_server(keys, entry, around)

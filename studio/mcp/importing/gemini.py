@@ -23,8 +23,9 @@ def _server(name: str, given: object, around: Surroundings) -> Found:
     if not keys.get("httpUrl") and keys.get("url"):
         keys.setdefault("type", "sse")
     off = frozenset(Keys({"off": keys.pop("excludeTools", None)}).texts("off"))
+    only = frozenset(Keys({"only": keys.pop("includeTools", None)}).texts("only"))
     found = common_server(name, keys or given, around, _with_braces, url=("httpUrl", "url"))
-    return replace(found, entry=replace(found.entry, off=off))
+    return replace(found, entry=replace(found.entry, off=off, only=only))
 
 
 def _with_braces(text: str) -> str:

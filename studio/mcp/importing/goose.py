@@ -61,11 +61,9 @@ def _server(key: str, given: Any, around: Surroundings) -> Found:
         keys.text("uri"),
         keys.pairs("headers"),
         seconds=keys.number("timeout"),
+        only=frozenset(keys.texts("available_tools")),
     )
     keys.pass_over(*TALK, "display_name", "bundled")
-    if not keys.texts("available_tools"):
-        return found_server(keys, entry, around, kind=kind)
-    keys.omitted.append("available_tools")
     return found_server(keys, entry, around, kind=kind)
 
 

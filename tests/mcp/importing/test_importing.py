@@ -99,6 +99,7 @@ def test_servers_are_read_from_each_format(home: Path) -> None:
     assert gemini["discord"].entry.environment["GUILD"] == "${GUILD:-none}"
     assert gemini["discord"].entry.folder == f"{home}/atlas/mcp-servers"
     assert gemini["discord"].entry.off == {"delete_channel"}
+    assert gemini["discord"].entry.only == {"send_message", "list_channels"}
     assert [gemini[name].entry.transport for name in ("maps", "old")] == ["http", "sse"]
     codex = files["codex_config.toml"]
     assert codex["context7"].entry.environment["LOCAL_TOKEN"] == "${LOCAL_TOKEN}"
@@ -124,9 +125,9 @@ def test_what_is_left_out_and_what_cannot_be_taken_is_told(home: Path) -> None:
     assert omitted["linear"] == ("headersHelper",)
     assert omitted["perplexity"] == ("envFile",)
     assert omitted["notion"] == ("auth",)
-    assert set(omitted["discord"]) == {"trust", "includeTools"}
-    assert set(omitted["chrome_devtools"]) == {"enabled_tools", "default_tools_approval_mode"}
-    assert omitted["asana"] == ("available_tools",)
+    assert omitted["discord"] == ("trust",)
+    assert omitted["chrome_devtools"] == ("default_tools_approval_mode",)
+    assert omitted["asana"] == ()
     assert {name for name, problem in problems.items() if problem} == {
         "stream", "developer", "mcp-server-context7",
     }  # fmt: skip

@@ -246,8 +246,11 @@ class ServersDesk:
     async def change(self, entry: ServerEntry) -> None:
         await self._tools.put(entry)
 
+    async def switch_tool(self, entry: ServerEntry, tool: str, *, off: bool) -> None:
+        await self._tools.switch_tools(entry, [tool], off=off)
+
     async def mark(self, entry: ServerEntry) -> None:
-        """Keep which tools read, and which are off."""
+        """Keep which tools read."""
         await self._tools.say(entry)
 
     async def accept(self, entry: ServerEntry, change: Change) -> None:

@@ -450,7 +450,7 @@ class ServerPane(QWidget):
     def _pick_off(self, tool: str) -> None:
         if self.facts is not None:
             entry = self.facts.entry
-            self._do(self._desk.mark(replace(entry, off=entry.off ^ {tool})))
+            self._do(self._desk.switch_tool(entry, tool, off=entry.offers(tool)))
 
     def _change(self, **values: Any) -> None:
         if self.facts is not None:
