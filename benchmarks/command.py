@@ -21,7 +21,9 @@ from pathlib import Path
 from measure import Row, middle, quick, show
 
 HELP_GOAL = "< 80 ms"
-TURN_GOAL = "< 350 ms"
+TURN_GOALS = {"ollama": "< 350 ms"}
+SDK_GOAL = "<= 1.1 x"
+"""Of the CPU of importing the vendor's SDK."""
 PYTHON = ["-c", "pass"]
 LIGHT = {
     "--help": ["-m", "studio", "--help"],
@@ -36,13 +38,19 @@ TURNS = {
 }
 
 
+def plain() -> dict[str, str]:
+    """The environment, in which byte code is kept and no proxy stands between."""
+    left_out = ("PYTHONDONTWRITEBYTECODE", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
+    return {name: value for name, value in os.environ.items() if name.upper() not in left_out}
+
+
 def spent(arguments: list[str], home: Path) -> tuple[float, float]:
     """Seconds of a process, by the clock and of the CPU."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     began = time.perf_counter()
     subprocess.run(
         [sys.executable, *arguments],
-        env={**os.environ, "AGENT_STUDIO_HOME": str(home)},
+        env={**plain(), "AGENT_STUDIO_HOME": str(home)},
         stdout=subprocess.DEVNULL,
         stdin=subprocess.DEVNULL,
         check=True,
@@ -58,7 +66,7 @@ def first_request(provider: str, home: Path) -> tuple[float, float]:
         address = f"http://127.0.0.1:{server.getsockname()[1]}"
         name = provider.upper()
         environment = {
-            **os.environ,
+            **plain(),
             "AGENT_STUDIO_HOME": str(home),
             TURNS[provider][0]: address,
             f"{name}_API_KEY": "a-key-for-nobody",
@@ -111,7 +119,7 @@ def rows(pairs: int) -> list[Row]:
             ]
             for index, kind in enumerate(("clock", "CPU")):
                 base, value = (middle(one[n][index] for one in pair) * 1000 for n in (0, 1))
-                goal = TURN_GOAL if kind == "clock" else ""
+                goal = TURN_GOALS.get(provider, SDK_GOAL) if kind == "CPU" else ""
                 what = f"run to the first request, {provider}, {kind}"
                 out.append(Row(what, value, base, "ms", goal, bare))
     return out
