@@ -120,7 +120,7 @@ class Account:
 
     def __init__(self, cap: Cap, caps: Caps) -> None:
         self.cap: Cap = cap
-        self.caps = caps
+        self.caps = self._first = caps
         self.used = self.reserved = NO_AMOUNT
         self.open = 0
         """Requests that are being answered."""
@@ -198,8 +198,12 @@ class Account:
         self.caps = replace(self.caps, **{unit: getattr(self.caps, unit) + self.more(unit)})
 
     def more(self, unit: Unit) -> float:
-        """What the person is offered beyond a cap: of a turn as much again, else a quarter."""
-        most = self.caps.tokens if unit == "tokens" else self.caps.dollars
+        """What the person is offered beyond a cap: of a turn what it began with, else a quarter.
+
+        Not as much again as it has come to: a few answers of yes would make a fortune of it.
+        """
+        caps = self._first if self.cap == "turn" else self.caps
+        most = caps.tokens if unit == "tokens" else caps.dollars
         more = most if self.cap == "turn" else most / 4
         return max(round(more), 1) if unit == "tokens" else more
 

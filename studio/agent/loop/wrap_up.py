@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from studio.agent.budget import NEARLY, OF_CAP, Account, Budget, OverBudget, Unit, amount_text
 from studio.agent.prompts import LAST_STEP, NEARLY_OUT, UNANSWERED
+from studio.domain.agents import Limits
 from studio.domain.events import Event, HistoryBegun, Told
 from studio.domain.questions import AskedQuestion, Choice
 from studio.domain.records import dataclass
@@ -22,7 +23,8 @@ from studio.domain.records import dataclass
 from .turn_context import Guard, TurnState
 
 ASK_SHARE = 0.75
-"""Of a limit, from which on the person is asked. The agent works on meanwhile."""
+"""Of a limit, or of what a yes added to it, from which on the person is asked. The agent works on
+meanwhile."""
 NO = "No, come to an end"
 YES_OR_NO = "Please answer yes or no."
 _YES, _NO = r"(?:y|yes|ok|okay|go on|ja)\b", r"(?:n|no|stop|nein)\b"
@@ -32,7 +34,10 @@ Ask: TypeAlias = Callable[[AskedQuestion], Awaitable[str]]
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """A limit that was partly used. ``due``: the turn may not go on without an answer."""
+    """A limit that was partly used; ``share`` is of its last portion, which a yes adds.
+
+    ``due``: the turn may not go on without an answer.
+    """
 
     name: str
     share: float
@@ -55,6 +60,8 @@ class WrapUpGuard(Guard):
         self.ask = ask
         self._budget = budget
         self._told = False
+        self._first: Limits | None = None
+        """The limits that the turn began with: each yes is for so much more."""
         self._refused: set[str] = set()
         """Limits about which the person was asked and that were not raised."""
         self._end_wanted = False
@@ -122,31 +129,32 @@ class WrapUpGuard(Guard):
 
     def _bounds(self, state: TurnState) -> Iterator[_Bound]:
         limits, seconds = state.limits, state.clock.seconds
+        self._first = first = self._first or limits
 
         def more_steps() -> None:
-            state.limits = replace(state.limits, steps=state.limits.steps + limits.steps)
+            state.limits = replace(state.limits, steps=state.limits.steps + first.steps)
 
         def more_seconds() -> None:
-            state.limits = replace(state.limits, seconds=state.limits.seconds + limits.seconds)
+            state.limits = replace(state.limits, seconds=state.limits.seconds + first.seconds)
 
         if limits.steps > 1:
             yield _Bound(
                 "steps",
-                state.step / limits.steps,
+                1 - (limits.steps - state.step) / first.steps,
                 state.step >= limits.steps,
                 f"The agent is at step {state.step} of the {limits.steps} of this turn. "
                 "May it go on?",
-                f"Yes, {limits.steps} more steps",
+                f"Yes, {first.steps} more steps",
                 more_steps,
             )
-        share = seconds / limits.seconds
+        share = 1 - (limits.seconds - seconds) / first.seconds
         yield _Bound(
             "seconds",
             share,
             share > NEARLY,
             f"The agent has worked {_span(seconds)} of the {_span(limits.seconds)} of this turn. "
             "May it go on?",
-            f"Yes, {_span(limits.seconds)} more",
+            f"Yes, {_span(first.seconds)} more",
             more_seconds,
         )
         for account in self._budget.accounts:
@@ -158,6 +166,8 @@ def _bound_of(account: Account, unit: Unit, share: float) -> _Bound:
     caps, used = account.caps, account.used
     most, spent = (caps.tokens, used.tokens) if unit == "tokens" else (caps.dollars, used.dollars)
     limit = f"your limit of {amount_text(unit, most)} {OF_CAP[account.cap]}"
+    if account.cap == "turn":
+        share = 1 - (most - spent) / account.more(unit)
     return _Bound(
         f"{account.cap} {unit}",
         share,

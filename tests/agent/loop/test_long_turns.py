@@ -157,6 +157,26 @@ async def test_c1_the_person_is_asked_ahead_and_the_agent_works_on_meanwhile(
         assert not home.simulator.violations
 
 
+async def test_c1_each_yes_is_for_as_much_as_the_turn_began_with(tmp_path: Path) -> None:
+    """C-1: three answers of yes make four times the limit, not eight times; money, too."""
+    used = Usage(inp=60_000, out=10)
+    offered: list[str] = []
+
+    def yes(question: AwaitingReply) -> str:
+        offered.append(question.choices[0])
+        return "yes"
+
+    async with engine_home(tmp_path, "anthropic", working(14, used)) as home:
+        files(home, 20)
+        values = home.engine.settings.values
+        values.long_steps, values.long_dollars = 4, 0.6
+        await talk(await home.session(model="claude-sonnet-4-5"), yes)
+        assert offered.count("Yes, 4 more steps") == 3
+        assert offered.count("Yes, $0.60 more") >= 3
+        assert {*offered} == {"Yes, 4 more steps", "Yes, $0.60 more"}
+        assert not home.simulator.violations
+
+
 @pytest.mark.parametrize("answer", [NO, "no, that is enough", NOBODY_ANSWERS])
 async def test_c1_without_more_the_agent_comes_to_an_end(tmp_path: Path, answer: str) -> None:
     """C-1: at once where the person says no, at the limit where nobody is there."""
