@@ -15,7 +15,7 @@ from studio.domain.errors import RETRYABLE, ProviderError, ProviderFault, Storag
 from studio.server import errors
 from studio.server.contract import BadRequest
 from studio.server.request_body import read_from
-from studio.simulator import Call, Fault, Script, Text, Turn, error_event, status
+from studio.simulator import Call, Fault, Raw, RequestView, Script, Text, Turn, error_event, status
 from support.engine_home import KEY
 from support.running_server import MODEL, PROVIDER, RunningServer, events, running_server
 from support.waiting import until
@@ -76,6 +76,25 @@ async def test_a_limit_that_the_provider_says_is_learned_from_its_refusal(tmp_pa
             answer = await server.ask("Hi", **body)
             assert answer.status_code == 200, answer.text
         assert [one.json["max_tokens"] for one in server.house.asked] == [128_000, 64_000, 64_000]
+
+
+async def test_a_compatible_server_says_the_limit_of_a_model_that_no_list_has(
+    tmp_path: Path,
+) -> None:
+    limits: list[int] = []
+
+    def script(view: RequestView) -> Turn | Raw:
+        limits.append(view.body["max_tokens"])
+        most = "This model supports at most 16384 completion tokens, whereas you provided 99999."
+        words = {"error": {"message": f"max_tokens is too large: 99999. {most}"}}
+        refusal = Raw("chat", json.dumps(words).encode(), "application/json", 400)
+        return refusal if limits[-1] > 16_384 else Turn(Text("Hello."))
+
+    async with running_server(tmp_path, script) as server:
+        for _ in range(2):
+            answer = await server.ask("Hi", max_tokens=99_999)
+            assert answer.status_code == 200, answer.text
+        assert limits == [99_999, 16_384, 16_384]
 
 
 async def test_a_list_that_failed_is_let_rest(tmp_path: Path) -> None:

@@ -192,7 +192,11 @@ class CompatibleProvider(Provider):
         refused = error.status in (400, 422)
         sent = optional.keys() - ({FORM} if is_schema_refusal(words) else set())
         return self._unsupported.learn_alternation(model, words) or (
-            refused and self._unsupported.learn(model, sent, words)
+            refused
+            and (
+                self._unsupported.learn(model, sent, words)
+                or self._unsupported.learn_limit(model, words)
+            )
         )
 
     def _body(self, request: Request) -> JsonObject:
@@ -216,7 +220,8 @@ class CompatibleProvider(Provider):
         facts, model = request.facts, request.model
         wanted: JsonObject = {"stream_options": {"include_usage": True}}
         if request.output_limit is not None:
-            wanted[self._limit_name(model)] = request.output_limit
+            limit = self._unsupported.within(model, request.output_limit)
+            wanted[self._limit_name(model)] = limit
         thinks = self._hosted and is_reasoning_model(model, facts)
         if not thinks:
             wanted |= request.sampling | request.penalties

@@ -102,12 +102,16 @@ _REFUSES = re.compile(
 )
 
 
+_MOST = re.compile(r"tokens is too large: \d+\. This model supports at most (\d{1,9}) completion")
+
+
 class UnsupportedParameters:
     """What each model of a server does not take, learned from its refusals."""
 
     def __init__(self) -> None:
         self._refused: set[tuple[str, str]] = set()
         self._alternates: set[str] = set()
+        self._most: dict[str, int] = {}
 
     def needs_alternation(self, model: str) -> bool:
         """Whether no role may come twice in a row."""
@@ -118,6 +122,19 @@ class UnsupportedParameters:
         if model in self._alternates or "roles must alternate" not in words.lower():
             return False
         self._alternates.add(model)
+        return True
+
+    def within(self, model: str, limit: int) -> int:
+        """The tokens that an answer may have, as far as the model is known to take so many."""
+        return min(limit, self._most.get(model, limit))
+
+    def learn_limit(self, model: str, words: str) -> bool:
+        """Whether a refusal says a lower limit of answers than was known."""
+        found = _MOST.search(words)
+        most = int(found[1]) if found else 0
+        if not most or most >= self._most.get(model, most + 1):
+            return False
+        self._most[model] = most
         return True
 
     def accepts(self, model: str, parameter: str) -> bool:
