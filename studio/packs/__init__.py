@@ -24,6 +24,7 @@ from studio.tools.packs.window import PageEntry, PaletteEntry
 from studio.tools.sdk.context import Context
 from studio.tools.sdk.definition import tool
 from studio.tools.sdk.result import Result
+from studio.tools.workspace.pdf import pages as pdf_pages
 
 __all__ = [
     "ALLOWED",
@@ -46,6 +47,7 @@ __all__ = [
     "ToolFailed",
     "Value",
     "Verdict",
+    "pdf_pages",
     "propose",
     "tool",
     "verb",

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer
+from pathlib import Path
+
+from PySide6.QtCore import QTimer, Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QWidget
 
 from studio.packs import ToolFailed
@@ -25,6 +28,7 @@ from studio.packs.ui import (
 )
 
 from ..tools.office.akten import Akte, Akten
+from ..tools.office.dokumente import Dokumente
 from ._rows import ScrolledColumn, section
 
 UNKNOWN = "unbekannt"
@@ -75,6 +79,7 @@ class AktenPage(Page):
             row.chat.clicked.connect(
                 lambda _=False, one=row.akte: self.studio.new_chat(one.address)
             )
+            row.dropped.connect(lambda files, one=row: self.run(self.take(one, files)))
             if str(row.akte.id) == self.wanted:
                 QTimer.singleShot(0, row.chat, row.chat.setFocus)
         if self.rows:
@@ -83,6 +88,22 @@ class AktenPage(Page):
         else:
             what = "Keine Akte passt dazu." if words.strip() else "Noch keine Akte."
             self.body.show_parts([Label(self.theme, what, "ui", "text2")])
+
+    async def take(self, row: AkteRow, files: list[str]) -> None:
+        """Copy files into an Akte; what cannot be is said in its row."""
+
+        def work() -> list[str]:
+            told: list[str] = []
+            service, person = self.home.service(Dokumente), self.home.person
+            for name in files:
+                try:
+                    made = service.add(person, row.akte, Path(name))
+                    told.append(f"{made.name} ist abgelegt. {made.missing}".strip())
+                except ToolFailed as error:
+                    told.append(str(error))
+            return told
+
+        row.tell("\n".join(await self.in_thread(work)))
 
     def show_form(self) -> None:
         self.form_place.show()
@@ -109,7 +130,9 @@ class AktenPage(Page):
 
 
 class AkteRow(QWidget):
-    """One Akte."""
+    """One Akte; files that are dropped on it come into it."""
+
+    dropped = Signal(list)
 
     def __init__(self, theme: Theme, akte: Akte) -> None:
         super().__init__()
@@ -122,8 +145,25 @@ class AkteRow(QWidget):
         mode = Tag(theme, akte.mode, MODE_KINDS[akte.mode])
         self.chat = Button(theme, "Chat")
         self.chat.setAccessibleName(f"Chat zur Akte {akte.az}")
-        row_of([number, (words, 1), mode, self.chat], spacing=12, margins=(0, 9, 0, 9), on=self)
+        self.setAcceptDrops(True)
+        self.told = Label(theme, "", "small", "text2", wrap=True)
+        self.told.hide()
+        line = row_of([number, (words, 1), mode, self.chat], spacing=12)
+        column_of([line, self.told], spacing=6, margins=(0, 9, 0, 9), on=self)
         self.setAccessibleName(f"{akte.title}, KI-Modus {akte.mode}")
+
+    def tell(self, words: str) -> None:
+        self.told.setText(words)
+        self.told.show()
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        event.acceptProposedAction()
+        urls = event.mimeData().urls()
+        self.dropped.emit([url.toLocalFile() for url in urls if url.isLocalFile()])
 
 
 class NewAkte(Card):

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
+from pathlib import Path
 
 from studio.packs import Context, Home, Pack, PageEntry, PaletteEntry, Source, ToolFailed, verb
 
 from . import _german as german
 from ._norms import title_of
 from .office.akten import ADDRESS, MODES, Akten
+from .office.dokumente import Dokumente
 from .office.frist_kind import FRIST
 from .office.fristen import Frist, Fristen
 from .office.persons import ROLES, person_here
 from .office.secrecy import AktenPolicy
 from .office.settings import OfficeSettings
+
+_DOCUMENT = re.compile(r"kanzlei:akte/(\d{1,15})/dokument/(\d{1,15})(?:#s(\d{1,6}))?")
 
 
 @verb(effect="read")
@@ -64,6 +69,37 @@ def akte_anlegen(
         context.person, rubrum, sachgebiet=sachgebiet, gericht=gericht, gericht_ort=ort
     )
     return f"{made.az}: {made.rubrum}"
+
+
+@verb(effect="read")
+def dokumente(context: Context, az: str, words: str = "") -> list[str]:
+    """List the documents of an Akte.
+
+    az: Its Aktenzeichen.
+    words: Only those with these words in name or text.
+    """
+    one = context.service(Akten).get(context.person, az)
+    found = context.service(Dokumente).find(one, words=words)
+    return [f"{d.id}: {d.name}, {d.pages} S., {d.date}{_without(d.missing)}" for d in found]
+
+
+def _without(missing: str) -> str:
+    return f" ({missing})" if missing else ""
+
+
+@verb
+def dokument(context: Context, az: str, datei: str, ordner: str = "", art: str = "") -> str:
+    """Copy a file into an Akte.
+
+    az: Its Aktenzeichen.
+    datei: The file.
+    ordner: The folder in the Akte.
+    art: What it is: Urteil, Schriftsatz.
+    """
+    one = context.service(Akten).get(context.person, az)
+    path = Path(datei).expanduser()
+    made = context.service(Dokumente).add(context.person, one, path, folder=ordner, kind=art)
+    return f"{made.id}: {made.name}, {made.pages} S.{_without(made.missing)}"
 
 
 @verb
@@ -126,6 +162,14 @@ def source(address: str, home: Home) -> Source | None:
     """What an address of the office leads to, for a person who may see it (KZ-8)."""
     if title := title_of(address):
         return Source(title)
+    if found := _DOCUMENT.fullmatch(address):
+        try:
+            one = home.service(Dokumente).get(home.person, int(found[2]))
+        except ToolFailed:
+            return None
+        page = f", S. {found[3]}" if found[3] else ""
+        same = str(one.akte) == found[1]
+        return Source(f"{one.name}{page}", "akten", (found[1],)) if same else None
     what, _, number = address.removeprefix("kanzlei:").partition("/")
     if not number.isdecimal() or len(number) > 15:
         return None
@@ -142,14 +186,14 @@ def source(address: str, home: Home) -> Source | None:
 
 
 pack = Pack(
-    services=(Akten, Fristen),
+    services=(Akten, Dokumente, Fristen),
     person=person_here,
     kinds=(FRIST,),
     policy=AktenPolicy(),
     roles=ROLES,
     source=source,
     settings=OfficeSettings,
-    verbs=(akten, akte, akte_anlegen, ki_modus, fristen, frist),
+    verbs=(akten, akte, akte_anlegen, dokument, dokumente, ki_modus, fristen, frist),
     pages=(
         PageEntry("heute", "Heute", "pages.today:TodayPage", "calendar-check"),
         PageEntry("akten", "Akten", "pages.akten:AktenPage", "briefcase"),

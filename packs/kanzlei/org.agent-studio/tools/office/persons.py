@@ -15,6 +15,8 @@ ADMIN, ANWALT, SACHBEARBEITER = "ADMIN", "ANWALT", "SACHBEARBEITER"
 READS = (
     "read_akte",
     "read_akte_detail",
+    "read_dokumente",
+    "read_dokumente_detail",
     "read_fristen",
     "read_fristen_detail",
     "compute_frist",

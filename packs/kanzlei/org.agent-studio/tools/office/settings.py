@@ -11,9 +11,11 @@ class OfficeSettings:
 
     aktenzeichen: Wie neue Aktenzeichen gebildet werden, aus {lfd} und {jj} oder {jahr}.
     vorfrist_tage: So viele Tage vor dem Ende liegt eine Vorfrist.
+    ordner: Wo die Ordner der Akten liegen; leer für Kanzlei/Akten im eigenen Ordner.
     erlaubte_hosts: Rechner, deren Modelle Akten im Modus „lokal“ sehen dürfen, mit Komma getrennt.
     """
 
     aktenzeichen: str = "{lfd:04}/{jj}"
     vorfrist_tage: int = 7
+    ordner: str = ""
     erlaubte_hosts: str = ""

@@ -1,0 +1,254 @@
+"""Dokumente: files in the folder of their Akte, with text and digest in the records (KZ-12).
+
+Any program may read and change the files. What was changed outside becomes a new version; what is
+gone is said.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from studio.packs import Home, Person, ToolFailed, Value
+
+from .akten import Akte, visible
+from .history import note, now
+from .persons import number_of
+from .settings import OfficeSettings
+from .texts import MOST_BYTES, Words, words_of
+
+_COLUMNS = (
+    "SELECT dokument.*, version.id AS stand, version.nummer, version.sha256, version.ohne_text, "
+    "(SELECT COUNT(*) FROM seite WHERE seite.version = version.id) AS seiten, "
+    "(SELECT substr(text, 1, 200) FROM seite WHERE seite.version = version.id AND text != '' "
+    "ORDER BY seite.nummer LIMIT 1) AS anfang "
+    "FROM dokument JOIN akte ON akte.id = dokument.akte JOIN version ON version.dokument = "
+    "dokument.id AND version.nummer = "
+    "(SELECT MAX(v.nummer) FROM version AS v WHERE v.dokument = dokument.id)"
+)
+_UNSAFE = re.compile(r"[^\w .,()+§&-]+")
+_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Dokument:
+    """One document as it was last seen. ``begin`` is the start of its text."""
+
+    id: int
+    akte: int
+    folder: str
+    name: str
+    kind: str
+    date: str
+    version: int
+    digest: str
+    pages: int
+    begin: str
+    missing: str
+    stand: int
+
+    @property
+    def address(self) -> str:
+        return f"kanzlei:akte/{self.akte}/dokument/{self.id}"
+
+
+class Dokumente:
+    """The documents of the office. All of it blocks."""
+
+    def __init__(self, home: Home) -> None:
+        self._home, self._records = home, home.records
+
+    def folder_of(self, akte: Akte) -> Path:
+        """Where the files of an Akte are."""
+        root = self._home.settings(OfficeSettings).ordner
+        base = Path(root).expanduser() if root else Path.home() / "Kanzlei" / "Akten"
+        return base / _file_name(akte.az.replace("/", "-"))
+
+    def find(
+        self, akte: Akte, *, words: str = "", folder: str = "", kind: str = "", since: str = ""
+    ) -> list[Dokument]:
+        """Those of an Akte that the person may see, the newest first; the words are in name or
+        text."""
+        sql, values = f"{_COLUMNS} WHERE dokument.akte = ?", cast("list[Value]", [akte.id])
+        for column, value in (("ordner", folder), ("art", kind)):
+            if value:
+                sql, values = f"{sql} AND dokument.{column} = ?", [*values, value]
+        if since:
+            sql, values = (
+                f"{sql} AND coalesce(dokument.datum, dokument.angelegt) >= ?",
+                [*values, since],
+            )
+        for word in words.split():
+            like = "%" + re.sub(r"([\\%_])", r"\\\1", word) + "%"
+            sql += (
+                " AND (dokument.name LIKE ? ESCAPE '\\' OR EXISTS (SELECT 1 FROM seite WHERE "
+                "seite.version = version.id AND seite.text LIKE ? ESCAPE '\\'))"
+            )
+            values += [like, like]
+        rows = self._records.read(f"{sql} ORDER BY dokument.id DESC", *values)
+        return [_dokument(row) for row in rows]
+
+    def get(self, person: Person, number: int) -> Dokument:
+        """One by its id; raises ToolFailed where there is none to see."""
+        allowed, values = visible(person)
+        sql = f"{_COLUMNS} WHERE dokument.id = ? AND {allowed}"
+        rows = self._records.read(sql, number, *values)
+        if not rows:
+            raise ToolFailed(
+                f"Es gibt kein Dokument {number}, oder es ist für {person.name} nicht zugänglich."
+            )
+        return _dokument(rows[0])
+
+    def pages(self, dokument: Dokument, version: int = 0) -> dict[int, str]:
+        """The text by page, of the last version or of another; raises ToolFailed for none."""
+        stand: Value = dokument.stand
+        if version:
+            sql = "SELECT id FROM version WHERE dokument = ? AND nummer = ?"
+            found = self._records.read(sql, dokument.id, version)
+            if not found:
+                raise ToolFailed(f"{dokument.name} hat keine Version {version}.")
+            stand = found[0]["id"]
+        rows = self._records.read(
+            "SELECT nummer, text FROM seite WHERE version = ? ORDER BY nummer", stand
+        )
+        return {cast("int", row["nummer"]): str(row["text"]) for row in rows}
+
+    def add(
+        self, person: Person, akte: Akte, source: Path, *, folder: str = "", kind: str = ""
+    ) -> Dokument:
+        """Copy a file into the folder of an Akte and keep its text; raises ToolFailed."""
+        data = _read(source)
+        folder = "/".join(_file_name(part) for part in folder.split("/") if part.strip())
+        place = self.folder_of(akte) / folder
+        try:
+            path = _placed(data, place, _file_name(source.name))
+        except OSError as error:
+            raise ToolFailed(f"{place} kann nicht beschrieben werden: {error.strerror}.") from error
+        words = words_of(path.name, data)
+        try:
+            with self._records.together():
+                number = self._records.write(
+                    "INSERT INTO dokument (akte, ordner, name, art, angelegt) "
+                    "VALUES (?, ?, ?, ?, ?)",
+                    *(akte.id, folder, path.name, kind, now()),
+                )
+                self._add_version(person, number, 1, data, words)
+                note(
+                    self._records,
+                    person,
+                    akte.id,
+                    "dokument",
+                    number,
+                    field="angelegt",
+                    new=path.name,
+                )
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return self.get(person, number)
+
+    def refresh(self, person: Person, akte: Akte, dokument: Dokument) -> tuple[Dokument, str]:
+        """Look at the file: what changed is a new version. Returns the document, and what is wrong
+        with its file."""
+        path = self.folder_of(akte) / dokument.folder / dokument.name
+        try:
+            data = _read(path)
+        except ToolFailed as error:
+            return dokument, f"Die Datei fehlt oder ist nicht lesbar: {error}"
+        if hashlib.sha256(data).hexdigest() == dokument.digest:
+            return dokument, ""
+        words = words_of(dokument.name, data)
+        with self._records.together():
+            self._add_version(person, dokument.id, dokument.version + 1, data, words)
+            note(
+                self._records,
+                person,
+                akte.id,
+                "dokument",
+                dokument.id,
+                field="version",
+                old=dokument.version,
+                new=dokument.version + 1,
+            )
+        return self.get(person, dokument.id), ""
+
+    def _add_version(
+        self, person: Person, dokument: int, number: int, data: bytes, words: Words
+    ) -> None:
+        version = self._records.write(
+            "INSERT INTO version (dokument, nummer, sha256, bytes, ohne_text, zeit, person) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            *(dokument, number, hashlib.sha256(data).hexdigest(), len(data)),
+            *(words.missing, now(), number_of(person)),
+        )
+        for page, text in enumerate(words.pages, 1):
+            self._records.write("INSERT INTO seite VALUES (?, ?, ?)", version, page, text)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        if not path.is_file():
+            raise ToolFailed(f"{path} ist keine Datei.")
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ToolFailed(f"{path} kann nicht gelesen werden: {error.strerror}.") from error
+    if len(data) > MOST_BYTES:
+        raise ToolFailed(f"{path.name} ist größer als 50 MB.")
+    return data
+
+
+def _placed(data: bytes, folder: Path, name: str) -> Path:
+    """Write a file under a free name; another one is never replaced."""
+    folder.mkdir(parents=True, exist_ok=True)
+    stem, dot, ending = name.rpartition(".")
+    for count in range(1, 1000):
+        more = "" if count == 1 else f" ({count})"
+        path = folder / (f"{stem}{more}.{ending}" if dot else f"{name}{more}")
+        handle, temporary = tempfile.mkstemp(dir=folder, prefix=".neu-")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            try:
+                os.link(temporary, path)  # fails where the name is taken
+                return path
+            except FileExistsError:
+                continue
+            except OSError:  # a file system without links
+                if not path.exists():
+                    shutil.move(temporary, path)
+                    return path
+        finally:
+            Path(temporary).unlink(missing_ok=True)
+    raise ToolFailed(f"In {folder} gibt es {name} schon tausendmal.")
+
+
+def _file_name(name: str) -> str:
+    """A name that is one on every system, and hides nowhere."""
+    clean = _UNSAFE.sub("_", name).strip(" .")[:120] or "Dokument"
+    return f"_{clean}" if _RESERVED.match(clean) else clean
+
+
+def _dokument(row: dict[str, Value]) -> Dokument:
+    return Dokument(
+        id=cast("int", row["id"]),
+        akte=cast("int", row["akte"]),
+        folder=str(row["ordner"]),
+        name=str(row["name"]),
+        kind=str(row["art"]),
+        date=str(row["datum"] or row["angelegt"])[:10],
+        version=cast("int", row["nummer"]),
+        digest=str(row["sha256"]),
+        pages=cast("int", row["seiten"]),
+        begin=" ".join(str(row["anfang"] or "").split()),
+        missing=str(row["ohne_text"]),
+        stand=cast("int", row["stand"]),
+    )

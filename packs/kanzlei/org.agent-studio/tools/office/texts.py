@@ -1,0 +1,182 @@
+"""Texts: the words of a document by page, from PDF, Word, plain text, e-mail and HTML (KZ-12).
+
+A file is a stranger's: what it unpacks to is limited, and it names nothing that is fetched.
+"""
+
+from __future__ import annotations
+
+import email
+import email.policy
+import html.parser
+import io
+import re
+import xml.parsers.expat
+import zipfile
+from dataclasses import dataclass
+
+from studio.packs import ToolFailed, pdf_pages
+
+MOST_BYTES = 50_000_000
+MOST_TEXT = 5_000_000
+"""Characters of one document that are kept; a judgment of 40 pages has some 100,000."""
+_PAGE = 4_000
+"""Characters of a page where the file has none of its own."""
+_MARK = re.compile(r"^--- page (\d+) ---$", re.MULTILINE)
+_BREAKS = {"p", "br", "div", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "table"}
+_HIDDEN = {"script", "style", "template", "title"}
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The text by page; ``missing`` says why there is none, or not all."""
+
+    pages: tuple[str, ...]
+    missing: str = ""
+
+
+def words_of(name: str, data: bytes) -> Words:
+    """The words of a file; a file that cannot be read has none, with the reason. Slow."""
+    ending = name.rpartition(".")[2].lower()
+    try:
+        if data[:1024].find(b"%PDF-") >= 0:
+            return _pdf(name, data)
+        if ending == "docx":
+            return _paged(_docx(data))
+        if ending in ("txt", "md", "csv"):
+            return _paged(_decoded(data))
+        if ending in ("html", "htm"):
+            return _paged(_html(_decoded(data)))
+        if ending == "eml":
+            return _paged(_mail(data))
+    except ToolFailed as error:
+        return Words((), str(error))
+    except (OSError, ValueError, LookupError, RecursionError, zipfile.BadZipFile) as error:
+        return Words((), f"{name} ist beschädigt: {type(error).__name__}.")
+    return Words((), f"Aus .{ending or '?'} wird kein Text gelesen.")
+
+
+def _pdf(name: str, data: bytes) -> Words:
+    pages: dict[int, str] = {}
+    first, total, missing = 1, 1, ""
+    while first <= total and sum(map(len, pages.values())) < MOST_TEXT:
+        found = pdf_pages(data, name, first, 200_000, lambda: False)
+        total = found.total
+        parts = _MARK.split(found.text)[1:]
+        for number, text in zip(parts[::2], parts[1::2], strict=True):
+            pages[int(number)] = text.strip()
+        if found.last < first:
+            missing = f"Ab Seite {first} wurde nicht gelesen."
+            break
+        first = found.last + 1
+    if first <= total and not missing:
+        missing = f"Ab Seite {first} wurde nicht gelesen."
+    texts = tuple(pages.get(number, "") for number in range(1, first))
+    if not any(texts):
+        missing = "Die Seiten sind Bilder ohne Text."
+    return Words(texts, missing)
+
+
+def _docx(data: bytes) -> str:
+    """The text of a Word document: each paragraph a line, each cell followed by a tab."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        entry = archive.getinfo("word/document.xml")
+        with archive.open(entry) as file:
+            content = file.read(MOST_BYTES + 1)
+    if len(content) > MOST_BYTES:
+        raise ToolFailed("Das Dokument entpackt sich zu mehr als 50 MB und wurde nicht gelesen.")
+    parts: list[str] = []
+    inside = [False]
+
+    def start(tag: str, _: dict[str, str]) -> None:
+        inside[0] = tag.endswith("}t")
+        if tag.endswith(("}tab", "}tc")):
+            parts.append("\t")
+        elif tag.endswith("}br"):
+            parts.append("\n")
+
+    def end(tag: str) -> None:
+        inside[0] = False
+        if tag.endswith("}p"):
+            parts.append("\n")
+
+    def text(words: str) -> None:
+        if inside[0]:
+            parts.append(words)
+
+    def refused(*_: object) -> None:
+        raise ToolFailed("Das Dokument enthält eine Dokumenttyp-Angabe und wurde nicht gelesen.")
+
+    parser = xml.parsers.expat.ParserCreate(namespace_separator="}")
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler = text
+    parser.StartDoctypeDeclHandler = refused
+    try:
+        parser.Parse(content, True)
+    except xml.parsers.expat.ExpatError as error:
+        raise ToolFailed(f"Das Dokument ist beschädigt: {error}.") from error
+    return "".join(parts)
+
+
+class _Html(html.parser.HTMLParser):
+    """The visible words of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[str] = []
+        self._hidden = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self._hidden += tag in _HIDDEN
+        if tag in _BREAKS:
+            self.parts.append("\n")
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden = max(0, self._hidden - (tag in _HIDDEN))
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.parts.append(data)
+
+
+def _html(text: str) -> str:
+    parser = _Html()
+    parser.feed(text)
+    lines = (" ".join(line.split()) for line in "".join(parser.parts).splitlines())
+    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
+
+
+def _mail(data: bytes) -> str:
+    """The heads that a person reads, the body, and the names of what is attached."""
+    message = email.message_from_bytes(data, policy=email.policy.default)
+    heads = [
+        f"{name}: {message[name]}" for name in ("From", "To", "Date", "Subject") if message[name]
+    ]
+    body = message.get_body(("plain", "html"))
+    text = str(body.get_content()) if body is not None else ""
+    if body is not None and body.get_content_subtype() == "html":
+        text = _html(text)
+    attached = [f"Anhang: {one.get_filename() or '?'}" for one in message.iter_attachments()]
+    return "\n".join([*heads, "", text.strip(), "", *attached]).strip()
+
+
+def _decoded(data: bytes) -> str:
+    """Text as UTF-8, UTF-16 with a mark, or Windows-1252, which older office programs write."""
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return data.decode("utf-16", "replace")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return data.decode("cp1252", "replace")
+
+
+def _paged(text: str) -> Words:
+    """Text in pages of some 4,000 characters, cut at the ends of lines."""
+    text = text.replace("\r\n", "\n").replace("\0", "").strip()
+    missing = "" if len(text) <= MOST_TEXT else "Das Ende wurde nicht gelesen."
+    pages: list[str] = []
+    rest = text[:MOST_TEXT]
+    while rest:
+        cut = len(rest) if len(rest) <= _PAGE else rest.rfind("\n", 1, _PAGE) + 1 or _PAGE
+        pages.append(rest[:cut].strip())
+        rest = rest[cut:]
+    return Words(tuple(pages), missing if pages else "Das Dokument ist leer.")

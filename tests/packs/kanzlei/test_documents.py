@@ -1,0 +1,233 @@
+"""Documents of the pack Kanzlei: files, versions, texts of strangers, and the story of a judgment."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from studio.agent.packs import PackHome
+from studio.domain.errors import ToolFailed
+from studio.domain.events import ToolFinished
+from studio.simulator import Call, Text, Turn
+from support.engine_home import EngineHome, engine_home, say
+from support.office_home import desk_of, service, switch_on
+from support.sample_files import pdf
+
+CHAT = "openai-compatible"
+W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+
+
+def docx(body: str, head: str = "") -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        xml = f'<?xml version="1.0"?>{head}<w:document xmlns:w="{W}"><w:body>{body}</w:body></w:document>'
+        archive.writestr("word/document.xml", xml)
+    return data.getvalue()
+
+
+def paragraph(*texts: str) -> str:
+    return "<w:p>" + "".join(f"<w:r><w:t>{one}</w:t></w:r>" for one in texts) + "</w:p>"
+
+
+@asynccontextmanager
+async def office(
+    tmp_path: Path, *calls: Call | Text
+) -> AsyncIterator[tuple[EngineHome, PackHome, Any]]:
+    script = [*(Turn(one) for one in calls), *(Turn(Text("Gut.")) for _ in range(3))]
+    async with engine_home(tmp_path, CHAT, script) as home:
+        pack = switch_on(home)
+        pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
+        pack.settings_file.write_text(json.dumps({"ordner": str(tmp_path / "Akten")}))
+        akte = service(pack, "Akten").open(
+            pack.person, "Wagner ./. Holzbau", gericht="LG München I", gericht_ort="BY-kath"
+        )
+        yield home, pack, akte
+
+
+def take(pack: PackHome, akte: Any, path: Path, data: bytes | str, **more: str) -> Any:
+    """Copy a file into an Akte."""
+    path.write_bytes(data if isinstance(data, bytes) else data.encode())
+    return service(pack, "Dokumente").add(pack.person, akte, path, **more)
+
+
+async def test_documents_are_files_that_any_program_reads(tmp_path: Path) -> None:
+    """KZ-12: under a free name; a change outside is a new version, and a lost file is said."""
+    async with office(tmp_path) as (_, pack, akte):
+        dokumente = service(pack, "Dokumente")
+        first = take(pack, akte, tmp_path / "Urteil.txt", "Der Beklagte wird verurteilt.")
+        second = take(pack, akte, tmp_path / "Urteil.txt", "Ein anderes.", folder="Gericht/../x")
+        third = take(pack, akte, tmp_path / "Urteil.txt", "Noch eines.")
+        place = dokumente.folder_of(akte)
+        assert place == tmp_path / "Akten" / akte.az.replace("/", "-")
+        assert (place / "Urteil.txt").read_text() == "Der Beklagte wird verurteilt."
+        assert (second.folder, third.name) == ("Gericht/Dokument/x", "Urteil (2).txt")
+        assert sorted(one.name for one in place.rglob("*") if one.is_file()) == [
+            *("Urteil (2).txt", "Urteil.txt", "Urteil.txt"),
+        ]
+        assert dokumente.refresh(pack.person, akte, first) == (first, "")
+        (place / "Urteil.txt").write_text("Der Beklagte wird freigesprochen.")
+        changed, problem = dokumente.refresh(pack.person, akte, first)
+        assert (changed.version, problem) == (2, "")
+        assert "freigesprochen" in dokumente.pages(changed)[1]
+        assert "verurteilt" in dokumente.pages(changed, 1)[1]
+        with pytest.raises(ToolFailed, match="keine Version 3"):
+            dokumente.pages(changed, 3)
+        (place / "Urteil.txt").unlink()
+        assert "fehlt" in dokumente.refresh(pack.person, akte, changed)[1]
+        assert [one.id for one in dokumente.find(akte, words="anderes")] == [second.id]
+        assert dokumente.find(akte, words="100%") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("a.docx", docx(paragraph("Im Namen ", "des Volkes") + paragraph("Urteil")), "Im Namen des Volkes\nUrteil"),
+        ("a.txt", "Müller".encode("cp1252"), "Müller"),
+        ("a.txt", "\ufeffGrüße".encode(), "Grüße"),
+        ("a.html", b"<title>x</title><p>Eins</p><script>nein()</script><p>Zwei</p>", "Eins\nZwei"),
+        ("a.eml", b"From: a@b.example\nSubject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\n\nHallo", "Subject: Grüße\n\nHallo"),
+        ("a.pdf", pdf("Seite eins", "Seite zwei"), "Seite eins"),
+    ],
+)  # fmt: skip
+async def test_texts_are_read_by_page(tmp_path: Path, name: str, data: bytes, words: str) -> None:
+    """KZ-12: of Word, text in old letters, HTML, e-mail and PDF."""
+    async with office(tmp_path) as (_, pack, akte):
+        made = take(pack, akte, tmp_path / name, data)
+        assert not made.missing
+        assert words in service(pack, "Dokumente").pages(made)[1]
+        assert made.pages == (2 if name.endswith("pdf") else 1)
+
+
+BOMB = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;">]>'
+FETCH = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/hostname">]>'
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "why"),
+    [
+        ("a.docx", docx(paragraph("&b;"), BOMB), "Dokumenttyp"),
+        ("a.docx", docx(paragraph("&x;"), FETCH), "Dokumenttyp"),
+        ("a.docx", docx("<w:p>" + " " * 60_000_000 + "</w:p>"), "mehr als 50 MB"),
+        ("a.docx", b"PK\x03\x04 no zip", "beschädigt"),
+        ("a.docx", docx("<w:p>"), "beschädigt"),
+        ("a.pdf", b"%PDF-1.7 broken", "beschädigt|damaged|Bilder"),
+        ("a.tiff", b"II*\x00", "wird kein Text gelesen"),
+        ("a.txt", b"", "leer"),
+        ("a.eml", b"\xff" * 100, ""),
+    ],
+    ids=[
+        "entities",
+        "fetch",
+        "zip bomb",
+        "no zip",
+        "cut xml",
+        "cut pdf",
+        "picture",
+        "empty",
+        "mail",
+    ],
+)
+async def test_a_hostile_or_broken_file_is_kept_and_told(
+    tmp_path: Path, name: str, data: bytes, why: str
+) -> None:
+    """KZ-12, KZ-28: nothing is lost, and nothing of another file comes in."""
+    import re
+
+    async with office(tmp_path) as (_, pack, akte):
+        made = take(pack, akte, tmp_path / name, data)
+        kept = service(pack, "Dokumente").folder_of(akte) / made.name
+        assert kept.read_bytes() == data
+        assert re.search(why, made.missing), made.missing
+        assert made.pages == 0 or not why
+
+
+async def test_a_document_is_read_in_its_own_akte_alone(tmp_path: Path) -> None:
+    """KZ-35, KZ-39: by page, as a stranger's words, with an address for each page."""
+    calls = [
+        Call("read_dokumente", {"query": "Berufung"}),
+        Call("read_dokumente_detail", {"dokument": 1, "pages": "2"}),
+        Call("read_dokumente_detail", {"dokument": 2}),
+        Call("read_dokumente_detail", {"dokument": 1, "pages": "9"}),
+        Call("read_dokumente_detail", {"dokument": 1, "pages": "alle"}),
+    ]
+    async with office(tmp_path, *calls) as (home, pack, akte):
+        take(pack, akte, tmp_path / "Urteil.pdf", pdf("Tenor", "Rechtsmittel: Berufung"))
+        other = service(pack, "Akten").open(pack.person, "Geheim ./. Niemand")
+        take(pack, other, tmp_path / "Geheim.txt", "Ganz geheim")
+        session = await home.session()
+        await session.change(subject=akte.address)
+        said = [one for one in await say(session) if isinstance(one, ToolFinished)]
+        listed, page, foreign, far, wrong = (one.text for one in said)
+        assert '"total": 1' in listed
+        assert "Rechtsmittel" in page and "Tenor" not in page.split('"text"')[1]
+        assert said[1].sources == (f"{akte.address}/dokument/1#s2",)
+        assert "kein Dokument 2" in foreign and "geheim" not in foreign
+        assert "Seite 9 gibt es nicht" in far and "ist keine Seite" in wrong
+        titles = home.engine.services.packs.resolve(
+            [
+                f"{akte.address}/dokument/1#s2",
+                f"{other.address}/dokument/1",
+                f"{akte.address}/dokument/7",
+            ]
+        )
+        assert [one.title if one else None for one in titles.values()] == [
+            *("Urteil.pdf, S. 2", None, None),
+        ]
+
+
+async def test_a_judgment_becomes_two_fristen(tmp_path: Path) -> None:
+    """KZ-37, acceptance 8: Helena reads, computes and drafts; the person approves one and takes the
+    other back."""
+    event = {"event": "2026-02-04", "reason": "Urteil.pdf, S. 1"}
+    calls = [
+        Call("read_dokumente", {}),
+        Call("read_dokumente_detail", {"dokument": 1}),
+        Call("compute_frist", {"kind": "Berufung", "event": "2026-02-04", "place": "BY-kath"}),
+        Call("create_draft_frist", {"kind": "Berufung", **event}),
+        Call("create_draft_frist", {"kind": "Berufungsbegründung", **event}),
+    ]
+    async with office(tmp_path, *calls) as (home, pack, akte):
+        desk, fristen = desk_of(home), service(pack, "Fristen")
+        take(pack, akte, tmp_path / "Urteil.pdf", pdf("Zugestellt am 04.02.2026"))
+        session = await home.session()
+        await session.change(subject=akte.address)
+        await say(session, "Ein Urteil ist gekommen.")
+        drafts = session.drafts.waiting()
+        titles = [one.describe().name for one in drafts]
+        assert titles == [
+            f"Berufung, Mi 04.03.2026 ({akte.az})",
+            f"Berufungsbegründung, Di 07.04.2026 ({akte.az})",
+        ]
+        for one in drafts:
+            acts = desk.decided("approve", [one])
+            assert await session.review.decide(one.id, "approve", acts) == "approved"
+        assert len(fristen.find(pack.person, akte=akte.id)) == 2
+        acts = desk.decided("undo", [drafts[1]])
+        assert await session.review.decide(drafts[1].id, "undo", acts) == "undone"
+        (left,) = fristen.find(pack.person, akte=akte.id)
+        assert (left.kind, left.vorfrist.isoformat()) == ("Berufung", "2026-02-25")
+
+
+async def test_no_file_leaves_its_place(tmp_path: Path) -> None:
+    """KZ-12: names of strangers are no paths, and what cannot be written leaves no row."""
+
+    async with office(tmp_path) as (_, pack, akte):
+        dokumente = service(pack, "Dokumente")
+        for wrong in ("con.txt", "a:b*.txt", "x" * 200 + ".txt", ".versteckt"):
+            made = take(pack, akte, tmp_path / wrong.replace("*", "x"), "Text")
+            assert (dokumente.folder_of(akte) / made.name).is_file(), made.name
+        with pytest.raises(ToolFailed, match="keine Datei"):
+            dokumente.add(pack.person, akte, tmp_path / "fehlt.txt")
+        before = len(dokumente.find(akte))
+        (tmp_path / "Akten2").write_text("no folder")
+        pack.settings_file.write_text(json.dumps({"ordner": str(tmp_path / "Akten2")}))
+        with pytest.raises(ToolFailed, match="nicht beschrieben"):
+            take(pack, akte, tmp_path / "b.txt", "Text")
+        assert len(dokumente.find(akte)) == before
