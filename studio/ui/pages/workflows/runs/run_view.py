@@ -483,8 +483,9 @@ class RunView(PaintedWidget):
                         self.choose(record.run.stopped.step, record.run.stopped.item)
                         self.show_tab(STEP)
                 if not self._read_again:
+                    await self._read_changes()
+                if not self._read_again:  # nothing came during that either
                     break
-            await self._read_changes()
         finally:
             self._reading = False
         if self.inspector.page == HISTORY or (self.record and self.record.run.end is not None):
