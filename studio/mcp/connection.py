@@ -51,6 +51,8 @@ _SESSION_LOST = "Session terminated"
 """How the SDK says that a server at an address was started anew."""
 _REFUSED = "Server returned an error response"
 """How the SDK says that a server at an address refused a message, whatever the reason."""
+_NO_WAY_BACK = "no back-channel"
+"""How servers of the SDK say that they asked in a way that only the handshake's era has."""
 _LEFT_OUT = 50
 """Problems of lists that are kept."""
 for _name in ("mcp", "client"):  # the SDK would write into the log what servers send
@@ -416,7 +418,10 @@ class Connection:
                     f"The connection to the server {self.name} ended during the call. It may have "
                     "acted all the same.",
                 )
-        return ToolFailed(f"The server {self.name} says: {self._log.clean(error.error.message)}")
+        said = self._log.clean(error.error.message)
+        if _NO_WAY_BACK in said and self.era == "modern":
+            said = f'{said} It asks by older rules: "handshake": true in its entry allows that.'
+        return ToolFailed(f"The server {self.name} says: {said}")
 
     async def _failed(self, error: BaseException | None, what: str) -> ServerFailed:
         """What went wrong with the server as a whole."""

@@ -57,7 +57,8 @@ class ServerEntry:
     """One server: what starts it or where it is, and what the person said of it.
 
     ``folder`` is its own working folder. ``seconds`` is the time of a call. ``alone``: one call
-    at a time. ``by_folder``: one process for each folder. ``oauth`` is how this program is known
+    at a time. ``by_folder``: one process for each folder. ``handshake``: it is spoken to in the
+    era of the handshake, whatever else it speaks (M-1). ``oauth`` is how this program is known
     where the person signs in: ``clientId``, ``clientSecret``, ``scopes``, ``callbackPort``.
     ``reads`` are the tools that the person marks as reading, ``off`` those that are switched off,
     by the server's own names. Where ``only`` names some, all others are off, too. ``approved`` is
@@ -83,6 +84,7 @@ class ServerEntry:
     reads: frozenset[str] = frozenset()
     off: frozenset[str] = frozenset()
     only: frozenset[str] = frozenset()
+    handshake: bool = False
     approved: str = ""
     place: str = ""
     chat: str = ""
@@ -201,6 +203,7 @@ def parse_entry(name: str, value: Json) -> ServerEntry:
         by_folder=value.get("by_folder") is True,
         oauth=_oauth(value) if url else {},
         only=frozenset(_texts(value, INCLUDED)),
+        handshake=value.get("handshake") is True,
     )
 
 
@@ -266,7 +269,7 @@ def described(entry: ServerEntry) -> JsonObject:
             found["headers"] = {**entry.headers}
         if entry.oauth:
             found["oauth"] = {**entry.oauth}
-    for name in ("starts", "seconds", "alone", "by_folder"):
+    for name in ("starts", "seconds", "alone", "by_folder", "handshake"):
         if getattr(entry, name) != getattr(plain, name):
             found[name] = getattr(entry, name)
     if entry.only:
@@ -276,7 +279,7 @@ def described(entry: ServerEntry) -> JsonObject:
 
 _WRITTEN = frozenset(
     ("command", "args", "env", "cwd", "type", "url", "headers", "starts", "seconds", "alone")
-) | {"by_folder", "oauth", INCLUDED}
+) | {"by_folder", "handshake", "oauth", INCLUDED}
 
 
 class EntriesFile:

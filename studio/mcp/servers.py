@@ -380,10 +380,11 @@ class Servers:
     async def _opened(self, server: SupervisedServer, make: Callable[[], Transport]) -> Connection:
         connect = await asyncio.to_thread(_connection_class)
         entry = server.entry
-        era = await self._eras.of(entry.digest)
+        era = "handshake" if entry.handshake else await self._eras.of(entry.digest)
         connection = connect(entry.name, make, server.log, era=era, folder=server.folder)
         await connection.open(self._times.start)
-        await self._eras.keep(entry.digest, connection.era)
+        if not entry.handshake:
+            await self._eras.keep(entry.digest, connection.era)
         return connection
 
     async def _transport(
@@ -447,4 +448,6 @@ def _http_transport() -> type[HttpTransport]:
 def _same(one: ServerEntry, other: ServerEntry) -> bool:
     """Whether a server that runs may go on with a changed entry: nothing that it got changed."""
     what = ("digest", "environment", "headers", "alone", "by_folder", "starts", "seconds")
-    return all(getattr(one, name) == getattr(other, name) for name in what)
+    return one.handshake == other.handshake and all(
+        getattr(one, name) == getattr(other, name) for name in what
+    )

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from studio.domain.errors import ToolFailed
 from studio.domain.questions import ServerAnswer, ServerQuestion
+from studio.mcp.entries import described, parse_entry
 from studio.mcp.faults import ServerFailed
 from studio.mcp.servers import Servers
 from support.mcp_servers import running_servers, sdk_server
@@ -100,3 +103,22 @@ async def test_nothing_starts_after_the_end(tmp_path: Path) -> None:
         await servers.close()
         with pytest.raises(ServerFailed, match="no MCP server"):
             await servers.call("simple", "add", {"a": 1, "b": 1})
+
+
+async def test_m1_an_entry_may_ask_for_the_handshake(tmp_path: Path) -> None:
+    """M-19: for a server that asks by a request of its own, which the newer era does not have."""
+
+    async def ask(question: ServerQuestion) -> ServerAnswer:
+        return ServerAnswer("accept", {"width": 3})
+
+    plain = sdk_server()
+    entry = parse_entry("simple", {**described(plain), "handshake": True})
+    entry = replace(entry, on=True, approved=plain.digest)  # it runs the same
+    async with running_servers(tmp_path, plain) as servers:
+        with pytest.raises(ToolFailed, match=r'no back-channel.*"handshake": true'):
+            await servers.call("simple", "ask_back", {}, ask=ask)
+        servers.use([entry])
+        assert (await servers.call("simple", "ask_back", {}, ask=ask)).text == "accept 3"
+        servers.use([plain])
+        lists = await servers.start("simple")
+        assert lists.revision == "2026-07-28"  # what it speaks was not forgotten

@@ -116,6 +116,13 @@ async def ask(size: Annotated[ElicitationResult[Size], Resolve(width)]) -> str:
     return f"accept {size.data.width}" if size.action == "accept" else size.action
 
 
+@server.tool()
+async def ask_back(context: Context) -> str:
+    """Ask by a request of the server's, which only the era of the handshake has."""
+    answer = await context.elicit("How deep?", Size)
+    return f"accept {answer.data.width}" if answer.action == "accept" else answer.action
+
+
 if __name__ == "__main__":
     if sys.argv[1:]:
         server.run(sys.argv[1], port=int(sys.argv[2]))  # type: ignore[call-overload]
