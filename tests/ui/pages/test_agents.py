@@ -449,6 +449,41 @@ async def test_t6_a_new_agent_is_made_tried_and_kept_as_a_chat(tmp_path: Path) -
 
 
 @on_window_loop
+async def test_w60_two_agents_are_tried_side_by_side_and_change_nothing(tmp_path: Path) -> None:
+    """Both are told the same; each chat is kept, and one alone goes on as before."""
+    async with at_window(tmp_path, "anthropic", [Turn(Text("So it is."))] * 3) as person:
+        page = await page_of(person)
+        await choose(page, "Coder")
+        person.click(page.try_it)
+        pair = await until(lambda: page.try_pair)
+        await until(lambda: person.focused() is pair.first.editor and pair.choice._items)
+        wide = pair.width()
+        person.click(pair.beside)
+        assert pair.is_pair and pair.width() > wide and pair.second.isVisible()
+        assert pair.choice.current != "Coder"
+        pair.choice.chosen.emit("Writer")
+        assert pair.second.agent == "Writer"
+        person.type("Which of you?")
+        person.press(Key.Key_Return)
+        for chat in (pair.first, pair.second):
+            await until(lambda chat=chat: chat.session is not None and not chat.running)
+        found = [chat.session.info for chat in (pair.first, pair.second) if chat.session]
+        assert [(one.agent, one.permission_mode) for one in found] == [
+            ("Coder", "plan"),
+            ("Writer", "plan"),
+        ]
+        assert all("Which of you?" in asked for asked in person.asked)
+        await until(lambda: {"Try Coder", "Try Writer"} <= {*person.chats()})
+        pair.second.closed.emit()
+        assert not pair.is_pair and pair.width() == wide and pair.first.session is None
+        person.type("And alone?")
+        person.press(Key.Key_Return)
+        await until(lambda: pair.first.session is not None and not pair.first.running)
+        assert pair.first.session is not None
+        assert pair.first.session.info.permission_mode != "plan"
+
+
+@on_window_loop
 async def test_u1_every_column_has_its_place_at_any_size(tmp_path: Path) -> None:
     """Nothing overlaps where there is room; else properties and list lie over the text."""
     write_files(tmp_path)

@@ -6,4 +6,5 @@
 - ``properties``: Shows the values of the file, and has them changed one by one.
 - ``preview``: Shows the agent as it will be seen.
 - ``try_chat``: A small chat with the agent beside its file.
+- ``try_pair``: Tries the agent, and another one beside it with the same words.
 """

@@ -22,6 +22,8 @@ class Columns:
         self.listed, self.centre, self.panel = listed, centre, panel
         self.chat: QWidget | None = None
         """What stands in place of the properties."""
+        self.chats = 1
+        """How many chats stand there beside each other."""
         self.panel_wanted: bool | None = None
         """Whether the person wants the properties; None leaves it to the room there is."""
         for part in (listed, centre, panel):
@@ -46,7 +48,9 @@ class Columns:
 
     @property
     def _side_width(self) -> int:
-        return self._theme.px(PANEL if self.chat is None else TRY)
+        if self.chat is None:
+            return self._theme.px(PANEL)
+        return min(self._theme.px(TRY) * self.chats, self._page.width())
 
     @property
     def _left(self) -> int:

@@ -49,6 +49,7 @@ from .columns import Columns
 from .preview import Preview
 from .properties import Properties, usual_verdict
 from .try_chat import TryChat
+from .try_pair import TryPair
 
 WEEK = 7 * 24 * 3600.0
 """Seconds."""
@@ -65,7 +66,7 @@ class AgentsPage(FilesPage[AgentText]):
         super().__init__(theme, engine, run, library, AgentText, words)
         servers = engine.services.servers.names
         self.index = AgentIndex(library, engine.paths, sorted(engine.tools()), servers)
-        self.try_chat: TryChat | None = None
+        self.try_pair: TryPair | None = None
         """None until it was first wanted."""
         self.preview: Preview | None = None
         self._make_centre()
@@ -125,6 +126,7 @@ class AgentsPage(FilesPage[AgentText]):
 
     def _place(self) -> None:
         columns = self.columns
+        columns.chats = 2 if self.try_pair is not None and self.try_pair.is_pair else 1
         columns.place(list_wanted=self.list_wanted)
         self.list_button.setVisible(not columns.list_fits)
         self.panel_button.setVisible(columns.chat is None)
@@ -341,6 +343,11 @@ class AgentsPage(FilesPage[AgentText]):
 
     # -- try it -----------------------------------------------------------------------------
 
+    @property
+    def try_chat(self) -> TryChat | None:
+        """The chat with the agent whose file is open; None until it was first wanted."""
+        return self.try_pair.first if self.try_pair is not None else None
+
     def try_agent(self) -> None:
         self._run(self._try())
 
@@ -348,24 +355,30 @@ class AgentsPage(FilesPage[AgentText]):
         """Save, and open a chat with the agent beside its file."""
         if self.chat is None or not await self._save():
             return
-        if self.try_chat is None:
-            self.try_chat = TryChat(self._theme, self._engine, self.chat, self._run)
-            self.try_chat.setParent(self)
-            self.try_chat.closed.connect(self._close_try)
-            self.try_chat.open_wanted.connect(self.open_wanted)
-        self.columns.chat = self.try_chat
-        self.try_chat.begin(self.agent_name, self.agent_look)
+        if self.try_pair is None:
+            self.try_pair = pair = TryPair(self._theme, self._engine, self.chat, self._run)
+            pair.setParent(self)
+            pair.resized.connect(self._place)
+            pair.first.closed.connect(self._close_try)
+            for chat in (pair.first, pair.second):
+                chat.open_wanted.connect(self.open_wanted)
+        pair = self.try_pair
+        self.columns.chat = pair
+        pair.first.begin(self.agent_name, self.agent_look)
         self._place()
-        self.try_chat.setFocus()
+        pair.setFocus()
+        found = await self._engine.agents(Path(self.chat.options.folder or Path.home()))
+        pair.show_agents([found.by_name[name] for name in sorted(found.by_name)])
 
     def _close_try(self) -> None:
-        if self.try_chat is not None:
-            self.try_chat.hide()
+        if self.try_pair is not None:
+            self.try_pair.close_second()
+            self.try_pair.hide()
         self.columns.chat = None
         self._place()
         self.editor.setFocus()
 
     async def finish(self) -> None:
         await super().finish()
-        if self.try_chat is not None:
-            await self.try_chat.finish()
+        if self.try_pair is not None:
+            await self.try_pair.finish()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QRectF, Signal
 from PySide6.QtGui import QPainter, QTextCursor
-from PySide6.QtWidgets import QSizePolicy
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.domain.events import AwaitingPermission
 from studio.domain.messages import Text
@@ -45,9 +45,22 @@ class TryChat(PaintedWidget):
     closed = Signal()
     open_wanted = Signal(str)
     """The id of the chat, to be shown as a chat of its own."""
+    said = Signal(str)
+    """What the person says, and is not an answer."""
 
-    def __init__(self, theme: Theme, engine: Engine, chat: ChatModel, run: Run) -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        engine: Engine,
+        chat: ChatModel,
+        run: Run,
+        *more: QWidget,
+        title: QWidget | None = None,
+    ) -> None:
+        """``more`` are further buttons of the head, ``title`` stands in place of its words."""
         super().__init__(theme)
+        self.reads_only = False
+        """Whether a chat that begins now may change nothing: another one works beside it."""
         self._engine, self._chat, self._run = engine, chat, run
         self._open = OpenChat(chat.runner, chat.report)
         self._open.desk = chat.desk
@@ -58,7 +71,8 @@ class TryChat(PaintedWidget):
         self.title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.whole = IconButton(theme, "message-square", tr("Open as a chat"), clicked=self._leave)
         close = IconButton(theme, "x", tr("Close"), clicked=self.closed.emit)
-        head = widget_of(row_of([(self.title, 1), self.whole, close], margins=(16, 0, 10, 0)))
+        parts = [(self.title if title is None else title, 1), *more, self.whole, close]
+        head = widget_of(row_of(parts, margins=(16, 0, 10, 0)))
         head.setFixedHeight(theme.px(48))
         theme.changed.connect(lambda: head.setFixedHeight(theme.px(48)))
         self.view = TranscriptView(theme)
@@ -107,10 +121,22 @@ class TryChat(PaintedWidget):
         """What the agent asks, while it waits for the answer."""
         return open_question(self.session) if self.session is not None and self.running else None
 
-    def begin(self, agent: str, look: tuple[str, str]) -> None:
-        """Try this agent, in a chat of its own; ``look`` is its icon and hue."""
+    @property
+    def agent(self) -> str:
+        return self._agent
+
+    @property
+    def look(self) -> tuple[str, str]:
+        """The icon and the hue of the agent."""
+        return self._look
+
+    def begin(self, agent: str, look: tuple[str, str], *, anew: bool = False) -> None:
+        """Try this agent, in a chat of its own; ``look`` is its icon and hue.
+
+        With ``anew`` in another chat than before.
+        """
         self._look = look
-        if agent == self._agent and agent:
+        if agent == self._agent and agent and not anew:
             self.view.viewport().update()
             return
         self._agent = agent
@@ -153,10 +179,17 @@ class TryChat(PaintedWidget):
                 form.write(text)
                 self.view.show_answers()
             self.editor.clear()
-        elif text and not self.running and not self._beginning:
-            self._beginning = True
+        elif text and self.say(text):
             self.editor.clear()
-            self._run(self._begin_turn(text))
+            self.said.emit(text)
+
+    def say(self, text: str) -> bool:
+        """Say something to the agent; False while it works."""
+        if self.running or self._beginning:
+            return False
+        self._beginning = True
+        self._run(self._begin_turn(text))
+        return True
 
     async def _begin_turn(self, text: str) -> None:
         """A text that cannot be sent comes back, before what was typed meanwhile."""
@@ -193,6 +226,7 @@ class TryChat(PaintedWidget):
             provider=chosen.provider,
             model=chosen.model,
             title=tr("Try {name}").format(name=self._agent),
+            permission_mode="plan" if self.reads_only else None,
         )
 
     def _escape(self) -> None:
