@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import sys
 import threading
 from collections.abc import Sequence
@@ -33,6 +34,8 @@ from studio.tools.packs.persons_act import ActBook
 from studio.tools.packs.sources import Source
 
 PROTOCOL = "2025-06-18"
+PATIENCE = 2.0
+"""Seconds after which a call that was cancelled has to be over: nothing else ends a thread."""
 
 
 class _Drafts:
@@ -90,8 +93,11 @@ class Host:
             task = self._running.get(params.get("requestId"))
             if task is not None:
                 task.cancel()
+                loop = asyncio.get_running_loop()
+                loop.call_later(PATIENCE, _end_if_stuck, task.get_name())
         elif id is not None:
-            self._running[id] = asyncio.ensure_future(self._answer(id, as_text(method), params))
+            work = self._answer(id, as_text(method), params)
+            self._running[id] = asyncio.create_task(work, name=f"call {id}")
 
     async def _answer(self, id: object, method: str, params: JsonObject) -> None:
         try:
@@ -224,6 +230,14 @@ class Host:
 
 
 ANY: JsonObject = {"type": "object"}
+
+
+def _end_if_stuck(call: str) -> None:
+    """End this process where the thread of a cancelled call goes on; the studio starts another."""
+    if any(one.name == call for one in threading.enumerate()):
+        print("A call went on after it was cancelled, so this process ended.", file=sys.stderr)
+        sys.stderr.flush()
+        os._exit(75)
 
 
 def id_of(value: object) -> str:

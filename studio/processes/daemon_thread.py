@@ -52,7 +52,8 @@ async def in_daemon_thread(function: Callable[[], T]) -> T:
     """Run ``function`` in a new daemon thread; returns or raises what it does.
 
     For code that may never end: unlike ``asyncio.to_thread`` it occupies no thread of the
-    shared pool, and neither the end of the loop nor of the program waits for it.
+    shared pool, and neither the end of the loop nor of the program waits for it. The thread has
+    the name of the task that waits for it.
     """
     future: Future[T] = Future()
     future.set_running_or_notify_cancel()  # it goes on when the caller is cancelled
@@ -66,5 +67,7 @@ async def in_daemon_thread(function: Callable[[], T]) -> T:
             future.set_exception(error)
 
     context = contextvars.copy_context()
-    threading.Thread(target=context.run, args=(work,), daemon=True).start()
+    task = asyncio.current_task()
+    name = task.get_name() if task is not None else None
+    threading.Thread(target=context.run, args=(work,), name=name, daemon=True).start()
     return await asyncio.wrap_future(future)

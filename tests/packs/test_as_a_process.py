@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import sqlite3
 import stat
 import sys
@@ -13,17 +14,24 @@ from pathlib import Path
 import pytest
 
 from studio.agent.engine import Engine
+from studio.agent.servers import pool_name
+from studio.agent.session.session import Session
 from studio.app import build
+from studio.domain.blocks import ToolBlock
 from studio.domain.drafts import KindDraft
-from studio.domain.events import ToolFinished, ToolOutput
+from studio.domain.events import ToolFinished, ToolOutput, TurnComplete
 from studio.extensions.packs.installed import InstalledPacks
 from studio.extensions.packs.loading import forget
 from studio.simulator import Call, Simulator, Text, Turn
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 from studio.tools.packs.sources import Source
+from support import nightly
 from support.engine_home import KEY, PROTOCOLS, give_time, say
+from support.pack_files import OURS, write_pack
 from support.pack_home import PACKS
+from support.third_party_clients import installed_client
+from support.waiting import until
 
 CHAT = "openai-compatible"
 
@@ -134,5 +142,115 @@ async def test_without_uv_it_is_off_with_the_reason(
             assert not (await engine.services.servers.refresh()).by_name
             await engine.refresh_tools()
             assert any("need uv" in one for one in engine.toolbox.problems)
+        finally:
+            await engine.close()
+
+
+CODE = """
+import os
+from studio.packs import Context, tool
+
+@tool(effect="read")
+def crash(context: Context) -> str:
+    \'\'\'End at once.\'\'\'
+    print("on fire", flush=True)
+    os._exit(3)
+
+@tool(effect="read")
+def turn_round(context: Context) -> str:
+    \'\'\'Never end.\'\'\'
+    context.emit("begun\\n")
+    while True:
+        pass
+
+@tool(effect="read")
+def greet(context: Context) -> str:
+    \'\'\'Greet.\'\'\'
+    return f"Hello from {os.getpid()}"
+"""
+
+
+async def test_a_crash_and_an_endless_loop_are_named_and_the_next_turn_works(
+    tmp_path: Path, uv: Path
+) -> None:
+    """X-3, M-6, M-7: a stop frees the turn, and the process that goes round ends."""
+    calls = [Turn(Call(f"wild__{one}", {})) for one in ("greet", "crash", "greet", "turn_round")]
+    script = [*calls[:1], Text("1"), *calls[1:2], Text("2"), *calls[2:3], Text("3"), *calls[3:]]
+    turns = [one if isinstance(one, Turn) else Turn(one) for one in script]
+    turns += [Turn(Call("wild__greet", {})), Turn(Text("5"))]
+    source = write_pack(tmp_path / "wild", {f"{OURS}/tools/wild.py": CODE}, name="wild")
+    (tmp_path / "work").mkdir()
+    async with Simulator(turns, pace=False) as simulator:
+        engine = await opened(tmp_path, simulator)
+        try:
+            installed = engine.services.get(InstalledPacks)
+            installed.add(installed.look(str(source)))
+            servers = engine.services.servers
+            (entry,) = (await servers.refresh()).by_name.values()
+            await servers.connect(entry)
+            session = await engine.sessions.create(
+                folder=str(tmp_path / "work"), agent="Coder", provider=CHAT, model="sim-model"
+            )
+
+            async def said() -> ToolFinished:
+                events = await say(session, answer="once")
+                (found,) = [one for one in events if isinstance(one, ToolFinished)]
+                return found
+
+            first = await said()
+            crashed = await said()
+            assert crashed.is_error and "ended" in crashed.text, crashed.text
+            again = await said()
+            assert "Hello from" in again.text and again.text[-40:] != first.text[-40:]
+
+            working = asyncio.ensure_future(say(session, answer="once"))
+            await until(lambda: len(tool_blocks(session)) == 4)
+            await until(lambda: bool(tool_blocks(session)[-1].output))
+            session.stop()
+            events = await working
+            assert [one.reason for one in events if isinstance(one, TurnComplete)] == ["cancelled"]
+            name = pool_name(entry)
+            await until(lambda: servers.servers.state(name).kind != "running")
+            assert "went on after it was cancelled" in servers.servers.state(name).line
+            assert "Hello from" in (await said()).text
+        finally:
+            await engine.close()
+
+
+def tool_blocks(session: Session) -> list[ToolBlock]:
+    return [one for one in session.transcript.blocks if isinstance(one, ToolBlock)]
+
+
+@pytest.mark.skipif(
+    os.environ.get("HYPOTHESIS_PROFILE") != nightly.PROFILE,
+    reason="uv and a package are fetched from PyPI: make nightly runs it.",
+)
+async def test_uv_makes_the_environment_of_a_pack(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """X-3: with what its manifest requires, which the program itself has not."""
+    place = await asyncio.to_thread(installed_client, "uv")
+    monkeypatch.setenv("PATH", f"{place}:{os.environ['PATH']}")
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)  # the authority of the tests
+    code = CODE.replace("import os\n", "import os\nimport roman_numerals\n", 1)
+    code = code.replace("{os.getpid()}", "{roman_numerals.__name__}")
+    source = write_pack(
+        tmp_path / "wild",
+        {f"{OURS}/tools/wild.py": code},
+        name="wild",
+        ours={"python": ["roman-numerals>=3"]},
+    )
+    async with Simulator([], pace=False) as simulator:
+        engine = await opened(tmp_path, simulator)
+        try:
+            installed = engine.services.get(InstalledPacks)
+            installed.add(installed.look(str(source)))
+            servers = engine.services.servers
+            (entry,) = (await servers.refresh()).by_name.values()
+            await servers.connect(entry)
+            found = await servers.servers.call(pool_name(entry), "greet", {})
+            assert found.text == "Hello from roman_numerals", found.text
+            await engine.refresh_tools()
+            assert not engine.toolbox.problems
         finally:
             await engine.close()

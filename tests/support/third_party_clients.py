@@ -25,6 +25,7 @@ PACKAGES = {
     "aider": ("aider-chat==0.86.2",),
     # Of this torch there are wheels without CUDA, for who has an index with them.
     "open-webui": ("open-webui==0.12.4", "torch==2.13.0"),
+    "uv": ("uv==0.13.9",),
     "mcp-servers": (
         "mcp-server-git==2026.10.19",
         "mcp-server-time==2026.10.19",

@@ -25,6 +25,8 @@ NO_UV = (
     "found. Install it (https://docs.astral.sh/uv, 37 MB), then try again."
 )
 SECONDS = 60.0
+CERTIFICATES = {"UV_SYSTEM_CERTS": "true"}
+"""uv trusts whom the system trusts, such as the proxy of an office."""
 _USUAL = (Path(".local") / "bin", Path(".cargo") / "bin")
 
 
@@ -63,6 +65,7 @@ class HostEntries:
                 pack.id,
                 uv,
                 tuple(words),
+                CERTIFICATES,
                 folder=str(private_folder(pack.data)),
                 on=True,
                 seconds=SECONDS,
