@@ -24,6 +24,7 @@ WITH_ROWS = (
     "loop",
     "stop",
     "hooks",
+    "packs",
     "snapshot",
     "decisions",
     "graph",

@@ -1,0 +1,87 @@
+"""What a pack costs that is on and not opened (KZ-9).
+
+    python benchmarks/packs.py [rounds]
+
+The engine is built with the pack of the tests beside one without it, each in a process of its own,
+in turn: processor time until it is built, and the memory then. The pack has tools, a kind of drafts,
+a verb, settings and two pages, and runs in the program.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from measure import HERE, Row, child, middle, quick, show
+
+PACK = HERE.parent / "tests" / "support" / "packs" / "notes"
+
+
+async def build_engine(place: Path) -> None:
+    from studio.app import build
+    from studio.extensions.packs.installed import InstalledPacks
+    from studio.storage.config.settings import SettingsFile
+    from studio.storage.paths import Paths
+
+    paths = Paths.below(place / "home")
+    settings = SettingsFile(paths.settings)
+    await settings.load()
+    began = time.process_time()
+    engine = await build(paths, settings)
+    spent = (time.process_time() - began) * 1000
+    status = Path("/proc/self/smaps_rollup").read_text()
+    kept = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("Pss:"))
+    on = "draft_note" in engine.tools()
+    packs = engine.services.get(InstalledPacks)
+    if "--approve" in sys.argv:
+        packs.approve("notes", packs.get("notes").digest)
+    await engine.close()
+    print(json.dumps({"ms": spent, "mb": kept / 1024, "on": on}))
+
+
+def distribution(place: Path) -> Path:
+    """The pack as a distribution, in a folder for ``sys.path``."""
+    site = place / "site"
+    shutil.copytree(PACK, site / "notes_pack")
+    info = site / "notes_pack-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: notes-pack\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[agent_studio.packs]\nnotes = notes_pack\n")
+    return site
+
+
+def main() -> None:
+    rounds = 3 if quick() else 9
+    with tempfile.TemporaryDirectory() as made:
+        place = Path(made)
+        site = distribution(place)
+        run = [HERE / "packs.py", "--engine", place]
+        child([*run, site, "--approve"])
+        child(run)
+        found: dict[bool, list[dict[str, float]]] = {True: [], False: []}
+        for _ in range(rounds):
+            for on in (True, False):
+                figures = child([*run, site] if on else run)
+                assert figures["on"] is on
+                found[on].append(figures)
+    rows: list[Row] = []
+    for key, unit, goal in (("ms", "ms", "< 30 ms more"), ("mb", "MB", "< 5 MB more")):
+        here, base = (middle(one[key] for one in found[on]) for on in (True, False))
+        what = "engine built, a pack on" if key == "ms" else "memory then"
+        rows.append(Row(what, here, base, unit, goal, "without the pack"))
+    show(rows)
+
+
+if __name__ == "__main__":
+    if "--engine" in sys.argv:
+        at = sys.argv.index("--engine")
+        if len(sys.argv) > at + 2 and not sys.argv[at + 2].startswith("--"):
+            sys.path.insert(0, sys.argv[at + 2])
+        asyncio.run(build_engine(Path(sys.argv[at + 1])))
+    else:
+        main()
