@@ -3,8 +3,8 @@
     python benchmarks/packs.py [rounds]
 
 The engine is built with the pack of the tests beside one without it, each in a process of its own,
-in turn: processor time until it is built, and the memory then. The pack has tools, a kind of drafts,
-a verb, settings and two pages, and runs in the program.
+in turn: processor time until it is built, and the memory then. The pack has tools, a kind of
+drafts, a verb, settings and two pages, and runs in the program.
 """
 
 from __future__ import annotations

@@ -60,6 +60,11 @@ class Hook:
     pack: str = ""
 
     @property
+    def counts(self) -> bool:
+        """Whether it is told of anything: it is on, or changed since it was approved."""
+        return self.state in ("on", "changed")
+
+    @property
     def label(self) -> str:
         """The hook in a line: “the hook check.sh (yours)”."""
         words = PurePath(self.files[0]).name if self.files else " ".join(self.command.split())
@@ -89,8 +94,7 @@ class Hooks:
 
     def counting(self, *events: HookEvent) -> Sequence[Hook]:
         """Those that are told of these events: on, or changed since they were approved."""
-        return [one for one in self.found if one.event in events and one.state in COUNTING]
+        return [one for one in self.found if one.event in events and one.counts]
 
 
-COUNTING = ("on", "changed")
 NO_HOOKS = Hooks()

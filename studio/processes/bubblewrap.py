@@ -142,6 +142,8 @@ class Bubblewrap:
         if (desk := launch.desk) is not None:  # what could be protected is not on it
             mounts |= {folder / name: "read" for name in desk.shared}
             kept = ()
+        else:
+            kept = [*kept, *(one for one in launch.kept if _is_own(one, folder))]
         mounts |= _protected(folder, kept)
         # After the rest, which may show parts of them; not where the session's folder is in one.
         for path in places.secrets():
@@ -183,6 +185,11 @@ class Bubblewrap:
         if desk is not None and path == str(folder):
             return ["--bind", str(desk.root), path]
         return ["--bind" if kind == "write" else "--ro-bind", path, path]
+
+
+def _is_own(path: Path, folder: Path) -> bool:
+    """Whether a file is really in the folder: none that a link leads to."""
+    return path.is_relative_to(folder) and path.is_file() and Path(os.path.realpath(path)) == path
 
 
 def _protected(folder: Path, kept: Iterable[Path]) -> dict[Path, _Kind]:

@@ -84,10 +84,19 @@ class NoSandbox:
 
 
 class HidingSandbox:
-    """Another sandbox, with more files hidden: ``hidden`` is called for each command."""
+    """Another sandbox, with more files hidden: ``hidden`` is called for each command.
 
-    def __init__(self, sandbox: Sandbox, hidden: Callable[[], Sequence[Path]]) -> None:
+    ``kept`` are files that no command can change.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        hidden: Callable[[], Sequence[Path]],
+        kept: Sequence[Path] = (),
+    ) -> None:
         self._sandbox = sandbox
+        self._kept = kept
         self._hidden = hidden
         self.kind, self.label, self.reason = sandbox.kind, sandbox.label, sandbox.reason
         self.desks = sandbox.desks
@@ -95,7 +104,7 @@ class HidingSandbox:
 
     def argv(self, launch: Launch) -> list[str] | str:
         hidden = [*launch.hidden, *self._hidden()]
-        return self._sandbox.argv(replace(launch, hidden=hidden))
+        return self._sandbox.argv(replace(launch, hidden=hidden, kept=[*launch.kept, *self._kept]))
 
 
 def find_sandbox(

@@ -80,7 +80,7 @@ class Launch:
     ``hidden`` are real paths of files and folders that it may not even read, ``shown`` those that
     it may although the sandbox hides what is around them. With a ``desk``
     that is what it finds in the folder's place. ``inside`` is below the folder, and relative.
-    ``terminal``: its streams are one.
+    ``terminal``: its streams are one. ``kept`` are files of the folder that it cannot change.
     """
 
     command: str
@@ -92,6 +92,7 @@ class Launch:
     inside: str = "."
     terminal: bool = False
     shown: Sequence[Path] = ()
+    kept: Sequence[Path] = ()
 
     @property
     def begins(self) -> Path:

@@ -89,7 +89,9 @@ def profile(places: VisiblePaths, launch: Launch, writable: Sequence[Path]) -> s
     gits = list(dict.fromkeys([folder / ".git", *repositories(folder)]))
     kept = [folder / ".agents", *(git / name for git in gits for name in _LATER)]
     # Nor may the folders above them be moved away and made anew.
+    inside = [one for one in launch.kept if one.is_relative_to(folder)]
     kept_in = [place for git in gits for place in (git, *_between(git, folder))]
+    kept_in += [place for one in inside for place in _between(one, folder)]
     rules = [_BASE, _NETWORK if launch.network else "(deny network*)"]
     rules += _rule("deny", "file-read* file-write*", [*apart, *map(Path, _SHARED)])
     rules += _rule("allow", "file-read*", shown)
@@ -98,6 +100,7 @@ def profile(places: VisiblePaths, launch: Launch, writable: Sequence[Path]) -> s
     rules += _rule("deny", "file-read* file-write*", secrets)
     rules += _rule("allow", "file-read*", launch.shown, "literal")
     rules += _rule("deny", "file-write*", kept)
+    rules += _rule("deny", "file-write*", launch.kept, "literal")
     rules += _rule("deny", "file-write-unlink", kept_in, "literal")
     rules += _rule("deny", "file-read* file-write*", launch.hidden)
     return "\n".join(rules)

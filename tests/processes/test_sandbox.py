@@ -22,7 +22,13 @@ from studio.domain.events import AwaitingPermission, Event, ToolFinished
 from studio.domain.permissions import Question, Rule
 from studio.processes import command_start
 from studio.processes.keeper import Keeper
-from studio.processes.sandbox import NoSandbox, Sandbox, explain_failure, find_sandbox
+from studio.processes.sandbox import (
+    HidingSandbox,
+    NoSandbox,
+    Sandbox,
+    explain_failure,
+    find_sandbox,
+)
 from studio.processes.sandbox_mounts import Launch, VisiblePaths
 from studio.processes.seatbelt import profile
 from studio.simulator import Call, Text, Turn
@@ -222,6 +228,24 @@ async def test_what_runs_later_is_kept_as_it_is(place: Place) -> None:
     assert [path.name for path in (place.folder / ".agents/agents").iterdir()] == ["a.md"]
     assert (git / "HEAD").exists()
     assert (git / "index").exists()  # but committing works
+
+
+async def test_what_hooks_run_is_kept_as_it_is(place: Place) -> None:
+    """K-9: else what runs beside a hook could change it after it was compared."""
+    if not place.confined:
+        return
+    script = place.folder / "tools" / "deep" / "guard.sh"
+    script.parent.mkdir(parents=True)
+    script.write_text("exit 2\n")
+    place.sandbox = HidingSandbox(place.sandbox, list, [script, place.folder / "gone.sh"])
+    attempts = (
+        *("echo evil > tools/deep/guard.sh", "rm -f tools/deep/guard.sh", "mv tools aside"),
+        *("echo x > other; mv -f other tools/deep/guard.sh", "mv tools/deep aside"),
+        *("ln -sf other tools/deep/guard.sh", "echo fine > tools/deep/beside"),
+    )
+    await place.run("; ".join(attempts))
+    assert script.read_text() == "exit 2\n"
+    assert (script.parent / "beside").read_text() == "fine\n"
 
 
 async def test_a_link_in_the_folder_leads_nowhere_else(place: Place, tmp_path: Path) -> None:

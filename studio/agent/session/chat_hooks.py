@@ -14,7 +14,7 @@ from studio.agent.permission.policy import Policy
 from studio.agent.permission.rules import RuleLayers
 from studio.agent.services import Services
 from studio.domain.events import Event
-from studio.domain.hooks import Hook, Hooks
+from studio.domain.hooks import NO_HOOKS, Hook, Hooks
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Said
 from studio.processes.sandbox import HidingSandbox, Sandbox
@@ -103,7 +103,7 @@ class ChatHooks:
             return None
         workspace = await asyncio.to_thread(self._services.workspace, info)
         policy = Policy(info.permission_mode, layers.rules, workspace=workspace)
-        sandbox = await hiding_sandbox(self._services, policy, workspace)
+        sandbox = await hiding_sandbox(self._services, policy, workspace, hooks)
         runner = HookRunner(hooks, self._ground(workspace, sandbox))
         return SessionHooks(runner, self._notices.append)
 
@@ -118,9 +118,16 @@ class ChatHooks:
         return HookGround(workspace, sandbox, services.keeper, services.environment, about)
 
 
-async def hiding_sandbox(services: Services, policy: Policy, workspace: Workspace) -> Sandbox:
-    """The sandbox that hides what no rule lets be read."""
+async def hiding_sandbox(
+    services: Services, policy: Policy, workspace: Workspace, hooks: Hooks = NO_HOOKS
+) -> Sandbox:
+    """The sandbox that hides what no rule lets be read, and keeps the files that hooks run.
+
+    What hooks run is compared with what was approved and then started: nothing that runs beside
+    them may change it in between.
+    """
     sandbox = await services.sandbox()
     if sandbox.kind == "none":
         return sandbox
-    return HidingSandbox(sandbox, lambda: unreadable(policy.unreadable(), workspace))
+    kept = dict.fromkeys(Path(name) for one in hooks.found if one.counts for name in one.files)
+    return HidingSandbox(sandbox, lambda: unreadable(policy.unreadable(), workspace), [*kept])

@@ -462,7 +462,7 @@ class TurnBuilder:
             policy = policy.within(ceiling.at(workspace))
         rules.attach(policy)
         workspace = workspace.hiding(policy.hides)
-        sandbox = await hiding_sandbox(self._services, policy, workspace)
+        sandbox = await hiding_sandbox(self._services, policy, workspace, setup.hooks)
         guard = ExfiltrationGuard(
             session.transcript,
             contained=sandbox.kind != "none",

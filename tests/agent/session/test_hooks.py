@@ -397,19 +397,37 @@ async def test_k9_a_changed_script_is_not_run_and_lets_nothing_through(tmp_path:
     calls = [run_of("echo 'exit 0' > check.sh"), run_of("touch ran")]
     async with engine_home(tmp_path, "anthropic", script_of(box, *calls)) as home:
         box.append(home)
+        home.engine.settings.values.sandbox = False  # else it cannot change it at all
         (home.folder / "check.sh").write_text("exit 0\n")
         command = 'sh "$CLAUDE_PROJECT_DIR"/check.sh'
         await write_hooks(home, entry("PreToolUse", command, "Bash"))
         session = await home.session()
         (home.folder / "check.sh").write_text("exit 0\n# the same length?\n")
         await approve(home)
-        events = await say(session, rules=(RUN,))
+        events = await say(session, rules=(RUN,), answer="once")
         first, second = [one for one in events if isinstance(one, ToolFinished)]
         assert not first.is_error
         assert second.is_error and "not what you approved" in second.text
         assert not (home.folder / "ran").exists()
         (hook,) = (await home.engine.services.hooks(home.folder))[0].found
         assert hook.state == "changed"
+
+
+async def test_k9_in_the_sandbox_nothing_changes_the_script_of_a_hook(tmp_path: Path) -> None:
+    """K-9: so that no job can change it between the comparison and its start."""
+    box: list[EngineHome] = []
+    calls = [run_of("echo 'exit 0' > check.sh || mv -f other.sh check.sh"), run_of("true")]
+    async with engine_home(tmp_path, "anthropic", script_of(box, *calls)) as home:
+        box.append(home)
+        if (await home.engine.sandbox()).kind == "none":
+            pytest.skip("this system has no sandbox")
+        (home.folder / "check.sh").write_text("exit 0\n# as it was\n")
+        (home.folder / "other.sh").write_text("exit 0\n")
+        await write_hooks(home, entry("PreToolUse", 'sh "$CLAUDE_PROJECT_DIR"/check.sh', "Bash"))
+        events = await say(await home.session(), rules=(RUN,), answer="once")
+        first, second = [one for one in events if isinstance(one, ToolFinished)]
+        assert first.is_error and not second.is_error
+        assert "as it was" in (home.folder / "check.sh").read_text()
 
 
 async def test_k9_the_persons_scripts_are_seen_in_the_sandbox_and_no_others(tmp_path: Path) -> None:
