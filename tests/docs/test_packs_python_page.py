@@ -13,12 +13,15 @@ from studio.simulator import Call, Text, Turn
 from studio.tools.packs.sources import Source
 from support.engine_home import engine_home, say
 from support.pack_home import install_notes, notes
+from support.sample_files import pdf
 
 PAGE = Path(__file__).parents[2] / "docs" / "packs-python.md"
 
 
 async def test_the_example_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, more, page = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S)
+    code, reading, more, page = re.findall(
+        r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S
+    )
     calls = [Turn(Call("draft_note", {"topic": "rivers", "text": "They flow."}))]
     async with engine_home(tmp_path, "anthropic", [*calls, Turn(Text("Done."))]) as home:
         desk = home.engine.services.acts.desk("window")
@@ -36,4 +39,7 @@ async def test_the_example_works(tmp_path: Path, capsys: pytest.CaptureFixture[s
         assert capsys.readouterr().out == "rivers\n"
         found = home.engine.services.packs.resolve(["notes:topic/rivers"])
         assert found == {"notes:topic/rivers": Source("Note about rivers", "topics", ("rivers",))}
+        names: dict[str, object] = {"data": pdf("They flow.")}
+        exec(reading, names)
+        assert "They flow." in str(names["words"])
         assert load_class("notes", "pages.topics:TopicsPage").__name__ == "TopicsPage"
