@@ -130,7 +130,6 @@ class RunPage(PaintedWidget):
         self.summarise.setText(
             tr("Summing up…") if facts.summing == "does" else tr("Summarise now")
         )
-        self.summarise.resize(self.summarise.sizeHint())
         used = tr("context {size}").format(size=short_count(facts.used)) if facts.used else ""
         seen = tr("seen {seen}").format(seen=self._seen()) if facts.seen else ""
         steps = tr_plural("{count} step", "{count} steps", facts.steps)
@@ -147,6 +146,7 @@ class RunPage(PaintedWidget):
 
     def _measure(self) -> None:
         t, f = self.theme, self._facts
+        self.summarise.resize(self.summarise.sizeHint())
         height = t.px(10) + t.px(24) * (3 + bool(f.folder)) + t.px(20)
         height += (t.px(24) + t.px(20)) if f.seen else 0
         height += t.px(38) + t.px(21) * (len(f.parts) + bool(f.pins))

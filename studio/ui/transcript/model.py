@@ -264,6 +264,10 @@ def client_status(call: ToolBlock) -> str:
             assert_never(call.state)
 
 
+AT_ONCE = 0.05
+"""Seconds that are none to a person: they would read 0.0."""
+
+
 def row_status(call: ToolBlock, elapsed: float | None) -> str:
     """The words at the right of a row; ``elapsed`` is of a running call, in seconds."""
     if call.external:
@@ -286,7 +290,7 @@ def row_status(call: ToolBlock, elapsed: float | None) -> str:
         case "error":
             return _result(call) or tr("Failed")
         case "done":
-            return _result(call) or duration(call.seconds)
+            return _result(call) or time_taken(call.seconds)
         case _:
             assert_never(call.state)
 
@@ -307,6 +311,11 @@ def child_status(child: ChildWorks, call: ToolBlock, elapsed: float | None) -> s
     return " · ".join(filter(None, [doing, cost, time]))
 
 
+def time_taken(seconds: float) -> str:
+    """How long a call took, where it took any time."""
+    return duration(seconds) if seconds >= AT_ONCE else ""
+
+
 def _result(call: ToolBlock) -> str:
     """The first line of the summary; “Exit 1 · 14 s” for what took its time.
 
@@ -315,7 +324,7 @@ def _result(call: ToolBlock) -> str:
     line = call.summary.partition("\n")[0]
     if line == "exit 0":
         return ""
-    if not line or call.effect != "act" or call.seconds < 0.05:
+    if not line or call.effect != "act" or call.seconds < AT_ONCE:
         return tr_engine(line)
     line = tr_engine(line)
     return f"{line[0].upper()}{line[1:]} · {duration(call.seconds)}"

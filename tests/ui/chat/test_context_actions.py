@@ -136,6 +136,9 @@ def test_the_button_has_its_place_below_the_parts() -> None:
     assert not button.isHidden() and button.isEnabled()
     grown = theme.px(21) + theme.px(10) + button.height()
     assert page.sizeHint().height() == low + grown
+    theme.set(scale=1.6)
+    assert button.size() == button.sizeHint()  # else its words are cut
+    theme.set(scale=1.0)
     page.set(RunFacts(used=2_900, parts=parts, summing="does", seen=[("private files", "a")]))
     assert button.text() == "Summing up…" and not button.isEnabled()
     page.deleteLater()

@@ -60,6 +60,12 @@ async def shows(page: DraftsPage, title: str) -> None:
     await until(lambda: page.detail.title.accessibleName() == title, what=title)
 
 
+def note_height(page: DraftsPage) -> float:
+    """How far down the page the note stands, from 0 to 1."""
+    area, note = page.detail.area, page.detail.note
+    return note.mapTo(area, note.rect().center()).y() / max(1, area.height())
+
+
 def offered(page: DraftsPage) -> list[str]:
     return [name for name, button in page.detail.buttons.items() if not button.isHidden()]
 
@@ -100,12 +106,14 @@ async def test_drafts_are_decided_by_keys_alone(tmp_path: Path) -> None:
         await until(lambda: paths(page) == [])
         await until(lambda: page.detail.note.text() == "No draft waits for you.")
         assert offered(page) == []
+        await until(lambda: 0.3 < note_height(page) < 0.5)
         person.press(Key.Key_A)  # nothing to approve
         page.which.set_current(1)
         page.which.chosen.emit(1)
         await until(lambda: len(paths(page)) == 3)
         await shows(page, "Write a.txt")
         assert page.detail.note.text() == "Discarded."
+        await until(lambda: page.detail.card.y() < 100)
 
 
 @on_window_loop

@@ -160,6 +160,8 @@ async def test_w61_a_workflow_is_made_copied_and_thrown_away(tmp_path: Path) -> 
     """A new one, and each that ships, has no problems."""
     async with at_window(tmp_path, "anthropic", []) as person:
         page = await page_of(person)
+        await until(page.copy_button.isVisible)
+        assert not page.save_button.isVisible()  # one of the two is the primary one
         shipped = [row.name for row in page.gallery.files.rows if row.path]
         for name in shipped:
             await choose(page, name)

@@ -111,6 +111,7 @@ def test_words_of_rows() -> None:
     assert model.row_status(call(state="running"), 72.4) == "1:12"
     assert model.row_status(call(state="error", summary="exit 1\nmore"), None) == "exit 1"
     assert model.row_status(call(seconds=2.44), None) == "2.4 s"
+    assert model.row_status(call(seconds=0.03), None) == ""
     failed = call(
         "pytest",
         state="error",

@@ -30,7 +30,7 @@ from studio.ui.widgets import (
     Tile,
     make_transparent,
 )
-from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.layouts import STRETCH, Stretch, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
 
 from .diff_view import SIDES, DiffView, split, three, unified
@@ -142,8 +142,8 @@ class DraftDetail(PaintedWidget):
         self.note = Label(t, "", "small", "text2", wrap=True)
         self.arrow = Mark(t, "undo-2")
         foot = row_of([self.arrow, (self.note, 1)], spacing=t.px(8))
-        column = column_of(
-            [self.origin, self.why, self.card, foot, STRETCH],
+        self._column = column = column_of(
+            [Stretch(0), self.origin, self.why, self.card, foot, STRETCH],
             spacing=t.px(10),
             margins=(t.px(20), t.px(14), t.px(20), t.px(20)),
         )
@@ -170,6 +170,15 @@ class DraftDetail(PaintedWidget):
         for widget in (self.origin, self.why, self.card, self.arrow):
             widget.hide()
         self.note.setText(words)
+        self._place_note(alone=True)
+
+    def _place_note(self, *, alone: bool) -> None:
+        """Below the draft; without one at two fifths of the height."""
+        self._column.setStretch(0, 2 if alone else 0)
+        self._column.setStretch(self._column.count() - 1, 3 if alone else 1)
+        self.note.setAlignment(
+            Qt.AlignmentFlag.AlignHCenter if alone else Qt.AlignmentFlag.AlignLeft
+        )
 
     async def show_draft(self, shown: ShownDraft, marked: int = 0) -> None:
         """``marked`` is how many drafts the next decision is about, if several."""
@@ -207,6 +216,7 @@ class DraftDetail(PaintedWidget):
         self._offer(shown, marked)
         self.mark.set(icon_of(about))
         self.note.setText(self._said(shown))
+        self._place_note(alone=False)
         self.arrow.setVisible(tr(UNDO) in self.note.text())
         self._fill()
         if fresh:

@@ -86,6 +86,8 @@ class FilesPage(Page, Generic[CheckedT]):
         self.copy_button = Button(
             theme, tr("Duplicate"), "primary", icon="copy", clicked=self.duplicate
         )
+        for button in (self.save_button, self.copy_button):
+            button.hide()  # until it is known which of them is the file's
         self.notice = Notice(theme)
         self.editor = FileEditor(theme, words.text)
         self.editor.edited.connect(self._edited)

@@ -13,7 +13,6 @@ from studio.domain.blocks import ToolBlock
 from studio.domain.messages import Image
 from studio.domain.tools import RUN
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import duration
 from studio.ui.transcript import model
 from studio.ui.transcript.model import CardAction, ToolRow
 from studio.ui.transcript.paint_style import LEFT, RIGHT, PaintStyle
@@ -438,7 +437,7 @@ class ToolsItem(Item[ToolBlock]):
 
     def _result(self, row: ToolRow, context: ItemContext) -> str:
         if row.merged:
-            return duration(sum(call.seconds for call in row.calls))
+            return model.time_taken(sum(call.seconds for call in row.calls))
         call = row.calls[0]
         begun = context.started.get(id(call))
         return model.row_status(call, None if begun is None else context.now() - begun)
