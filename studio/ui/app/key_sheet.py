@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import groupby
+from math import ceil
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
@@ -30,7 +31,9 @@ class _Line(PaintedWidget):
         self.setAccessibleName(joined((text, native(keys))))
 
     def sizeHint(self) -> QSize:
-        return QSize(self.theme.px(240), self.theme.height(28))
+        t = self.theme
+        whole = t.metrics("ui").horizontalAdvance(self._text) + keycaps_width(t, self._keys)
+        return QSize(max(t.px(240), ceil(whole) + t.px(14)), t.height(28))
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         t = self.theme
@@ -88,7 +91,8 @@ class KeySheet(QDialog):
         foot = row_of([STRETCH, change], margins=(24, 10, 24, 14))
         column_of([(area, 1), foot], spacing=0, on=self)
         largest = self.screen().availableSize() * 0.9
-        self.resize(QSize(theme.px(680), theme.px(600)).boundedTo(largest))
+        wide = max(theme.px(680), inner.sizeHint().width())  # no words are cut where there is room
+        self.resize(QSize(wide, theme.px(600)).boundedTo(largest))
 
     def _change(self) -> None:
         self.close()

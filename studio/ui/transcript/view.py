@@ -402,8 +402,9 @@ class TranscriptView(QAbstractScrollArea):
             self._mouse.release(event)
 
     def viewportEvent(self, event: QEvent) -> bool:
-        if isinstance(event, QPaintEvent):  # first: to ask for a type takes as long as ten such
-            return super().viewportEvent(event)
+        if isinstance(event, QPaintEvent):  # first, and without a way through Qt and back
+            self.paintEvent(event)
+            return True
         if event.type() == QEvent.Type.Leave:
             self._mouse.leave()
         elif isinstance(event, QHelpEvent) and event.type() == QEvent.Type.ToolTip:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QScrollArea
 
 from studio.ui.app.actions import Action, keys_in_force, menu_entries
 from studio.ui.app.key_sheet import KeySheet
@@ -108,6 +108,10 @@ async def test_a_key_is_recorded_replaced_and_given_back(tmp_path: Path) -> None
         lines = dict(sheet.lines)
         assert lines["Larger text"] == "Ctrl+B" and lines["Send"] == "Enter"
         assert "Sidebar" not in lines and "New chat" not in lines
+        inner = sheet.findChildren(QScrollArea)[0].widget()
+        assert inner is not None
+        whole = min(inner.sizeHint().width(), int(sheet.screen().availableSize().width() * 0.9))
+        assert inner.width() >= whole, "words of keys are cut"
         sheet.close()
         page = await page_of(person)
         page.rows["larger_text"].reset.click()
