@@ -176,7 +176,10 @@ async def test_an_akte_says_which_model_may_see_it(
     async with office(tmp_path) as (home, pack, akte):
         akten = service(pack, "Akten")
         assert akte.mode == "lokal"
-        akten.set_mode(pack.person, akte, mode)
+        if mode == "frei":
+            with pytest.raises(ToolFailed, match="Grundlage"):
+                akten.set_mode(pack.person, akte, mode, " ")
+        akten.set_mode(pack.person, akte, mode, "Einwilligung vom 03.02.2026")
         pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
         pack.settings_file.write_text(json.dumps({"erlaubte_hosts": "rechner.example, other"}))
         packs = home.engine.services.packs

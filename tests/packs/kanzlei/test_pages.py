@@ -120,6 +120,8 @@ async def test_akten_are_found_as_you_type_and_opened(tmp_path: Path) -> None:
             await until(lambda found=found: len(page.rows) == found)
         page.search.setText("yilmaz")
         await until(lambda: [row.akte.rubrum for row in page.rows] == ["Yilmaz ./. Reiter"])
+        page.rows[0].mode.chosen.emit("keine KI")
+        await until(lambda: page.rows[0].akte.mode == "keine KI")
         akte = page.rows[0].akte
         page.rows[0].chat.click()
         chat = person.window.chat

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QInputDialog, QWidget
 
 from studio.packs import ToolFailed
 from studio.packs.ui import (
@@ -17,17 +17,17 @@ from studio.packs.ui import (
     Field,
     Hairline,
     Label,
+    MenuButton,
     MenuItem,
     PackWindow,
     Page,
-    Tag,
     Theme,
     column_of,
     row_of,
     widget_of,
 )
 
-from ..tools.office.akten import Akte, Akten
+from ..tools.office.akten import MODES, Akte, Akten
 from ..tools.office.dokumente import Dokumente
 from ._rows import ScrolledColumn, section
 
@@ -35,7 +35,7 @@ UNKNOWN = "unbekannt"
 MOST = 100
 _WAIT = 120
 """Milliseconds after the last letter before it is looked for."""
-MODE_KINDS = {"lokal": "ok", "pseudonym": "accent", "frei": "warn", "keine KI": "neutral"}
+MODE_ICONS = {"lokal": "lock", "pseudonym": "eye", "frei": "globe", "keine KI": "ban"}
 
 
 class AktenPage(Page):
@@ -79,6 +79,7 @@ class AktenPage(Page):
             row.chat.clicked.connect(
                 lambda _=False, one=row.akte: self.studio.new_chat(one.address)
             )
+            row.mode.chosen.connect(lambda mode, one=row: self.run(self.set_mode(one, mode)))
             row.dropped.connect(lambda files, one=row: self.run(self.take(one, files)))
             if str(row.akte.id) == self.wanted:
                 QTimer.singleShot(0, row.chat, row.chat.setFocus)
@@ -104,6 +105,26 @@ class AktenPage(Page):
             return told
 
         row.tell("\n".join(await self.in_thread(work)))
+
+    async def set_mode(self, row: AkteRow, mode: str) -> None:
+        """Change which models may see an Akte; “frei” asks what that rests on."""
+        basis = ""
+        if mode == "frei":
+            title = f"Akte {row.akte.az}: „frei“"
+            words = (
+                "Dann sehen auch fremde Anbieter, was in Chats zur Akte steht.\n"
+                "Einwilligung des Mandanten oder Vereinbarung nach § 43e BRAO, mit Tag:"
+            )
+            basis, _ = QInputDialog.getText(self, title, words)
+        try:
+            await self.in_thread(
+                lambda: self.home.service(Akten).set_mode(self.home.person, row.akte, mode, basis)
+            )
+        except ToolFailed as error:
+            row.mode.set_current(row.akte.mode)
+            row.tell(str(error))
+            return
+        await self.load()
 
     def show_form(self) -> None:
         self.form_place.show()
@@ -142,13 +163,16 @@ class AkteRow(QWidget):
         court = Label(theme, akte.court or akte.area, "small", "text2")
         words = column_of([Label(theme, akte.rubrum, "ui"), court], spacing=1)
         court.setVisible(bool(court.text()))
-        mode = Tag(theme, akte.mode, MODE_KINDS[akte.mode])
+        name = f"KI-Modus der Akte {akte.az}"
+        self.mode = MenuButton(theme, name, akte.mode, icon=MODE_ICONS[akte.mode])
+        self.mode.set_items([MenuItem(one, one, icon=MODE_ICONS[one]) for one in MODES])
+        self.mode.set_current(akte.mode)
         self.chat = Button(theme, "Chat")
         self.chat.setAccessibleName(f"Chat zur Akte {akte.az}")
         self.setAcceptDrops(True)
         self.told = Label(theme, "", "small", "text2", wrap=True)
         self.told.hide()
-        line = row_of([number, (words, 1), mode, self.chat], spacing=12)
+        line = row_of([number, (words, 1), self.mode, self.chat], spacing=12)
         column_of([line, self.told], spacing=6, margins=(0, 9, 0, 9), on=self)
         self.setAccessibleName(f"{akte.title}, KI-Modus {akte.mode}")
 

@@ -103,15 +103,16 @@ def dokument(context: Context, az: str, datei: str, ordner: str = "", art: str =
 
 
 @verb
-def ki_modus(context: Context, az: str, modus: str) -> str:
+def ki_modus(context: Context, az: str, modus: str, grundlage: str = "") -> str:
     """Say which models may see an Akte: lokal, pseudonym, frei or keine KI.
 
     az: Its Aktenzeichen.
     modus: lokal, pseudonym, frei or keine KI.
+    grundlage: For frei: the consent of the client or the agreement, with its day.
     """
     akten = context.service(Akten)
     one = akten.get(context.person, az)
-    akten.set_mode(context.person, one, modus)
+    akten.set_mode(context.person, one, modus, grundlage)
     return f"{one.az}: {modus} (vorher {one.mode}). Möglich sind: {', '.join(MODES)}."
 
 

@@ -133,17 +133,26 @@ class Akten:
             raise ToolFailed(f"Das Muster „{pattern}“ ergibt ein vergebenes Aktenzeichen: {az}.")
         return az
 
-    def set_mode(self, person: Person, akte: Akte, mode: str) -> None:
-        """Change which models may see an Akte; only a lawyer may (KZ-42)."""
+    def set_mode(self, person: Person, akte: Akte, mode: str, basis: str = "") -> None:
+        """Change which models may see an Akte; only a lawyer may (KZ-42).
+
+        ``basis`` is the consent or the agreement (§ 43e BRAO) without which it cannot be “frei”.
+        """
         if mode not in MODES:
             raise ToolFailed(f"„{mode}“ ist kein KI-Modus. Es gibt: {', '.join(MODES)}.")
         if person.role not in (ADMIN, ANWALT):
             raise ToolFailed(f"Den KI-Modus setzt ein Anwalt, nicht {person.role}.")
-        records = self._home.records
+        basis = " ".join(basis.split())
+        if mode == "frei" and not basis:
+            raise ToolFailed(
+                "„frei“ braucht eine Grundlage: die Einwilligung des Mandanten oder die "
+                "Vereinbarung nach § 43e BRAO, mit Tag."
+            )
+        records, new = self._home.records, f"{mode}: {basis}" if basis else mode
         with records.together():
             records.write("UPDATE akte SET ki_modus = ? WHERE id = ?", mode, akte.id)
             note(
-                records, person, akte.id, "akte", akte.id, field="ki_modus", old=akte.mode, new=mode
+                records, person, akte.id, "akte", akte.id, field="ki_modus", old=akte.mode, new=new
             )
 
 
