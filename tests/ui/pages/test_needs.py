@@ -245,7 +245,7 @@ async def test_w26_what_a_run_changed_stands_by_step_and_is_approved(tmp_path: P
         ended = list[str]()
         workflows.live.told.connect(ended.append)
         await until(lambda: ended and workflows.live.runner(ended[-1]) is None, "its end")
-        assert not page.changes.isVisible()
+        await until(lambda: not page.changes.isVisible(), "nothing waits any more")
         person.window.pages.show_page("workflows", "run", runner.run.id)
         changes = workflows.run_view.inspector.run.changes
         await until(lambda: len(changes.checks) == 3, "the drafts")

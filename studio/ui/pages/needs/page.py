@@ -187,8 +187,10 @@ class NeedsPage(Page):
         area = QScrollArea()
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidget(widget_of(self._body))
-        area.viewport().setAutoFillBackground(False)
+        inner = widget_of(self._body)
+        area.setWidget(inner)
+        for part in (area.viewport(), inner):
+            part.setAutoFillBackground(False)
         area.setAccessibleName(tr("Needs you"))
         OverlayBar(area)
         right = column_of([self._head, Hairline(t), (area, 1)], spacing=0)
@@ -215,6 +217,8 @@ class NeedsPage(Page):
         beside = self.width() >= px(LIST + 420 + CHANGES)
         way = QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.TopToBottom
         self._body.setDirection(way)
+        self._body.setStretch(0, int(beside))
+        self._body.setStretch(1, int(not beside))
         self.changes.setMaximumWidth(px(CHANGES) if beside else 16_777_215)
         self.changes.setMinimumWidth(px(CHANGES) if beside else 0)
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Button, Check, Label
-from studio.ui.widgets.layouts import WrappingRow, column_of, row_of, widget_of
+from studio.ui.widgets.layouts import STRETCH, WrappingRow, column_of, row_of, widget_of
 from studio.workflows.run_changes import ChangedByStep, StepChanges
 
 MOST = 100
@@ -40,7 +40,8 @@ class ChangesList(QWidget):
         self.review = Button(theme, tr("Review each"), "ghost", clicked=self._review)
         self.note = Label(theme, "", "small", "text2", wrap=True)
         self._buttons = WrappingRow([self.approve, self.review])
-        parts = [row_of([(self.heading, 1), self.count]), self._rows, self._buttons, self.note]
+        head = row_of([(self.heading, 1), self.count])
+        parts = [head, self._rows, self._buttons, self.note, STRETCH]
         column_of(parts, 8, (16, 14, 16, 12), on=self)
         self.hide()
 
@@ -95,15 +96,15 @@ class ChangesList(QWidget):
             check.setChecked(file.draft not in self._unwanted)
             check.toggled.connect(lambda on, draft=file.draft: self._checked(draft, on))
             self.checks.setdefault(file.draft, []).append(check)
-        parts: list[QWidget] = [first]
-        if file.lines is not None:
-            added, removed = file.lines
-            parts += [
-                Label(t, f"+{added}" if added else "", "small", "ok", digits=True),
-                Label(t, f"−{removed}" if removed else "", "small", "err", digits=True),
-            ]
-        row = row_of([(parts[0], 1), *parts[1:]], 8)
-        return widget_of(row)
+        added, removed = file.lines or (0, 0)
+        counts = [
+            Label(t, f"+{added}" if added else "", "small", "ok", digits=True),
+            Label(t, f"−{removed}" if removed else "", "small", "err", digits=True),
+        ]
+        for label in counts:
+            label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+            label.setFixedWidth(t.metrics("small digits").horizontalAdvance("+9999"))
+        return widget_of(row_of([first, STRETCH, *counts], 4))
 
     def _checked(self, draft: tuple[str, str], on: bool) -> None:
         self._unwanted = self._unwanted - {draft} if on else self._unwanted | {draft}
