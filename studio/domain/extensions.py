@@ -18,6 +18,10 @@ Kind: TypeAlias = Literal["skill", "command", "prompt"]
 """``prompt``: one of an MCP server, which is asked for its text (M-21)."""
 Place: TypeAlias = Literal["folder", "own", "pack"]
 """Where a file is from: the folder that the chat is about, the person's own, or a pack."""
+Value: TypeAlias = str | int | float | bytes | None
+"""What a column of a pack's records holds."""
+PACK_PAGE = "pack:"
+"""Begins the keys of pages that packs bring."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -309,14 +309,37 @@ def _how(code: int | None) -> str:
     return f"ended with exit code {code}"
 
 
-class _Incoming:
+class _Stream:
+    """What the SDK closes: a context manager."""
+
+    _over = False
+
+    def end(self) -> None:
+        """Nothing comes or goes any more."""
+        self._over = True
+
+    async def aclose(self) -> None:
+        self.end()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        exc_type: type[BaseException] | None,
+        exc_val: BaseException | None,
+        exc_tb: TracebackType | None,
+    ) -> None:
+        self.end()
+
+
+class _Incoming(_Stream):
     """Messages from a thread for the event loop; a flood waits in the server's own pipe."""
 
     def __init__(self) -> None:
         self.loop: asyncio.AbstractEventLoop | None = None
         self._items: deque[tuple[SessionMessage, int]] = deque()
         self._size = 0
-        self._over = False
         self._changed = threading.Condition()
         self._arrived = asyncio.Event()
 
@@ -358,9 +381,6 @@ class _Incoming:
             await asyncio.sleep(0)  # others have their turn in a flood
         return item
 
-    async def aclose(self) -> None:
-        self.end()
-
     def __aiter__(self) -> Self:
         return self
 
@@ -370,19 +390,8 @@ class _Incoming:
         except anyio.EndOfStream:
             raise StopAsyncIteration from None
 
-    async def __aenter__(self) -> Self:
-        return self
 
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        await self.aclose()
-
-
-class _Outgoing:
+class _Outgoing(_Stream):
     """Messages of the event loop for a thread: sending never waits for the server."""
 
     def __init__(self) -> None:
@@ -390,7 +399,6 @@ class _Outgoing:
         """The ids of requests that are not answered."""
         self._lines: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
         self._unsent = 0
-        self._over = False
 
     async def send(self, item: SessionMessage, /) -> None:
         data = item.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
@@ -414,17 +422,3 @@ class _Outgoing:
                     left = left[os.write(descriptor, left) :]
                 self._unsent -= len(data)
         self._over = True
-
-    async def aclose(self) -> None:
-        self._over = True
-
-    async def __aenter__(self) -> Self:
-        return self
-
-    async def __aexit__(
-        self,
-        exc_type: type[BaseException] | None,
-        exc_val: BaseException | None,
-        exc_tb: TracebackType | None,
-    ) -> None:
-        await self.aclose()

@@ -14,14 +14,13 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
-from typing import TypeAlias
 
 from studio.domain.errors import StorageError, ToolFailed
+from studio.domain.extensions import Value
 from studio.domain.records import dataclass
 from studio.files.file_lock import exclusive_access
 from studio.files.folders import private_folder
 
-Value: TypeAlias = str | int | float | bytes | None
 MOST_ROWS = 100_000
 """Rows of one answer."""
 MOST_LENGTH = 100_000_000

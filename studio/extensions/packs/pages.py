@@ -18,14 +18,13 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 from studio.agent.permission.invisible_characters import escape_line
 from studio.agent.yaml_text import YamlError, load_yaml
 from studio.domain.errors import ConfigurationError
+from studio.domain.extensions import PACK_PAGE, Value
 from studio.domain.records import dataclass
-from studio.storage.pack_records import PackRecords, Value
+from studio.storage.pack_records import PackRecords
 
 from .installed import InstalledPack, InstalledPacks
 
 FieldKind: TypeAlias = Literal["line", "text", "number", "date", "yes"]
-PREFIX = "pack:"
-"""Begins the ids of packs' pages."""
 MOST_BYTES = 100_000
 MOST_ROWS = 5_000
 """Rows that a page lists; the words that are looked for choose among all."""
@@ -282,7 +281,7 @@ class PackPage:
 
     @property
     def id(self) -> str:
-        return f"{PREFIX}{self.pack.id}/{self.spec.name}"
+        return f"{PACK_PAGE}{self.pack.id}/{self.spec.name}"
 
     def open(self) -> PageRecords:
         """Its records, with a connection of their own; raises StorageError."""

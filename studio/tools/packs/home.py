@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Protocol, TypeVar
 
 from studio.domain.errors import ToolFailed
+from studio.domain.extensions import Value
 from studio.domain.persons import NOBODY, Person
 
 T = TypeVar("T")
-Value: TypeAlias = str | int | float | bytes | None
-"""What a column of a pack's records holds."""
 
 
 class Records(Protocol):

@@ -18,6 +18,7 @@ from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QStackedWidget
 from shiboken6 import isValid
 
+from studio.domain.extensions import PACK_PAGE
 from studio.files.folders import private_folder
 from studio.ui.chat.page import ChatPage
 from studio.ui.pages import registry
@@ -32,9 +33,6 @@ if TYPE_CHECKING:
     from studio.agent.session.session import Session
     from studio.extensions.packs.installed import InstalledPacks
     from studio.workflows.workflow_runs import RunOptions
-
-PACK_PAGE = "pack:"
-"""Begins the keys of the pages of packs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,8 +47,8 @@ from .page import Page, Run
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
+    from studio.domain.extensions import Value
     from studio.extensions.packs.pages import Action, FormField, PackPage, PageRecords, PageSpec
-    from studio.storage.pack_records import Value
 
     Row = dict[str, Value]
 

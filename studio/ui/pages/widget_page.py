@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from shiboken6 import isValid
 
 from studio.domain.errors import StudioError
+from studio.domain.extensions import PACK_PAGE
 from studio.extensions.packs.loading import load_class, problem_of
 from studio.processes.daemon_thread import in_daemon_thread
 from studio.ui.engine_texts import tr_engine
@@ -240,7 +241,7 @@ class ProblemCard(QWidget):
 
 def widget_page(engine: Engine, key: str) -> tuple[PackHome, PageEntry] | None:
     """The page of a pack by its key, ``pack:notes/topics``, if it is one by widgets."""
-    pack, _, name = key.removeprefix("pack:").partition("/")
+    pack, _, name = key.removeprefix(PACK_PAGE).partition("/")
     home = engine.services.packs.homes.get(pack)
     entries = home.loaded.pack.pages if home is not None else ()
     entry = next((one for one in entries if one.key == name), None)

@@ -17,11 +17,8 @@ from PySide6.QtCore import (
 from PySide6.QtGui import (
     QAccessible,
     QCloseEvent,
-    QFocusEvent,
-    QKeyEvent,
     QPainter,
     QPaintEvent,
-    QPen,
     QShowEvent,
     QStandardItem,
     QStandardItemModel,
@@ -43,7 +40,7 @@ from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr
 from studio.ui.widgets import Column, Hairline, Label, OverlayBar, make_transparent
-from studio.ui.widgets.focus import KEYBOARD
+from studio.ui.widgets.keyboard_list import KeyboardList, paint_row_ring
 from studio.ui.widgets.layouts import column_of, row_of
 from studio.ui.widgets.painting import paint_rounded, paint_text
 from studio.ui.widgets.roles import give_role
@@ -77,9 +74,7 @@ class _PageRow(QStyledItemDelegate):
             paint_rounded(painter, rect, 6, t.color("hover"))
         painter.save()
         if chosen and self._view.keyboard_focus:
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.setPen(QPen(t.color("accent_text"), 2))
-            painter.drawRoundedRect(rect.adjusted(1, 1, -1, -1), 5, 5)
+            paint_row_ring(painter, t, rect)
         side = t.px(16)
         mark = QRectF(10, rect.center().y() - side / 2, side, side)
         t.paint_icon(painter, mark, index.data(_ICON), "text1" if chosen else "text2")
@@ -89,7 +84,7 @@ class _PageRow(QStyledItemDelegate):
         painter.restore()
 
 
-class PageList(QListView):
+class PageList(KeyboardList):
     """The list of pages: one Tab stop with arrow keys. One row is always chosen.
 
     ``chosen`` gives the key of the page that the person chose.
@@ -99,7 +94,6 @@ class PageList(QListView):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.keyboard_focus = False
         self._rows = QStandardItemModel(self)
         self.setModel(self._rows)
         self.setItemDelegate(_PageRow(theme, self))
@@ -137,22 +131,6 @@ class PageList(QListView):
         if not index.isValid():
             return QItemSelectionModel.SelectionFlag.NoUpdate
         return QItemSelectionModel.SelectionFlag.ClearAndSelect
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        self._show_ring(True)
-        super().keyPressEvent(event)
-
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        self._show_ring(event.reason() in KEYBOARD)
-        super().focusInEvent(event)
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        self._show_ring(False)
-        super().focusOutEvent(event)
-
-    def _show_ring(self, on: bool) -> None:
-        self.keyboard_focus = on
-        self.update(self.currentIndex())
 
 
 LIST_WIDTH = 196

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import ClassVar
 
@@ -121,6 +121,16 @@ class Slot(QWidget):
             old.hide()  # moves the focus, if it was inside, to the next control
             self._column.removeWidget(old)
             old.deleteLater()
+
+
+class CardGroups(Slot):
+    """Cards below headings; all are replaced at once."""
+
+    def show_groups(self, theme: Theme, groups: Iterable[tuple[str, FormCard]]) -> None:
+        parts = [
+            column_of([Label(theme, title, "ui_strong"), card], spacing=6) for title, card in groups
+        ]
+        self.put(widget_of(column_of(parts, spacing=14)))
 
 
 class FormCard(Card):

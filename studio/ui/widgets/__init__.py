@@ -11,6 +11,7 @@ screen readers find what they expect.
 - ``breakable``: Breaks words that are longer than their place.
 - ``layouts``: Puts widgets in rows and columns.
 - ``focus``: Shows a ring around the control that has the keyboard's focus.
+- ``keyboard_list``: A list whose current row has a ring while the keyboard is used in it.
 - ``painting``: Paints the shapes that controls share and the logo, and times animations.
 - ``announcement``: Lets a screen reader speak what happened.
 - ``roles``: Tells screen readers another role of a widget than that of its class.

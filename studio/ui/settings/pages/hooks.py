@@ -7,19 +7,19 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtWidgets import QLayout, QWidget
+from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
 from studio.agent.permission.invisible_characters import escape_invisible, escape_line
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
-from studio.ui.settings.form import FormCard, SettingsPage, Slot
+from studio.ui.settings.form import CardGroups, FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets import Button, Label, Toggle
 from studio.ui.widgets.breakable import BreakableLabel, breakable
-from studio.ui.widgets.layouts import column_of, row_of, widget_of
+from studio.ui.widgets.layouts import row_of, widget_of
 
 if TYPE_CHECKING:
     from studio.agent.hooks.answers import HookAnswer
@@ -59,7 +59,7 @@ class HooksPage(SettingsPage):
         self.lines: dict[str, Label] = {}
         """What stands below the command of each hook, by its id."""
         self.sum = Label(theme, "", "small", "text2", digits=True)
-        self.list = Slot()
+        self.list = CardGroups()
         self.take = Button(theme, tr("Import"), clicked=self._import)
         card = FormCard(theme)
         self.taken = card.add(
@@ -90,7 +90,7 @@ class HooksPage(SettingsPage):
             self._show(found, folder, waits=waits and bool(folder))
 
     def _show(self, found: Hooks, folder: str, *, waits: bool) -> None:
-        groups = column_of(spacing=14)
+        groups: list[tuple[str, FormCard]] = []
         self.switches, self.tries, self.lines = {}, {}, {}
         packs = dict.fromkeys(one.pack for one in found.found if one.place == "pack")
         for place, pack, title in (
@@ -104,7 +104,7 @@ class HooksPage(SettingsPage):
                 if (one.place, one.pack) == (place, pack) and one.state != "never"
             ]
             if hooks:
-                groups.addLayout(self._group(title, self._card(hooks)))
+                groups.append((title, self._card(hooks)))
         left = FormCard(self.theme)
         never = [one for one in found.found if one.state == "never"]
         for one in never:
@@ -117,17 +117,14 @@ class HooksPage(SettingsPage):
             name, words = Path(finding.path).name, tr_engine(finding.words)
             left.add(name, widget_of(row_of([])), words)
         if never or found.findings:
-            groups.addLayout(self._group(tr("Not run here"), left))
-        self.list.put(widget_of(groups))
+            groups.append((tr("Not run here"), left))
+        self.list.show_groups(self.theme, groups)
         on = sum(one.state == "on" for one in found.found)
         words = tr_plural("{count} hook on", "{count} hooks on", on)
         words = words if found.found else tr("There are no hooks yet.")
         if waits:
             words = tr("This folder brings hooks. They are left out until you trust it.")
         self.sum.setText(words)
-
-    def _group(self, title: str, card: FormCard) -> QLayout:
-        return column_of([Label(self.theme, title, "ui_strong"), card], spacing=6)
 
     def _card(self, hooks: list[Hook]) -> FormCard:
         card = FormCard(self.theme)

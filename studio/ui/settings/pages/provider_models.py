@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QAbstractListModel, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter, QPaintEvent, QWheelEvent
 from PySide6.QtWidgets import QListView, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from studio.domain.models import ModelInfo
@@ -14,7 +14,7 @@ from studio.ui.theme import Theme, elided, joined
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr, tr_in
 from studio.ui.widgets import Index, OverlayBar, plain_tip
-from studio.ui.widgets.focus import KEYBOARD
+from studio.ui.widgets.keyboard_list import KeyboardList, paint_row_ring
 from studio.ui.widgets.painting import paint_check, paint_rounded, paint_tag, paint_text, tag_width
 
 VISIBLE = 8
@@ -123,9 +123,7 @@ class _ModelDelegate(QStyledItemDelegate):
         at_right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
         painter.save()
         if self.view.keyboard_focus and index == self.view.currentIndex():
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.setPen(QPen(t.color("accent_text"), 2))
-            painter.drawRoundedRect(rect.adjusted(4, 2, -4, -2), 5, 5)
+            paint_row_ring(painter, t, rect.adjusted(3, 1, -3, -1))
         side = t.px(16)
         box = QRectF(rect.x() + 12, rect.y() + (rect.height() - side) / 2, side, side)
         paint_check(painter, t, box, model.id not in shown.off)
@@ -162,7 +160,7 @@ def _tags_width(theme: Theme, tags: Sequence[tuple[str, str]]) -> float:
     return sum(tag_width(theme, word) + 10 for word, _ in tags)
 
 
-class ModelList(QListView):
+class ModelList(KeyboardList):
     """``toggled`` gives a model's id and whether it is offered from now on."""
 
     toggled = Signal(str, bool)
@@ -170,7 +168,6 @@ class ModelList(QListView):
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.theme = theme
-        self.keyboard_focus = False
         self._skeleton = False
         self.shown = _ModelListModel(self)
         self.setModel(self.shown)
@@ -218,15 +215,9 @@ class ModelList(QListView):
         super().keyPressEvent(event)
 
     def focusInEvent(self, event: QFocusEvent) -> None:
-        self.keyboard_focus = event.reason() in KEYBOARD
+        super().focusInEvent(event)
         if self.keyboard_focus and not self.currentIndex().isValid():
             self.setCurrentIndex(self.shown.index(0))
-        super().focusInEvent(event)
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        self.keyboard_focus = False
-        super().focusOutEvent(event)
-        self.viewport().update()
 
     def wheelEvent(self, event: QWheelEvent) -> None:
         if self.verticalScrollBar().maximum() == 0:

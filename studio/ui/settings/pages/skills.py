@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QLayout, QWidget
+from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import number, short_path
-from studio.ui.settings.form import FormCard, SettingsPage, Slot
+from studio.ui.settings.form import CardGroups, FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Button, Field, Label, Toggle
-from studio.ui.widgets.layouts import column_of, row_of, widget_of
+from studio.ui.widgets.layouts import row_of, widget_of
 
 if TYPE_CHECKING:
     from studio.domain.extensions import Extension, Extensions
@@ -39,7 +39,7 @@ class SkillsPage(SettingsPage):
         self._values, self._services = services.values, services
         self.switches: dict[str, Toggle] = {}
         self.sum = Label(theme, "", "small", "text2", digits=True)
-        self.list = Slot()
+        self.list = CardGroups()
         self.name = Field(theme, "", role="code", name=tr("Name of the new skill"))
         self.name.setMinimumWidth(theme.px(FIELD))
         self.name.returnPressed.connect(self._begin)
@@ -67,7 +67,7 @@ class SkillsPage(SettingsPage):
             self._show(found, folder)
 
     def _show(self, found: Extensions, folder: str) -> None:
-        groups = column_of(spacing=14)
+        groups: list[tuple[str, FormCard]] = []
         self.switches = {}
         for place, title in (
             ("folder", tr("In {folder}").format(folder=short_path(folder))),
@@ -76,7 +76,7 @@ class SkillsPage(SettingsPage):
         ):
             skills = [one for one in found.skills if one.place == place]
             if skills:
-                groups.addLayout(self._group(title, self._card(skills)))
+                groups.append((title, self._card(skills)))
         left = FormCard(self.theme)
         wrong = [one for one in found.findings if one.left_out]
         for one in wrong:
@@ -85,12 +85,9 @@ class SkillsPage(SettingsPage):
             words = tr_engine(one.words).replace(str(Path.home()), "~")
             left.add(name, self._opener(one.path), words)
         if wrong:
-            groups.addLayout(self._group(tr("Left out"), left))
-        self.list.put(widget_of(groups))
+            groups.append((tr("Left out"), left))
+        self.list.show_groups(self.theme, groups)
         self._count(found)
-
-    def _group(self, title: str, card: FormCard) -> QLayout:
-        return column_of([Label(self.theme, title, "ui_strong"), card], spacing=6)
 
     def _card(self, skills: list[Extension]) -> FormCard:
         card = FormCard(self.theme)

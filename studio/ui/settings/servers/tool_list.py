@@ -8,11 +8,9 @@ from dataclasses import dataclass
 from PySide6.QtCore import QModelIndex, QPoint, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
-    QFocusEvent,
     QKeyEvent,
     QMouseEvent,
     QPainter,
-    QPen,
     QStandardItem,
     QStandardItemModel,
 )
@@ -32,7 +30,7 @@ from studio.ui.theme import Theme, joined
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import MenuItem, OverlayBar, fill_menu, make_transparent, plain_tip
-from studio.ui.widgets.focus import KEYBOARD
+from studio.ui.widgets.keyboard_list import KeyboardList, paint_row_ring
 from studio.ui.widgets.painting import paint_tag, paint_text, tag_width
 
 TOOL = Qt.ItemDataRole.UserRole
@@ -102,7 +100,7 @@ class ToolFacts:
         return "\n\n".join(filter(None, (self.tool.description[:LONG_TIP], joined(claims))))
 
 
-class ToolList(QListView):
+class ToolList(KeyboardList):
     """``chosen`` gets the tool whose row is current, ``picked`` a choice of a row's menu."""
 
     chosen = Signal(object)
@@ -112,7 +110,6 @@ class ToolList(QListView):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.theme = theme
-        self.keyboard_focus = False
         self._rows = QStandardItemModel(self)
         self._menu: QMenu | None = None
         self.setModel(self._rows)
@@ -215,18 +212,6 @@ class ToolList(QListView):
             return
         super().keyPressEvent(event)
 
-    def focusInEvent(self, event: QFocusEvent) -> None:
-        self._show_ring(event.reason() in KEYBOARD)
-        super().focusInEvent(event)
-
-    def focusOutEvent(self, event: QFocusEvent) -> None:
-        self._show_ring(False)
-        super().focusOutEvent(event)
-
-    def _show_ring(self, on: bool) -> None:
-        self.keyboard_focus = on
-        self.viewport().update()
-
 
 class _ToolRow(QStyledItemDelegate):
     """Paints a tool: icon, name, a line, and its right as a tag."""
@@ -250,11 +235,7 @@ class _ToolRow(QStyledItemDelegate):
         elif option.state & QStyle.StateFlag.State_MouseOver:
             painter.fillRect(rect, t.color("hover"))
         if chosen and self._view.keyboard_focus:
-            painter.save()
-            painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-            painter.setPen(QPen(t.color("accent_text"), 2))
-            painter.drawRoundedRect(rect.adjusted(2, 2, -2, -2), 5, 5)
-            painter.restore()
+            paint_row_ring(painter, t, rect.adjusted(1, 1, -1, -1))
         line = QRectF(rect.left() + t.px(12), rect.bottom() - 1, rect.width() - t.px(24), 1)
         if index.row() < index.model().rowCount() - 1:
             painter.fillRect(line, t.color("hair"))

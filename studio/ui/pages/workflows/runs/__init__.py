@@ -4,6 +4,7 @@
 - ``run_view``: The page of a run: graph, timeline, event log and inspector, chosen in together.
 - ``run_record``: Makes what is shown of a run's events.
 - ``run_inspector``: The three tabs at the right: ``run_tab``, ``step_tab`` and ``history_tab``.
+- ``step_facts``: What is known of a chosen step or item; free of Qt.
 - ``question_card``: Asks the person what a step asks.
 - ``changes_list``: What the steps changed, and what of it can be approved.
 - ``compare_view``: Two runs side by side. ``compare_facts`` has it in words; free of Qt.

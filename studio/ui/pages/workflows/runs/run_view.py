@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,6 @@ from studio.domain.agents import NO_CAPS, Caps
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.jsonvalue import Json
 from studio.domain.run_events import (
-    MERGE,
     BreakpointCleared,
     BreakpointSet,
     ResultEdited,
@@ -30,12 +30,9 @@ from studio.ui.graph.nodes import Graph
 from studio.ui.graph.pane import GraphPane
 from studio.ui.pages.files.notice import Notice
 from studio.ui.pages.workflows.run_graph import (
-    MERGE_NODE,
     graph_of_run,
-    merge_step,
     run_id_of,
 )
-from studio.ui.pages.workflows.workflow_graph import node_of
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import put
 from studio.ui.translation import tr, tr_in, tr_plural
@@ -54,7 +51,6 @@ from studio.ui.widgets import (
 from studio.ui.widgets.announcement import announce
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
-from studio.workflows.expressions import ExpressionError, NotRead
 from studio.workflows.fork import ForkRequest
 from studio.workflows.run_changes import approve_drafts, changes_by_step
 from studio.workflows.runner import Runner
@@ -65,7 +61,7 @@ from .lanes import Key
 from .live_runs import LiveRuns
 from .run_inspector import HISTORY, RUN, STEP, RunInspector
 from .run_record import RUN_STATES, RunRecord
-from .step_tab import ItemRow, StepFacts
+from .step_facts import facts_of
 from .timeline import Timeline
 
 if TYPE_CHECKING:
@@ -592,61 +588,11 @@ class RunView(PaintedWidget):
             run_tab.show_caps(record.run.caps.get("", NO_CAPS), record.minutes)
             run_tab.choose_step(step if record.step(step) else record.workflow.steps[0].id)
         elif self.inspector.page == STEP:
-            self.inspector.step.show_step(self._step_facts(record, step, item))
-
-    def _step_facts(self, record: RunRecord, id: str, item: str) -> StepFacts:
-        if id == MERGE_NODE:
-            return self._merge_facts(record)
-        step = record.step(id)
-        if step is None:
-            return StepFacts("")
-        run, node = record.run, node_of(step, record.agents)
-        one = run.step(id, item)
-        stopped = run.stopped
-        here = stopped is not None and stopped.step == id and stopped.item == item
-        name = record.item_name(id, item)
-        items = [
-            ItemRow(key, record.item_name(id, key), run.step(id, key).state)
-            for key in run.items.get(id, {})
-        ]
-        asked = one.question is not None and one.state == "running"
-        return StepFacts(
-            *(id, item, f"{step.label}, {name}" if name else step.label, node.icon, node.hue),
-            "needs_you" if asked else one.state,
-            tr_engine(one.reason or one.in_turns),
-            record.step_facts(id, item),
-            items,
-            self._prompt_of(record, id, item),
-            one.text,
-            tr_engine(stopped.reason).rstrip(".") if here and stopped is not None else "",
-            one.session_id,
-            run.paused is not None and one.state == "done" and not items,
-            run.end is not None,
-            step.prompt if step.kind == "agent" and (here or run.end is not None) else "",
-            record.can_hold(id) and not self._is_below,
-            id in run.held,
-            one.run_id,
-        )
-
-    def _merge_facts(self, record: RunRecord) -> StepFacts:
-        one = record.run.step(MERGE)
-        state = "needs_you" if one.question is not None else one.state
-        return StepFacts(
-            *(MERGE_NODE, "", merge_step().label, "git-branch", "slate", state),
-            about=tr_engine(one.reason or one.text),
-        )
-
-    def _prompt_of(self, record: RunRecord, id: str, item: str) -> str:
-        """What the step's agent is told; as the file has it, where that cannot be known yet."""
-        step = record.step(id)
-        if step is None or step.kind != "agent":
-            return ""
-        if id in record.run.items and not item:
-            return step.prompt
-        try:
-            return self._runner.prompt(step, item) if self._runner else record.prompt(step, item)
-        except (ExpressionError, NotRead, KeyError):
-            return step.prompt
+            runner = self._runner
+            prompt = runner.prompt if runner is not None else record.prompt
+            facts = facts_of(record, step, item, prompt)
+            can_hold = facts.can_hold and not self._is_below
+            self.inspector.step.show_step(replace(facts, can_hold=can_hold))
 
     def choose(self, step: str, item: str = "") -> None:
         """Choose a step or item in graph, timeline, log and inspector at once (W-64)."""

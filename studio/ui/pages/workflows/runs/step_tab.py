@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt, Signal
@@ -18,8 +17,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from studio.ui.graph.nodes import STATES, NodeState
-from studio.ui.inspector.fact_list import Fact, FactList
+from studio.ui.graph.nodes import STATES
+from studio.ui.inspector.fact_list import FactList
 from studio.ui.theme import Theme, joined
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr
@@ -38,48 +37,7 @@ from studio.ui.widgets.layouts import STRETCH, WrappingRow, column_of, row_of, w
 from studio.ui.widgets.painting import paint_rounded, paint_spinner, paint_text
 
 from .letter_list import LetterList
-
-
-@dataclass(frozen=True, slots=True)
-class ItemRow:
-    """One item of a step that runs for each of several."""
-
-    key: str
-    words: str
-    state: NodeState
-    about: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class StepFacts:
-    """What the tab shows. ``item`` is empty for the step as a whole.
-
-    ``held`` says where the run is stopped at this step. ``prompt`` is what its agent is told,
-    ``text`` what came of it. ``editable`` is whether that can be changed now.
-    """
-
-    step: str
-    item: str = ""
-    title: str = ""
-    icon: str = "workflow"
-    hue: str = "slate"
-    state: NodeState = ""
-    about: str = ""
-    facts: Sequence[Fact] = ()
-    items: Sequence[ItemRow] = ()
-    prompt: str = ""
-    text: str = ""
-    held: str = ""
-    session_id: str = ""
-    editable: bool = False
-    can_run_again: bool = False
-    template: str = ""
-    """The prompt as the file has it; empty where it cannot be changed."""
-    can_hold: bool = False
-    """Whether it can be paused alone, or go on; ``paused`` is whether it is."""
-    paused: bool = False
-    run_id: str = ""
-    """Its own run, of a step that is a workflow."""
+from .step_facts import ItemRow, StepFacts
 
 
 class _Text(QPlainTextEdit):
