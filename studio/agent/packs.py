@@ -108,7 +108,9 @@ class Packs:
         self.source: PackSource = NoPacks()
         self.hosts: PackHosts | None = None
         """The packs whose code runs elsewhere (X-3)."""
-        self._homes: dict[str, PackHome] = {}
+        self._on: tuple[Mapping[str, PackHome], Sequence[str]] = {}, ()
+        """The packs that are on, and why nothing may be sent: one value, replaced as a whole,
+        since other threads ask it what a policy says meanwhile."""
         self._made: tuple[Toolbox, Sequence[object], PackSet] | None = None
         self._lock = RLock()
 
@@ -125,30 +127,31 @@ class Packs:
             return made[2]
 
     def _set(self, own: Toolbox, loaded: Sequence[LoadedPack]) -> PackSet:
-        before, self._homes = self._homes, {}
+        before, homes = self.homes, dict[str, PackHome]()
         for one in loaded:
             known = before.get(one.id)
             same = known is not None and known.loaded is one
-            self._homes[one.id] = known if known is not None and same else PackHome(one)
+            homes[one.id] = known if known is not None and same else PackHome(one)
+        self._on = homes, (*self.source.unguarded,)
         for home in before.values():
-            if home not in self._homes.values():
+            if home not in homes.values():
                 home.close()
         box = Toolbox(dict(own.tools), dict(own.stores), [*own.problems, *self.source.problems])
-        for home in self._homes.values():
+        for home in homes.values():
             for tool in home.loaded.tools:
                 box.add(_with_home(tool, home), f"the pack {home.id}")
-        return PackSet(self._homes, box)
+        return PackSet(homes, box)
 
     @property
     def homes(self) -> Mapping[str, PackHome]:
         """The packs that are on, by their ids."""
-        return self._homes
+        return self._on[0]
 
     def kinds(self) -> dict[str, OpenKind]:
         """The kinds of drafts of the packs that are on, by the names that drafts have of them."""
         found: dict[str, OpenKind] = {
             f"{home.id}:{kind.name}": LocalKind(kind, home)
-            for home in self._homes.values()
+            for home in self.homes.values()
             for kind in home.loaded.pack.kinds
         }
         return KindTable(found, self.hosts, person_here())
@@ -160,14 +163,18 @@ class Packs:
         are not among them.
         """
         found: dict[str, Source | None] = {}
+        known: dict[str, bool] = {"": False}
         for address in addresses:
             pack = pack_of(address)
-            if pack in self._homes or (pack and self.hosts is not None and self.hosts.has(pack)):
+            if pack not in known:
+                elsewhere = self.hosts is not None and self.hosts.has(pack)
+                known[pack] = pack in self.homes or elsewhere
+            if known[pack]:
                 found[address] = self._resolved(pack, address)
         return found
 
     def _resolved(self, pack: str, address: str) -> Source | None:
-        home = self._homes.get(pack)
+        home = self.homes.get(pack)
         try:
             if home is None:
                 return self.hosts.source(pack, address) if self.hosts is not None else None
@@ -182,25 +189,26 @@ class Packs:
 
     @property
     def has_policies(self) -> bool:
-        found = any(home.loaded.pack.policy is not None for home in self._homes.values())
-        return found or bool(self.source.unguarded)
+        homes, unguarded = self._on
+        return bool(unguarded) or any(one.loaded.pack.policy for one in homes.values())
 
     def ask_policies(self, request: AskedRequest) -> list[Verdict]:
         """What each policy says of a request; blocks, and raises whatever one of them does."""
-        if unguarded := self.source.unguarded:
+        homes, unguarded = self._on
+        if unguarded:
             return [Verdict(unguarded[0])]
         pack = request.subject.partition(":")[0]
         elsewhere = self.hosts is not None and self.hosts.has(pack)
-        if pack and pack not in self._homes and not elsewhere:
+        if pack and pack not in homes and not elsewhere:
             return [Verdict(NOT_ON.format(pack=pack))]
-        asked = [(home, home.loaded.pack.policy) for home in self._homes.values()]
+        asked = [(home, home.loaded.pack.policy) for home in homes.values()]
         return [policy.ask(request, home) for home, policy in asked if policy is not None]
 
     def close(self) -> None:
         with self._lock:
-            for home in self._homes.values():
+            for home in self.homes.values():
                 home.close()
-            self._homes, self._made = {}, None
+            self._on, self._made = ({}, ()), None
 
 
 def person_here() -> Person:
