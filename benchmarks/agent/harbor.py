@@ -35,6 +35,7 @@ chmod -R a+rX {PLACE}
 EVENTS = "agent-studio.jsonl"
 SETTINGS = {
     "sandbox": False,  # the container is one
+    "throwaway": True,  # else a command that could send out what was read would be asked about
     "write_titles": False,
     "long_dollars": 0.0,  # Harbor's time and ``budget`` bound it
     "day_dollars": 0.0,
@@ -124,7 +125,7 @@ class AgentStudio(BaseAgent):
         words = [
             *(f"{PLACE}/venv/bin/agent-studio", "run", "--json", "--mode", "long"),
             *("--provider", provider, "--model", model, "--agent", self._agent),
-            *("--permission", "auto", "--allow", "run", "--allow", "network(*)"),
+            *("--permission", "auto", "--allow", "run", "--allow", "job", "--allow", "network(*)"),
             *(("--budget", self._budget) if self._budget else ()),
             *(("--effort", self._effort) if self._effort else ()),
             "-",

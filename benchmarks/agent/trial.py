@@ -196,7 +196,8 @@ async def _run(
     arguments = [
         *("-m", "studio", "run", "--json", "--folder", str(place / "work")),
         *("--provider", who.provider, "--model", who.model, "--agent", who.agent or task.agent),
-        *("--permission", "auto", "--allow", "run", "--max-steps", str(task.steps)),
+        *("--permission", "auto", "--allow", "run", "--allow", "job"),
+        *("--max-steps", str(task.steps)),
         *("--deny", f"read({TASKS})"),  # hidden from commands, too
         *(word for rule in task.deny for word in ("--deny", rule)),
         *(("--effort", who.effort) if who.effort else ()),

@@ -30,6 +30,7 @@ class Job:
     """A command of a chat; ``line`` is its text. It is a job once it is in the ``background``.
 
     ``desk`` is the copy of the folder that it works on, if it does, with ``drafts`` in it.
+    ``network``: it asked for the network; ``held``: it began in a sandbox that keeps it from there.
     """
 
     chat: str
@@ -39,6 +40,7 @@ class Job:
     network: bool = False
     desk: Desk | None = None
     drafts: Sequence[FileDraft] = ()
+    held: bool = False
     id: str = field(default_factory=lambda: uuid.uuid4().hex[:4])
     began: float = field(default_factory=time.time)
     background: bool = False

@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import json
 import os
+import re
 import shutil
 import sys
 from asyncio.subprocess import PIPE
@@ -16,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from studio.simulator import Call, Simulator, Text, Turn, Usage
+from studio.simulator import Call, RequestView, Simulator, Text, Turn, Usage
 from support.command import ROOT
 from support.engine_home import KEY
 
@@ -117,12 +118,26 @@ async def test_harbor_runs_the_program_and_gets_what_was_used(
     (tmp_path / "out").mkdir()
     place = tmp_path / "out" / "a.txt"
     step = Usage(inp=5_000, cache_read=3_000, out=70)
-    script = [
-        Turn(Call("write", {"path": "a.txt", "content": "it's $HOME"}), usage=step),
-        Turn(Call("run", {"command": f"cp a.txt {place}; pwd; env", "network": True}), usage=step),
-        Turn(Call("ask", {"question": "Which?"}), usage=step),
-        Turn(Text("Done."), usage=step),
+    (tmp_path / "app").mkdir()
+    (tmp_path / "app" / "task.txt").write_text("What is asked for.\n")  # a stranger's words
+    calls = [
+        Call("write", {"path": "a.txt", "content": "it's $HOME"}),
+        Call("run", {"command": f"cp a.txt {place}; pwd; env", "network": True}),
+        Call("ask", {"question": "Which?"}),
+        Call("read", {"path": "task.txt"}),
+        Call("run", {"command": "read name; echo hello $name", "background": True}),
+        Call("job", {"input": "you\n", "wait": 60}),
     ]
+
+    def script(view: RequestView) -> Turn:
+        if not calls:
+            return Turn(Text("Done."), usage=step)
+        call = calls.pop(0)
+        if call.name == "job":
+            [number] = re.findall(r"It goes on as job (\w+)", str(view.body))
+            call.arguments["id"] = number
+        return Turn(call, usage=step)
+
     monkeypatch.setenv("GEMINI_API_KEY", "another provider's")
     async with Simulator(script, pace=False) as simulator:
         extra = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": simulator.url("responses")}
@@ -134,9 +149,9 @@ async def test_harbor_runs_the_program_and_gets_what_was_used(
         assert simulator.requests[-1].json["input"][0]["content"][-1]["text"] == INSTRUCTION
         assert not simulator.violations
     assert place.read_text() == "it's $HOME"
-    assert (used.n_input_tokens, used.n_cache_tokens, used.n_output_tokens) == (20_000, 12_000, 280)
+    assert (used.n_input_tokens, used.n_cache_tokens, used.n_output_tokens) == (35_000, 21_000, 490)
     assert used.cost_usd is not None and used.cost_usd > 0
-    assert used.metadata == {"end": "done", "steps": 4, "detail": ""}
+    assert used.metadata == {"end": "done", "steps": 7, "detail": ""}
     events = [
         *map(json.loads, (tmp_path / "logs/agent/agent-studio.jsonl").read_text().splitlines())
     ]
@@ -146,6 +161,7 @@ async def test_harbor_runs_the_program_and_gets_what_was_used(
     assert not results[1]["is_error"] and str(tmp_path / "app") in results[1]["text"]
     assert KEY not in results[1]["text"] and "another provider's" not in results[1]["text"]
     assert "Nobody is here" in results[2]["text"]
+    assert "hello you" in results[5]["text"] and not results[5]["is_error"]
 
 
 async def test_setup_installs_this_checkout_without_qt(harbor: ModuleType, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from studio.domain.jsonvalue import JsonObject, as_object
 from studio.domain.messages import ToolCall
 from studio.domain.patterns import lazy_pattern
 from studio.domain.redaction import redact
-from studio.domain.tools import APPLY_PATCH, EDIT, Exposure, ToolSpec
+from studio.domain.tools import APPLY_PATCH, EDIT, JOB, Exposure, ToolSpec
 from studio.domain.transcript import Transcript
 from studio.tools import Result
 from studio.tools.web import web_address
@@ -98,6 +98,8 @@ class ExfiltrationGuard:
     trusts the folder; then its files count as untrusted only if their path says that they
     come from elsewhere. ``above``: the guard of the turn that begins this one, whose agent
     says here what else the person would. ``secrets`` returns the keys that are known.
+    ``throwaway``: nothing on this computer is private, so nothing has to be kept from leaving.
+    ``held_jobs`` returns the ids of running commands that the sandbox keeps from the network.
     """
 
     def __init__(
@@ -107,13 +109,17 @@ class ExfiltrationGuard:
         contained: bool = False,
         trusted: bool = False,
         above: ExfiltrationGuard | None = None,
+        throwaway: bool = False,
         secrets: Callable[[], Collection[str]] = tuple,
+        held_jobs: Callable[[], Collection[str]] = tuple,
     ) -> None:
         self._transcript = transcript
         self._secrets = secrets
+        self._held_jobs = held_jobs
         self._contained = contained
         self._trusted = trusted
         self._above = above
+        self._throwaway = throwaway
         self._known: dict[Exposure, str] = {}
         self._server = ""
         """The MCP server that all of it came from, if it was one."""
@@ -180,6 +186,8 @@ class ExfiltrationGuard:
         """
         if spec.server and self._holds_key(call):
             return f"The arguments for {spec.name} hold what looks like a key."
+        if self._throwaway:
+            return ""
         danger = self._way_out(spec, call)
         stranger, private = self._known.get("untrusted"), self._known.get("private")
         if not danger or stranger is None:
@@ -267,6 +275,8 @@ class ExfiltrationGuard:
             # There is no list of harmless programs, because a program can run others.
             held = self._holds(spec) and not arguments.get(NETWORK)
             return "" if held else "The command can"
+        if spec.name == JOB and arguments.get("id") in self._held_jobs():
+            return ""  # what is typed into it goes no further than it does
         if spec.effect == "fetch" and not spec.server:
             target = target_of(spec, arguments)
             if target and (_sent(target) if spec.name == _FETCH else target) in self.addresses():

@@ -463,12 +463,15 @@ class TurnBuilder:
         rules.attach(policy)
         workspace = workspace.hiding(policy.hides)
         sandbox = await hiding_sandbox(self._services, policy, workspace, setup.hooks)
+        values = self._services.settings.values
         guard = ExfiltrationGuard(
             session.transcript,
             contained=sandbox.kind != "none",
             trusted=setup.layers.trusted,
             above=options.parent.guard if options.parent is not None else None,
+            throwaway=values.throwaway and not values.sandbox,
             secrets=self._services.keychain.known,
+            held_jobs=lambda: [one.id for one in self._services.jobs.of(info.id) if one.held],
         )
         return ToolAccess(
             session_id=info.id,

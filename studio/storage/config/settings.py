@@ -120,6 +120,9 @@ class Settings:
 
     sandbox: bool = True
     """Run commands in a sandbox where the system has one."""
+    throwaway: bool = False
+    """This computer is a container that is thrown away, with nothing private in it: no call is held
+    back for what it could send out (T-7). Counts only without ``sandbox``."""
     language_servers: bool = True
     """Have installed language servers look at what is edited in trusted folders (C-11)."""
     language_server_commands: dict[str, list[str]] = field(default_factory=dict[str, list[str]])

