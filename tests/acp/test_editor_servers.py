@@ -26,8 +26,8 @@ FIND = Turn(Call("shop__find", {}))
 def brought(listed: ListedServer, **env: str) -> McpServerStdio:
     return McpServerStdio(
         name=listed.name,
-        command=sys.executable,
-        args=[str(SCRIPT), str(listed.file)],
+        command=listed.entry.command,
+        args=[*listed.entry.arguments],
         env=[EnvVariable(name=name, value=value) for name, value in env.items()],
     )
 

@@ -249,16 +249,16 @@ async def test_files_that_are_binary_or_huge(tmp_path: Path) -> None:
     async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
         terminal.environment["ANTHROPIC_API_KEY"] = "sk-ant-secret-0815"
         with (terminal.folder / "hole.bin").open("wb") as file:
-            file.truncate(2 << 30)
+            file.truncate(640 << 20)
         with (terminal.folder / "log.txt").open("wb") as file:
             file.write(b"a line of the log\n" * 5000)
-            file.truncate(2 << 30)
+            file.truncate(640 << 20)
         (terminal.folder / "small.txt").write_text("a needle\n")
         events = await terminal.turn("--provider", "ollama", "--model", "m", "--allow", "run", "Go")
         done = [event for event in events if event["event"] == "tool_finished"]
         texts = " ".join(event["text"] for event in done)
         assert len(done) == len(calls) + len(more)
-        assert "hole.bin is a binary file (2" in texts and "a line of the log" in texts
+        assert "hole.bin is a binary file (6" in texts and "a line of the log" in texts
         assert "log.txt is too big to be read whole" in texts and "small.txt" in texts
         assert "sk-ant-secret-0815" not in texts and "PATH=" in texts
         assert not holding(terminal.home, b"sk-ant-secret-0815")

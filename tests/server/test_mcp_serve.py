@@ -18,7 +18,6 @@ import pytest
 
 from studio.agent.services import STUDIOS
 from studio.domain.permissions import Question
-from studio.mcp.entries import ServerEntry
 from studio.server.mcp.calls import OpenCall
 from studio.server.mcp.forms import Form, permission_form
 from studio.server.mcp.studio_tools import TOO_DEEP
@@ -29,6 +28,7 @@ from studio.storage.paths import Paths
 from studio.storage.remote_approvals import RemoteApprovals
 from support.command import ROOT, Command
 from support.engine_home import is_locked, reply_requests
+from support.fork_server import forked_python
 from support.mcp_client import ERAS, mcp_client
 from support.waiting import until, within
 
@@ -289,14 +289,9 @@ async def test_m25_studios_ask_each_other_two_deep(tmp_path: Path) -> None:
     rules = {"allow": ["inner__*"]}
     async with studio(tmp_path, script, server_rules=rules) as (terminal, simulator):
         environment = terminal.environment
-        entry = ServerEntry(
-            "inner",
-            sys.executable,
-            ("-m", "studio", "mcp", "serve"),
-            {name: value for name, value in environment.items() if name != "PATH"},
-        )
-        added = [f"--env={name}={value}" for name, value in entry.environment.items()]
-        ended = await terminal("mcp", "add", *added, "inner", "--", entry.command, *entry.arguments)
+        inner = forked_python("-m", "studio", "mcp", "serve")
+        added = [f"--env={name}={environment[name]}" for name in environment if name != "PATH"]
+        ended = await terminal("mcp", "add", *added, "inner", "--", *inner)
         assert ended.code == 0, ended
         ended = await terminal("mcp", "on", "inner", "--yes")
         assert ended.code == 0, ended

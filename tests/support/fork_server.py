@@ -112,20 +112,19 @@ async def start_python(
     )
 
 
-def forked_python(address: str) -> list[str]:
+def forking(address: str) -> list[str]:
     """The command that has what ``python`` would run forked by the server at this address."""
     return [sys.executable, "-I", "-S", str(Path(__file__).with_name("forked_python.py")), address]
 
 
-def forked_script(script: Path, *arguments: str) -> list[str]:
-    """The command that runs a script in a fork, for a program that starts others itself.
+def forked_python(*arguments: str) -> list[str]:
+    """``python`` with these arguments as a fork, for a program that starts others itself.
 
     Whoever kills it has to close its input, too: the fork goes on for as long as that is open.
     """
     if sys.platform != "linux":
-        return [sys.executable, str(script), *arguments]
-    code = f"import runpy; runpy.run_path({str(script)!r}, run_name='__main__')"
-    return [*forked_python(_server()), "-c", code, *arguments]
+        return [sys.executable, *arguments]
+    return [*forking(_server()), *arguments]
 
 
 def inherited(**changes: str) -> dict[str, str]:

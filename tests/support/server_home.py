@@ -10,9 +10,10 @@ from typing import Any
 from studio.agent.servers import ServerTools
 from studio.domain.jsonvalue import JsonObject
 from studio.mcp.entries import ServerEntry
-from support.fork_server import forked_script
+from support.fork_server import forked_python
 
 SCRIPT = Path(__file__).parent / "listed_server.py"
+STARTED = f"import runpy; runpy.run_path({str(SCRIPT)!r}, run_name='__main__')"
 
 
 class ListedServer:
@@ -24,7 +25,7 @@ class ListedServer:
 
     @property
     def entry(self) -> ServerEntry:
-        command, *arguments = forked_script(SCRIPT, str(self.file))
+        command, *arguments = forked_python("-c", STARTED, str(self.file))
         return ServerEntry(self.name, command, tuple(arguments))
 
     @property

@@ -50,7 +50,7 @@ def start_worker_server(tests: Sequence[Path]) -> str:
         Path(folder).rmdir()
 
     atexit.register(end)
-    return shlex.join(fork_server.forked_python(address))
+    return shlex.join(fork_server.forking(address))
 
 
 def _serve(listening: socket.socket, until: int, tests: Sequence[Path]) -> None:

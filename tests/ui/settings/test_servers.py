@@ -29,7 +29,7 @@ from studio.ui.settings.servers.trial import table_of
 from studio.ui.theme import Theme
 from support.authorization_server import Browser, guarded
 from support.mcp_servers import sdk_server
-from support.server_home import SCRIPT, ListedServer, restart, tool
+from support.server_home import ListedServer, restart, tool
 from support.vault import Vault
 from support.waiting import until
 from support.window import ALT, CTRL, Key, Person, alone, at_window, message, on_window_loop, popup
@@ -85,7 +85,7 @@ async def test_a_server_is_pasted_seen_switched_on_tried_and_removed(tmp_path: P
 
         # Pasted, with a key that goes to no file.
         page.show_adding()
-        command = {"command": sys.executable, "args": [str(SCRIPT), str(listed.file)]}
+        command = {"command": listed.entry.command, "args": listed.entry.arguments}
         given = {"mcpServers": {"shop": {**command, "env": {"SHOP_TOKEN": CANARY}}}}
         page.adding.text.edit.setPlainText(json.dumps(given, indent=2))
         (card,) = await until(lambda: page.adding.cards)
