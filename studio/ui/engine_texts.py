@@ -501,6 +501,30 @@ TEMPLATES: tuple[str, ...] = (
         "because the pack says who may see it. Switch it on."
     ),
     tr_later("A pack could not say whether this may be sent: {why}"),
+    # What a pack brings
+    tr_later("By {author}, as it says"),
+    tr_later("From: {origin}"),
+    tr_later("Contents: SHA-256 {digest}…"),
+    tr_later("Skills, which agents may open: {number}"),
+    tr_later("Commands, which you call by hand: {number}"),
+    tr_later("Agents: {number}"),
+    tr_later("Workflows: {number}"),
+    tr_later("MCP servers, each off until you switch it on"),
+    tr_later("Hooks, commands that run at events"),
+    tr_later("Tools in Python, files of code: {number}"),
+    tr_later("Tables of its own database, steps: {number}"),
+    tr_later("Pages in the window: {number}"),
+    tr_later("Files of data: {number}"),
+    tr_later(
+        "Its pages in Python are not shown: only pages in YAML are, of a pack of this origin."
+    ),
+    tr_later("It brings nothing that is used here."),
+    tr_later("Folders it would like to reach: {names}"),
+    tr_later("Hosts it would like to reach: {names}"),
+    tr_later("Secrets it would like from the keychain: {names}"),
+    tr_later("That it says so allows none of it."),
+    tr_later("Left out, or without effect"),
+    tr_later("All files: {number}, {size} bytes"),
     tr_later(
         "The pack “{pack}” says who may see what is sent, and cannot be loaded, so nothing was "
         "sent. Correct it, or switch it off. {why}"

@@ -8,11 +8,17 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication
 
 from studio.extensions.packs.installed import InstalledPacks
-from studio.ui.settings.pages.packs import PacksPage
+from studio.extensions.packs.manifest import read_manifest
+from studio.extensions.packs.origins import Origin
+from studio.extensions.packs.overview import overview
+from studio.ui import translation
+from studio.ui.settings.pages.packs import OfferCard, PacksPage
 from studio.ui.settings.pages.servers import ServersPage
 from studio.ui.settings.servers.server_view import ABOUT
+from studio.ui.theme import Theme
 from studio.ui.widgets import Button
 from studio.ui.widgets.breakable import BreakableLabel
 from support.pack_files import write_pack
@@ -112,3 +118,23 @@ async def test_x2_a_pack_is_seen_installed_updated_and_removed(tmp_path: Path) -
         page.asked.agree.click()
         await until(lambda: "What it keeps is still in" in page.notice.text())
         assert (home / "data" / "kept").exists() and [one.id for one in packs.list()] == ["kanzlei"]
+
+
+@on_window_loop
+async def test_x2_the_text_of_a_pack_is_in_the_persons_language(tmp_path: Path) -> None:
+    """X-2: the studio's own lines; those of the pack stay as they are."""
+    origin = Origin("folder", str(tmp_path))
+    text = overview(read_manifest(write_pack(tmp_path / "pack")), origin, "0" * 64)
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    translation.use("de", app)
+    try:
+        card = OfferCard(Theme(), "The office", text)
+        shown = card.text.text
+    finally:
+        translation.use("en", app)
+    assert "Hooks, Befehle, die bei Ereignissen laufen" in shown
+    assert "Aus: folder" in shown and "PreToolUse Bash: echo checked" in shown
+    own = [line for line in text.splitlines() if line[:1] not in ("", " ")]
+    left = [line for line in own if line in shown.splitlines()]
+    assert left == ["The office 1.0.0 (office)", "Workflows: 1"]

@@ -412,7 +412,9 @@ class OfferCard(_AskCard):
         self.title = Label(theme, words, "ui_strong", wrap=True)
         line = tr("This is all that it brings. What runs has your rights, as any program does.")
         self.text = TextArea(theme, tr("What it brings"), lines=TEXT_LINES, read_only=True)
-        self.text.show_text(text)
+        # What stands further in is the pack's own: files, code, words of others.
+        lines = (one if one[:1] in ("", " ") else tr_engine(one) for one in text.split("\n"))
+        self.text.show_text("\n".join(lines))
         self.agree = Button(theme, tr("Install"), "primary")
         self.leave = Button(theme, tr("Leave it"), "ghost")
         head = row_of(
