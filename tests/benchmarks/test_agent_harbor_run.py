@@ -45,6 +45,7 @@ async def test_harbor_runs_a_task_in_a_container(tmp_path: Path, written: str) -
         place.write_text(text)
     script = [
         Turn(Call("write", {"path": "hello.txt", "content": written}), usage=USED),
+        Turn(Call("read", {"path": "hello.txt"}), usage=USED),  # then a command could send it
         Turn(Call("run", {"command": f"id -u; pwd; ls {LIBRARIES}"}), usage=USED),
         Turn(Text("Done."), usage=USED),
     ]
@@ -71,7 +72,7 @@ async def test_harbor_runs_a_task_in_a_container(tmp_path: Path, written: str) -
     assert result["exception_info"] is None, said.decode()
     used = result["agent_result"]
     assert [used[f"n_{name}_tokens"] for name in ("input", "cache", "output")] == [
-        *(15_000, 9_000, 210)
+        *(20_000, 12_000, 280)
     ]
     assert used["cost_usd"] > 0 and used["metadata"]["end"] == "done"
     assert result["verifier_result"]["rewards"]["reward"] == (written == "hello\n")
