@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from PySide6.QtCore import QStringListModel, Qt, QTimer, Signal
-from PySide6.QtWidgets import QCompleter, QDialog, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QCompleter, QDialog, QListView, QWidget
 
 from studio.domain.errors import StudioError
 from studio.domain.jsonvalue import JsonObject
@@ -50,7 +50,7 @@ class PromptDialog(QDialog):
         super().__init__(parent)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         self.setWindowTitle(f"/{prompt.name}")
-        self._values = values
+        self._theme, self._values = theme, values
         self._asking: dict[str, asyncio.Task[None]] = {}
         self.form = SchemaForm(theme, schema, asked=True)
         self.form.entered.connect(self.accept)
@@ -76,6 +76,8 @@ class PromptDialog(QDialog):
     def _complete(self, name: str, line: Field) -> None:
         completer = self.completers[name] = QCompleter(QStringListModel(self), self)
         completer.setCompletionMode(QCompleter.CompletionMode.UnfilteredPopupCompletion)
+        if isinstance(popup := completer.popup(), QListView):
+            popup.setFont(self._theme.font("ui"))
         completer.setWidget(line)
         completer.activated.connect(line.setText)
         timer = QTimer(line, singleShot=True, interval=WAIT)
@@ -108,6 +110,8 @@ class PromptDialog(QDialog):
             popup.hide()
 
     def accept(self) -> None:
+        if any(_chooses(one.popup()) for one in self.completers.values()):
+            return  # Enter comes here first, and then chooses from the list
         try:
             content = self.form.value()
         except ValueError:  # it is told beside the field
@@ -122,6 +126,11 @@ class PromptDialog(QDialog):
             if (popup := completer.popup()) is not None:
                 popup.hide()
         super().done(result)
+
+
+def _chooses(popup: QAbstractItemView | None) -> bool:
+    """Whether the person is choosing from a list."""
+    return popup is not None and popup.isVisible() and popup.currentIndex().isValid()
 
 
 async def call_prompt(composer: Composer, model: ChatModel, prompt: Extension) -> None:
