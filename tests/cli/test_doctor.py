@@ -293,6 +293,9 @@ async def test_the_sandbox(terminal: Command, tmp_path: Path) -> None:
     (terminal.home / "settings.json").write_text(json.dumps({"sandbox": False}))
     found = (await looked(terminal, "--offline"))["Sandbox"]
     assert found["state"] == "note" and "off in the settings" in found["text"]
+    (terminal.home / "settings.json").write_text(json.dumps({"sandbox": False, "throwaway": True}))
+    found = (await looked(terminal, "--offline"))["Sandbox"]
+    assert found["state"] == "warning" and "throwaway" in found["text"]
     if sys.platform.startswith("linux") and shutil.which("bwrap"):
         (terminal.home / "settings.json").unlink()
         assert (await looked(terminal, "--offline"))["Sandbox"]["state"] in ("ok", "warning")

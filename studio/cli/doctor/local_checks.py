@@ -169,6 +169,10 @@ class LocalChecks:
                 desks = f"steps that write side by side work on {how}"
             return Finding(name, "ok", f"{found.label}, and a command ran in it; {desks}")
         text = f"commands run unconfined. {found.reason}".rstrip(".")
+        if not wanted and self.values.throwaway:
+            text += ". The settings say throwaway: no call is held back for what it could send out"
+            advice = "On your own computer: agent-studio config set throwaway false"
+            return Finding(name, "warning", text, advice)
         if not wanted:
             return Finding(name, "note", text)
         advice = ""
