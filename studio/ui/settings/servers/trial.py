@@ -74,6 +74,7 @@ class TrialCard(Card):
         self.title = Label(theme, "", "ui_strong")
         self.about = Label(theme, "", "small", "text2", wrap=True)
         self.warning = Label(theme, "", "small", "warn", wrap=True)
+        self.warning.hide()
         self.kind = Segmented(theme, [tr("Form"), tr("JSON")], name=tr("How arguments are given"))
         self.kind.chosen.connect(self._kind_chosen)
         self.form: SchemaForm | None = None
