@@ -578,6 +578,7 @@ async def test_m19_a_server_may_ask_while_a_tool_is_tried(tmp_path: Path) -> Non
         trial.start()
         panel = await until(lambda: trial.question)
         assert panel.message.text() == "How wide?"
+        await until(lambda: not panel.message.visibleRegion().isEmpty())
         await until(lambda: not panel.deaf)
         assert panel.form is not None
         panel.form.show_value({"width": 7})

@@ -59,6 +59,8 @@ Call = Callable[[str, JsonObject, AskForm], Awaitable[ServerResult]]
 """Calls what has a name with arguments; the server may ask the person meanwhile (M-19)."""
 DESCRIBED = 600
 """Characters of a description that are shown."""
+TALLEST = 360
+"""The height of what a server asks, in pixels, before it scrolls."""
 MOST_ROWS, MOST_COLUMNS = 100, 12
 
 
@@ -196,6 +198,7 @@ class TrialCard(Card):
         answer: asyncio.Future[ServerAnswer] = asyncio.get_running_loop().create_future()
         panel = self.question = QuestionPanel(self.theme, question)
         panel.answered.connect(lambda one: None if answer.done() else answer.set_result(one))
+        panel.set_most(self.theme.px(TALLEST))
         self._question.put(panel)
         self._question.show()
         panel.appear()
