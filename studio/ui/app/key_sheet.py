@@ -18,7 +18,7 @@ from studio.ui.widgets.painting import PaintedWidget, keycaps_width, paint_keyca
 
 from .shortcuts import FIXED, native, shortcuts
 
-COLUMNS = 2
+COLUMNS, GAP, SIDE = 2, 36, 24
 
 
 class _Line(PaintedWidget):
@@ -77,7 +77,7 @@ class KeySheet(QDialog):
             self.lines += found
         for column in columns:
             column.addStretch(1)
-        inner = widget_of(row_of([(column, 1) for column in columns], 36, (24, 4, 24, 12)))
+        inner = widget_of(row_of([(column, 1) for column in columns], GAP, (SIDE, 4, SIDE, 12)))
         area = QScrollArea()
         area.setWidgetResizable(True)
         area.setFrameShape(QFrame.Shape.NoFrame)
@@ -91,7 +91,9 @@ class KeySheet(QDialog):
         foot = row_of([STRETCH, change], margins=(24, 10, 24, 14))
         column_of([(area, 1), foot], spacing=0, on=self)
         largest = self.screen().availableSize() * 0.9
-        wide = max(theme.px(680), inner.sizeHint().width())  # no words are cut where there is room
+        widest = max(line.sizeHint().width() for line in inner.findChildren(_Line))
+        whole = COLUMNS * widest + (COLUMNS - 1) * GAP + 2 * SIDE
+        wide = max(theme.px(680), whole)  # no words are cut where there is room
         self.resize(QSize(wide, theme.px(600)).boundedTo(largest))
 
     def _change(self) -> None:
