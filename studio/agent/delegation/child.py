@@ -26,10 +26,9 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Said
 from studio.domain.models import Generation
 from studio.domain.records import dataclass
-from studio.processes.desk import Desk
 from studio.tools import Result
 
-from .child_desk import bring_back
+from .child_desk import bring_back, lay_desk
 from .report import answer_of, report
 
 WAITS = "Waits for you"
@@ -72,8 +71,8 @@ class ChildRun:
     def __init__(
         self, services: Services, child: Child, parent: ParentTurn, tell: Callable[[Event], None]
     ) -> None:
-        self.desk: Desk | None = None
-        """What the child works on instead of the folder; in the end that waits as drafts."""
+        self.wants_desk = False
+        """Whether the child is to work on a copy of the folder, if it may write (W-24)."""
         self._services = services
         self._child = child
         self._parent = parent
@@ -90,12 +89,12 @@ class ChildRun:
         child.ended.clear()
         self._show()
         try:
+            desk = await lay_desk(self._services, child.agent, session) if self.wants_desk else None
             events = await self._turn(said)
             while (more := session.queue.next) is not None and child.end is not None:
                 if child.end.reason != "done":
                     break
                 events = await self._turn(more)
-            desk, self.desk = self.desk, None
             drafts = await bring_back(self._services, session, desk) if desk is not None else []
             used = await self.used()
             child.result = await report(

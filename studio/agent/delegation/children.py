@@ -41,7 +41,7 @@ from studio.tools.sdk.context import Task
 from studio.tools.sdk.definition import Run
 
 from .child import WAITS, Child, ChildRun
-from .child_desk import bring_back_left, lay_desk
+from .child_desk import bring_back_left
 from .offers import described, may_start, task_of
 from .report import answer_of, ended_as, report
 from .tree import AT_A_TIME, DOLLARS, MOST, SHARE
@@ -483,10 +483,8 @@ class CallChildren:
             record=nobody,
         )
         run = ChildRun(self._services, child, own, tell)
-        shared = self._share_desk(caller, child)
+        run.wants_desk = not self._share_desk(caller, child)
         try:
-            if not shared:
-                run.desk = await lay_desk(self._services, child.agent, child.session)
             await run.run([Text(text)])
         except StudioError as error:  # it cannot be stored, say
             self._services.report_problem(f"{child.name} has failed: {error}")
