@@ -14,6 +14,7 @@ import pytest
 from studio.simulator import Call, Text, Turn, stall
 from support.command import ROOT, Command, at_provider
 from support.engine_home import KEY, reply_requests
+from support.mcp_servers import sdk_server
 from support.model_calls import reading, run
 from support.server_home import ListedServer, tool
 from support.terminal_emulator import TerminalEmulator, at_terminal
@@ -651,3 +652,29 @@ async def test_m19_a_server_asks_at_the_terminal(tmp_path: Path) -> None:
             assert await person.end() == 0
         told = str(reply_requests(simulator)[-1].json["messages"][-1])
         assert '"content": {"size": 4, "color": "red"}' in told
+
+
+async def test_resources_and_prompts_of_a_server(tmp_path: Path) -> None:
+    """M-21: a resource after @ goes along, and what a prompt needs is asked for."""
+    script = [Turn(Text("Milk it is.")), Turn(Text("It rains."))]
+    entry = sdk_server()
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        add = ["--", entry.command, *entry.arguments]
+        assert (await terminal("mcp", "add", "simple", *add)).code == 0
+        assert (await terminal("mcp", "on", "simple", "--yes")).code == 0
+        async with at_terminal(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("buy @simple:note://today\r")
+            await person.until("Milk it is.")
+            assert "Attached: simple:note://today" in person.glass.text
+            await person.until(at_rest)
+            person.type("/simple:forecast unit=F\r")
+            await person.until("Answer:")
+            person.type("New York\r")
+            await person.until("It rains.")
+            await person.until(at_rest)
+            person.type("\x04")
+            assert await person.end() == 0
+        first, second = reply_requests(simulator)
+        assert "From the MCP server" in str(first.json) and "Milk" in str(first.json)
+        assert "Tell the weather of New York in F." in str(second.json)
