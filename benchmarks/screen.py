@@ -186,6 +186,12 @@ def window(rate: int, counting: bool) -> None:
                 one.clear()
             window.chat.model.input.send_text(f"Go on at {rate}.")
 
+        def end() -> None:
+            if window.chat.model.input.state != "idle":  # else the window asks what is to be done
+                QTimer.singleShot(100, end)
+            else:
+                window.close()
+
         def seen(event: object) -> None:
             check(event)
             if isinstance(event, TextDelta):
@@ -202,7 +208,7 @@ def window(rate: int, counting: bool) -> None:
                 found["updates"] = len(live) / found["wall"]
                 found["gap"] = max(gaps)
                 found["pixels"] = sum(pixels) / max(1, len(updates))
-                QTimer.singleShot(0, window.close)
+                QTimer.singleShot(0, end)
 
         app = QApplication.instance()
         assert app is not None
