@@ -403,11 +403,14 @@ class MainWindow(QMainWindow):
         self.completion = Completion(self.theme, self._entries, self.chat)
         self.completion.follow()
 
-    def _new_chat_about(self, subject: str, text: str) -> None:
+    def _new_chat_about(self, subject: str, text: str, agent: str) -> None:
         """Begin a chat about a thing of a pack; the text is not sent."""
         self._opening += 1
         self.sidebar.clear_search()
-        self._later(self.chat.model.start_new(text=text, subject=subject))
+        looking_up = self.chat.model.start_new(text=text, subject=subject)
+        if agent:
+            self.chat.model.options.choose_agent(agent)
+        self._later(looking_up)
         self._show_new()
 
     def _new_chat_in(self, folder: str) -> None:

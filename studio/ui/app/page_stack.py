@@ -60,8 +60,8 @@ class PageStack(QStackedWidget):
     """Something begins runs by itself from now on."""
     decided = Signal()
     """A draft was decided."""
-    chat_wanted = Signal(str, str)
-    """A new chat: what it is about, and the text that stands in it."""
+    chat_wanted = Signal(str, str, str)
+    """A new chat: what it is about, the text that stands in it, and its agent."""
 
     def __init__(self, theme: Theme, chat: ChatPage, sidebar: Sidebar, run: Run) -> None:
         super().__init__()

@@ -37,8 +37,8 @@ class Page(PaintedWidget):
     """The person wants to see another page: its key, and what of it."""
     pack_page_wanted = Signal(str, tuple)
     """The person wants to see a page of a pack: its key, and what of it."""
-    chat_wanted = Signal(str, str)
-    """The person wants a new chat: what it is about, and the text that stands in it."""
+    chat_wanted = Signal(str, str, str)
+    """The person wants a new chat: what it is about, the text that stands in it, and its agent."""
     left = Signal()
     """The person is done here, and goes back to the chat."""
     keys_wanted = Signal()

@@ -93,9 +93,12 @@ class PackWindow:
     def open_chat(self, session_id: str) -> None:
         self._page.open_wanted.emit(session_id)
 
-    def new_chat(self, subject: str = "", text: str = "") -> None:
-        """Begin a chat, about a thing of the pack; ``text`` stands in it and is not sent."""
-        self._page.chat_wanted.emit(subject, text)
+    def new_chat(self, subject: str = "", text: str = "", agent: str = "") -> None:
+        """Begin a chat, about a thing of the pack; ``text`` stands in it and is not sent.
+
+        ``agent`` is the name of the one that the chat is with, the last one's unless given.
+        """
+        self._page.chat_wanted.emit(subject, text, agent)
 
     def show_drafts(self) -> None:
         """Show the drafts that wait, where the person decides about them."""

@@ -127,6 +127,8 @@ async def test_akten_are_found_as_you_type_and_opened(tmp_path: Path) -> None:
         chat = person.window.chat
         assert chat.model.options.subject == akte.address
         await until(lambda: chat.heading.text() == f"Akte {akte.az}")
+        await until(lambda: "Helena" in chat.composer.agent.text())
+        assert chat.model.options.agent == "Helena"
         chat.header.subject.click()
         pages = person.window.pages
         await until(lambda: getattr(pages.currentWidget(), "shown", None) is page)

@@ -31,6 +31,8 @@ from ..tools.office.akten import MODES, Akte, Akten
 from ..tools.office.dokumente import Dokumente
 from ._rows import ScrolledColumn, section
 
+AGENT = "Helena"
+AGENT = "Helena"
 UNKNOWN = "unbekannt"
 MOST = 100
 _WAIT = 120
@@ -77,7 +79,7 @@ class AktenPage(Page):
         self.rows = [AkteRow(self.theme, one) for one in found]
         for row in self.rows:
             row.chat.clicked.connect(
-                lambda _=False, one=row.akte: self.studio.new_chat(one.address)
+                lambda _=False, one=row.akte: self.studio.new_chat(one.address, agent=AGENT)
             )
             row.mode.chosen.connect(lambda mode, one=row: self.run(self.set_mode(one, mode)))
             row.dropped.connect(lambda files, one=row: self.run(self.take(one, files)))

@@ -98,10 +98,13 @@ class TodayPage(Page):
 
     def _row(self, due: Due) -> FristRow:
         row = FristRow(self.theme, due, self.today, self._do)
-        row.chat.clicked.connect(lambda: self.studio.new_chat(f"kanzlei:akte/{due.frist.akte}"))
+        row.chat.clicked.connect(lambda: self._chat(due.frist))
         if due.frist.id == self.opened and not due.early:
             row.show_more(True)
         return row
+
+    def _chat(self, frist: Frist) -> None:
+        self.studio.new_chat(f"kanzlei:akte/{frist.akte}", agent="Helena")
 
     def _nothing(self, later: Sequence[Due]) -> QWidget:
         words = "Nichts fällig."
