@@ -32,7 +32,6 @@ from ..tools.office.dokumente import Dokumente
 from ._rows import ScrolledColumn, section
 
 AGENT = "Helena"
-AGENT = "Helena"
 UNKNOWN = "unbekannt"
 MOST = 100
 _WAIT = 120
