@@ -8,7 +8,7 @@ STAMP := $(VENV)/.ready
 # Compiled modules are kept: every process that the tests start would compile them again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run test fast check bench nightly pictures translations clean
+.PHONY: run test fast check bench nightly pictures packages translations clean
 
 run: $(STAMP)
 	@sh packaging/run.sh
@@ -33,6 +33,9 @@ nightly: $(STAMP)
 
 pictures: $(STAMP)
 	@sh packaging/pictures.sh $(ARGS)
+
+packages:
+	@PYTHON="$(PYTHON)" nice sh packaging/packages.sh
 
 # Texts that are new in the code get an empty place in each catalogue; texts that are gone leave it.
 WORDS := $(shell mktemp -u)

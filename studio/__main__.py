@@ -6,6 +6,8 @@ import os
 import sys
 from pathlib import Path
 
+AGENT_ENDING = ".agent.md"
+
 
 def main() -> int:
     _reserve_streams()
@@ -53,11 +55,15 @@ def _of_a_pack(arguments: list[str]) -> list[str]:
 
 
 def _is_for_the_window(word: str) -> bool:
-    """Whether it is a link, ``--quick-ask``, or a folder: ``.`` or a path with a separator."""
+    """Whether it is a link, ``--quick-ask``, a file of an agent that is opened with the program,
+    or a folder: ``.`` or a path with a separator."""
     if word == "--quick-ask" or word[:13].lower() == "agent-studio:":
         return True
     try:
-        return (word in (".", "..") or Path(word).name != word) and Path(word).is_dir()
+        path = Path(word)
+        if word.endswith(AGENT_ENDING):
+            return path.is_file()
+        return (word in (".", "..") or path.name != word) and path.is_dir()
     except (OSError, ValueError):  # too long for a path, or with a null character
         return False
 

@@ -39,6 +39,8 @@ def main(options: Namespace | None, wanted: str = "") -> int:
     paths = Paths.default()
     log_to(paths)
     try:
+        if options is not None and options.smoke:
+            return _try_out(Path(options.smoke))
         if options is None or options.command is None:
             return _window(paths, wanted)
         return asyncio.run(_command(options, paths))
@@ -177,6 +179,15 @@ def log_to(paths: Paths) -> None:
     logging.getLogger().addHandler(_LogFile(paths.logs / "studio.log"))
 
 
+def _try_out(picture: Path) -> int:
+    import tempfile
+
+    with tempfile.TemporaryDirectory() as home:
+        from studio.ui.app.smoke import try_out
+
+        return try_out(Paths.below(Path(home)), build, picture.absolute())
+
+
 def _window(paths: Paths, wanted: str) -> int:
     if importlib.util.find_spec("PySide6") is None:
         print(
@@ -204,10 +215,21 @@ def _window(paths: Paths, wanted: str) -> int:
     elif is_link(wanted):
         start = Start(link=wanted[: LONGEST + 1])  # enough to see that it is too long
     else:
-        start = Start(folder=str(Path(wanted).resolve()) if wanted else "")
+        start = Start(folder=str(_folder_for(Path(wanted).resolve())) if wanted else "")
     if raise_first(paths, start):
         return 0
     gc.disable()  # imports make no garbage; ``run`` turns it on again
     from studio.ui.app.main import run
 
     return run(paths, build, start)
+
+
+def _folder_for(path: Path) -> Path:
+    """The folder that a window is opened for: for the file of an agent the one that has it."""
+    if path.is_dir():
+        return path
+    from studio.agent.folder_files import AGENT_PLACES
+
+    folder = path.parent
+    places = [place.parts for place, _ in AGENT_PLACES]
+    return folder.parents[1] if folder.parts[-2:] in places else folder

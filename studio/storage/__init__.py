@@ -5,6 +5,7 @@
 - ``connection``: opens a SQLite file, migrates it, and says in words what is wrong.
 - ``database``: opens one file, writes it in one thread and reads it in a few.
 - ``exchanges``: what went to providers and came back, for a replay (W-27).
+- ``installation``: says how this program was installed, and how it is brought up to date.
 - ``migrations``: numbered steps that make the schema of the program's database.
 - ``pack_records``: the database of one pack, made by the pack's numbered SQL (X-6).
 - ``paths``: says where data, settings, cache and logs are kept on this computer.

@@ -67,7 +67,7 @@ async def test_a_sound_house(tmp_path: Path) -> None:
         assert ended.code == 0, ended
         rows = [line for line in ended.out.splitlines() if line[0] != " "]
         assert [row[2:20].rstrip() for row in rows] == [
-            *("Program", "Folders", "Settings", "Database", "Keychain"),
+            *("Program", "Installation", "Folders", "Settings", "Database", "Keychain"),
             *(one.title for one in PROVIDERS.values() if one.adapter),
             *("Network", "Sandbox", "Built-in model"),
             *("Display", "Tools", "Agents", "MCP servers", "Packs", "Server port", "Clock"),

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-NAME = re.compile(r"(?<![\w-])(?:[HLTPSGUCWMKX]|KZ)-[1-9]\d?(?![\w-])")
+NAME = re.compile(r"(?<![\w-])(?:[HLTPSGUCWMKXI]|KZ)-[1-9]\d?(?![\w-])")
 EXPLAINED = re.compile(rf"^\| ({NAME.pattern}) \| .{{20,}} \|$", re.M)
 
 

@@ -35,6 +35,7 @@ functions: ``--help`` and Tab would wait for them.
 
 from __future__ import annotations
 
+from argparse import SUPPRESS
 from functools import partial
 from importlib import import_module
 from keyword import iskeyword
@@ -91,6 +92,7 @@ def build_parser() -> CommandParser:
     root.add_argument(
         "--quick-ask", action="store_true", help="ask in the window with one line, and exit"
     )
+    root.add_argument("--smoke", metavar="PICTURE", help=SUPPRESS)  # see studio/ui/app/smoke.py
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
     for name, text in COMMANDS.items():
         commands.add_parser(name, help=text, add_arguments=partial(_add_arguments, name))

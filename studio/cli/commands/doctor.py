@@ -27,9 +27,9 @@ WIDTH = 18
 
 def arguments(parser: CommandParser) -> None:
     parser.description = (
-        "Look at versions, folders, database, keychain, providers, network, sandbox, built-in "
-        "model, display, tools, agents, MCP servers, packs, server and clock: a line each, "
-        "and what to do. Exit code 1 if something is broken that stops the program."
+        "Look at versions, how it was installed, folders, database, keychain, providers, network, "
+        "sandbox, built-in model, display, tools, agents, MCP servers, packs, server and clock: "
+        "a line each, and what to do. Exit code 1 if something is broken that stops the program."
     )
     parser.add_argument("--offline", action="store_true", help="do not use the network")
     parser.add_argument(
@@ -64,6 +64,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     network = NetworkChecks(paths, local.values, options.timeout, offline=options.offline)
     checks = [
         here("Program", local.program),
+        here("Installation", local.installation),
         here("Folders", local.folders),
         here("Database", local.database),
         Check("Keychain", network.keychain, late="Restart the keychain."),
@@ -79,7 +80,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         here("Server port", local.port, "Look at the name server, for server_host."),
     ]
     running = [started(one) for one in checks]
-    running.insert(2, settings)
+    running.insert(3, settings)
     found: list[Finding] = []
     stuck = False
     for task in running:

@@ -34,6 +34,7 @@ from studio.providers.local_model import ABOUT
 from studio.providers.local_model.process import TOO_OLD, packaged_gguf
 from studio.storage.config.settings import Settings
 from studio.storage.connection import explain_error, is_damage, open_for_reading
+from studio.storage.installation import installation
 from studio.storage.migrations import LATEST
 from studio.storage.paths import Paths
 from studio.tools.discovery import discover
@@ -76,6 +77,11 @@ class LocalChecks:
             advice = "It crashes with Python 3.11: pip install 'PySide6-Essentials<6.12'"
             return Finding(name, "broken", text, advice)
         return Finding(name, "ok", text)
+
+    def installation(self) -> Finding:
+        """Say how it was installed, and with that how a newer version is got."""
+        found = installation()
+        return Finding("Installation", "ok", f"{found}. For a newer one: {found.update}")
 
     def folders(self) -> Finding:
         paths, name = self._paths, "Folders"

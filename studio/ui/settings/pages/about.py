@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import platform
-import sys
 
 from PySide6 import __version__ as pyside_version
 from PySide6.QtCore import QLibraryInfo, QUrl, qVersion
@@ -12,6 +11,7 @@ from PySide6.QtWidgets import QDialog, QPlainTextEdit
 
 from studio import __version__
 from studio.providers.registry import PROVIDER_TITLES
+from studio.storage.installation import installation
 from studio.storage.paths import resources
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
@@ -42,7 +42,7 @@ def report(services: SettingsServices) -> str:
         "Look": f"{values.theme}, {values.text_size}%, {values.accent}, {values.density}",
         "Language": values.language,
         "Providers": ", ".join(sorted(set(services.engine.connected) & set(PROVIDER_TITLES))),
-        "Installed": "program" if getattr(sys, "frozen", False) else "package",
+        "Installed": installation().kind,
         "Qt build": QLibraryInfo.build(),
     }
     return "\n".join(f"{name}: {value}" for name, value in lines.items())

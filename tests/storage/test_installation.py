@@ -1,0 +1,73 @@
+"""How the program was installed, told from what installers leave behind (I-5)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TELL = """
+import sys
+sys.path[:0] = sys.argv[1:3]
+if len(sys.argv) > 3:
+    sys.frozen = True
+    sys.executable = sys.argv[3]
+from studio.storage.installation import installation
+found = installation()
+print(found.kind, found.place, found.update, found.title, sep="\\n")
+"""
+
+
+def told(package: Path, *more: str, prefix: Path | None = None, **environment: str) -> list[str]:
+    """What it says where ``package`` has the program's papers."""
+    code = TELL if prefix is None else f"import sys; sys.prefix = {str(prefix)!r}\n{TELL}"
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(package), str(ROOT), *more],
+        env={"PATH": "/usr/bin:/bin", **environment},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.splitlines()
+
+
+@pytest.fixture
+def papers(tmp_path: Path) -> Path:
+    folder = tmp_path / "packages" / "agent_studio-9.dist-info"
+    folder.mkdir(parents=True)
+    (folder / "METADATA").write_text("Metadata-Version: 2.4\nName: agent-studio\nVersion: 9\n")
+    return folder
+
+
+def test_python_packages(papers: Path, tmp_path: Path) -> None:
+    """I-5: pip, uv and pipx leave different things."""
+    assert told(papers.parent)[0] == "pip"
+    (papers / "INSTALLER").write_text("uv\n")
+    assert told(papers.parent)[::2] == ["uv", "Type: uv pip install --upgrade agent-studio"]
+    for file, kind in (("pipx_metadata.json", "pipx"), ("uv-receipt.toml", "uv tool")):
+        (tmp_path / file).touch()
+        found = told(papers.parent, prefix=tmp_path)
+        assert found[:2] == [kind, str(tmp_path)]
+        assert found[2].endswith("upgrade agent-studio")
+    (papers / "direct_url.json").write_text('{"url": "file:///x", "dir_info": {"editable": true}}')
+    assert told(papers.parent)[:2] == ["checkout", str(ROOT)]
+    (papers / "direct_url.json").write_text("not JSON")
+    assert told(papers.parent)[0] == "uv"
+
+
+def test_packages_with_their_own_python(papers: Path, tmp_path: Path) -> None:
+    """I-5: a package is what its maker wrote down; AppImage and Flatpak say it at run time."""
+    program = str(tmp_path / "lib" / "agent-studio")
+    place = str(tmp_path / "lib")
+    assert told(papers.parent, program)[:2] == ["archive", place]
+    (papers / "INSTALLER").write_text("deb\n")
+    assert told(papers.parent, program) == [
+        "deb",
+        place,
+        "Install the newer .deb with apt.",
+        "Debian package",
+    ]
+    assert told(papers.parent, program, APPIMAGE="/x.AppImage")[0] == "appimage"
