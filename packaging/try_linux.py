@@ -1,0 +1,151 @@
+"""Tries the packages that ``build.py`` made for Linux: ``try_linux.py OUT``.
+
+Both .deb files are looked at by the validators and lintian that are installed here. The archive and
+the .deb are unpacked, started on a screen of their own, and take a turn (``--smoke``). As root the
+.deb is installed, started and removed, where no other one is. What is missing here is named.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from definition import Definition, definition
+
+LARGEST = {"": 165, "-light": 52}
+"""Megabytes that a .deb with xz may have, by the end of its name."""
+
+
+def run(*command: str | Path, where: Path | None = None, **environment: str) -> str:
+    """What a command prints; it ends everything where it fails."""
+    done = subprocess.run(
+        command,
+        cwd=where,
+        env=clean_environment() | environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        words = " ".join(map(str, command))
+        raise SystemExit(f"{words} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout + done.stderr
+
+
+def clean_environment() -> dict[str, str]:
+    """Nothing of Python's, and no file of certificates, as in a person's own desktop."""
+    kept = ("PATH", "HOME", "LANG", "DISPLAY", "XDG_RUNTIME_DIR")
+    return {name: os.environ[name] for name in kept if name in os.environ}
+
+
+def is_here(program: str) -> bool:
+    if shutil.which(program):
+        return True
+    print(f"  not tried, {program} is not installed")
+    return False
+
+
+def look_at_files(about: Definition, desktop: Path) -> None:
+    share = desktop / "usr" / "share"
+    if is_here("desktop-file-validate"):
+        run("desktop-file-validate", share / "applications" / f"{about.command}.desktop")
+    if is_here("appstreamcli"):
+        # The first release has an address to show; until then none is made up.
+        overrides = "--override=url-homepage-missing=info"
+        file = share / "metainfo" / f"{about.id}.metainfo.xml"
+        run("appstreamcli", "validate", "--no-net", overrides, file)
+
+
+def look_at_deb(deb: Path) -> None:
+    size = deb.stat().st_size / 1e6
+    most = LARGEST["-light" if "-light_" in deb.name else ""]
+    if "xz" in run("ar", "t", deb) and size > most:
+        raise SystemExit(f"{deb.name} has {size:.0f} MB, and {most} is the most")
+    if is_here("lintian"):
+        # Not a package of Debian's own: what the overrides do not explain must not be an error.
+        run("lintian", "--no-tag-display-limit", "--fail-on", "error", "--allow-root", deb)
+
+
+def smoke(program: Path, picture: Path) -> None:
+    """Run it on a screen of Xvfb's, which says itself which number it takes."""
+    reading, writing = os.pipe()
+    screen = subprocess.Popen(
+        ["Xvfb", "-displayfd", str(writing), "-screen", "0", "1400x900x24", "-nolisten", "tcp"],
+        pass_fds=[writing],
+        stderr=subprocess.DEVNULL,
+    )
+    os.close(writing)
+    try:
+        with os.fdopen(reading) as told:
+            number = told.readline().strip()
+        print(run(program, "--smoke", picture, DISPLAY=f":{number}"), end="")
+    finally:
+        screen.terminate()
+        screen.wait()
+
+
+def try_unpacked(about: Definition, dist: Path, pictures: Path) -> None:
+    with tempfile.TemporaryDirectory() as place:
+        (archive,) = dist.glob("*.tar.xz")
+        run("tar", "xJf", archive, "-C", place)
+        (folder,) = Path(place).iterdir()
+        smoke(folder / about.command, pictures / "archive.png")
+        told = run(folder / about.command, "doctor", "--offline", AGENT_STUDIO_HOME=place)
+        if "archive, in " not in told:
+            raise SystemExit(f"The doctor does not know the archive:\n{told}")
+    for name in (about.command, f"{about.command}-light"):
+        with tempfile.TemporaryDirectory() as place:
+            (deb,) = dist.glob(f"{name}_*.deb")
+            run("dpkg-deb", "-x", deb, place)
+            smoke(Path(place) / "usr" / "bin" / about.command, pictures / f"{name}.png")
+
+
+def try_installed(about: Definition, dist: Path, pictures: Path) -> None:
+    """Install, start as the person would, remove; nothing of the system's is left."""
+    if os.geteuid() != 0 or not shutil.which("dpkg") or Path("/usr/lib", about.command).exists():
+        print("  not tried, installing needs root and no other agent-studio")
+        return
+    (deb,) = dist.glob(f"{about.command}_*.deb")
+    files = listed(deb)
+    with tempfile.TemporaryDirectory() as home:
+        try:
+            run("dpkg", "--install", deb)
+            smoke(Path("/usr/bin", about.command), pictures / "installed.png")
+            told = run(about.command, "doctor", "--offline", AGENT_STUDIO_HOME=home)
+            if "Debian package, in /usr/lib/" not in told:
+                raise SystemExit(f"The doctor does not know the .deb:\n{told}")
+            run(about.command, *("run", "--provider", "demo", "Hello"), AGENT_STUDIO_HOME=home)
+            kept = sorted(one.name for one in Path(home).iterdir())
+        finally:
+            run("dpkg", "--purge", about.command)
+        left = [one for one in files if one.exists() and not one.is_dir()]
+        if left:
+            raise SystemExit(f"Removing leaves {left[:5]}")
+        if "studio.db" not in kept or sorted(one.name for one in Path(home).iterdir()) != kept:
+            raise SystemExit(f"Of the person's own data {kept} something is gone")
+
+
+def listed(deb: Path) -> list[Path]:
+    lines = run("dpkg-deb", "--contents", deb).splitlines()
+    return [Path(line.split(maxsplit=5)[5].partition(" -> ")[0][1:]) for line in lines]
+
+
+def main(out: Path) -> None:
+    about, dist, pictures = definition(), out / "dist", out / "pictures"
+    pictures.mkdir(exist_ok=True)
+    look_at_files(about, out / "desktop")
+    for deb in sorted(dist.glob("*.deb")):
+        look_at_deb(deb)
+    run("sha256sum", "--check", "SHA256SUMS", where=dist)
+    if is_here("Xvfb"):
+        try_unpacked(about, dist, pictures)
+        try_installed(about, dist, pictures)
+    print(f"The packages work; look at {pictures}")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]).resolve())
