@@ -356,6 +356,7 @@ class InstalledPacks:
 
     def switch(self, id: str, on: bool) -> InstalledPack:
         """Switch a pack on or off; one that is not approved as it is now stays off."""
+        self._read.clear()  # also one that ships may be another now, while it is written
         pack = self.get(id)
         if on and pack.approved != pack.digest:
             raise PackError(
