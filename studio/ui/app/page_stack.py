@@ -181,7 +181,6 @@ class PageStack(QStackedWidget):
         """Show what there is, and follow the list of packs, which other programs change too."""
         from studio.extensions.packs.installed import STATE
 
-        await self._list_pack_pages()
         with suppress(OSError):
             await asyncio.to_thread(private_folder, packs.folder)
         if not isValid(self):
@@ -196,6 +195,7 @@ class PageStack(QStackedWidget):
         watcher = QFileSystemWatcher([str(packs.folder), state], self)
         watcher.directoryChanged.connect(watch)
         watcher.fileChanged.connect(watch)
+        await self._list_pack_pages()  # after that nothing is missed
 
     def _packs_changed(self) -> None:
         async def work() -> None:
