@@ -18,6 +18,8 @@ from pathlib import Path
 
 import bom
 import linux
+import macos
+import windows
 from definition import definition
 from icons import draw_icons
 
@@ -38,6 +40,7 @@ def build_program(out: Path) -> Path:
             *(sys.executable, "-m", "PyInstaller", "--noconfirm", "--log-level", "ERROR"),
             *("--distpath", out / "program", "--workpath", work, SPEC),
         ],
+        cwd=out,  # where the source is not, else it would be taken in place of the wheel
         check=True,
     )
     program = out / "program" / definition().command
@@ -64,6 +67,12 @@ def build_linux(out: Path, *, fast: bool) -> list[Path]:
     for name in ("licences.txt", "bom.cdx.json"):
         shutil.copyfile(out / name, program.parent / name)
     made = [linux.make_archive(about, program, desktop, work, dist)]
+    (dist / f"{about.id}.yml").write_text(linux.flatpak_manifest(about, made[0]))
+    appdir = linux.make_appdir(about, program, desktop, work / "AppDir")
+    if shutil.which("appimagetool"):
+        file = dist / f"{about.command}-{about.version}-x86_64.AppImage"
+        subprocess.run(["appimagetool", appdir, file], check=True)
+        made.append(file)
     for light in (False, True):
         root = work / ("light" if light else "whole")
         shutil.copytree(desktop, root)
@@ -94,6 +103,12 @@ def main() -> None:
         build_program(out)
     if sys.platform == "linux":
         build_linux(out, fast=options.fast)
+    elif sys.platform == "win32":
+        program = out / "program" / about.command
+        linux.mark(program, "windows")
+        windows.make_installer(about, program, out / "icons", out / "dist")
+    else:
+        macos.build_macos(about, out)
     bill = out / "dist" / f"{about.command}-{about.version}.cdx.json"
     shutil.copyfile(out / "bom.cdx.json", bill)
     write_sums(out / "dist")

