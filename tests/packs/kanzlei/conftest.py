@@ -14,7 +14,10 @@ from studio.extensions.packs.loading import forget, load_code, package_of
 
 PACK = Path(studio.__file__).parents[1] / "packs" / "kanzlei"
 MODULES = {
-    "norms": "_norms",
+    "norms": "law.citations",
+    "words": "law.words",
+    "laws": "law.laws",
+    "files": "law.files",
     "calculation": "deadlines.calculation",
     "free_days": "deadlines.free_days",
     "kinds": "deadlines.kinds",

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from studio.packs import Result, tool
 
 from . import _german as german
-from ._norms import addresses
 from .deadlines.free_days import read_place
 from .deadlines.reading import compute_from_words
+from .law.citations import addresses
 
 
 @tool(effect="read", target="kind", verb="Computing Frist", done="Computed Frist", steady=True)

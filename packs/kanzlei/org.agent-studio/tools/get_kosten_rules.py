@@ -10,9 +10,9 @@ from decimal import Decimal, InvalidOperation
 from studio.packs import Result, ToolFailed, tool
 
 from . import _german as german
-from ._norms import addresses
 from .fees.bill import Assignment, Bill, Item, Row, compute_bill, instance_risk
 from .fees.positions import find_position
+from .law.citations import addresses
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from pathlib import Path
 from studio.packs import Context, Home, Pack, PageEntry, PaletteEntry, Source, ToolFailed, verb
 
 from . import _german as german
-from ._norms import title_of
+from .law.citations import cited_by
+from .law.normen import Normen
 from .office.akten import ADDRESS, MODES, Akten
 from .office.dokumente import Dokumente
 from .office.frist_kind import FRIST
@@ -17,6 +18,7 @@ from .office.fristen import Frist, Fristen
 from .office.persons import ROLES, person_here
 from .office.secrecy import AktenPolicy
 from .office.settings import OfficeSettings
+from .search_gesetze import section_cited, whole
 
 _DOCUMENT = re.compile(r"kanzlei:akte/(\d{1,15})/dokument/(\d{1,15})(?:#s(\d{1,6}))?")
 
@@ -147,6 +149,35 @@ def frist(context: Context, nummer: int, tun: str, notiz: str = "") -> str:
     return _line(context, nummer)
 
 
+@verb(effect="read")
+def gesetze(context: Context) -> list[str]:
+    """List the laws in the store, with their Stand."""
+    return [
+        f"{one['kurz']}: {one['titel']}, {one['tag']}" for one in context.service(Normen).laws()
+    ]
+
+
+@verb(effect="read")
+def gesetz(context: Context, norm: str) -> dict[str, object]:
+    """Show a norm.
+
+    norm: Wie er zitiert wird: § 573 Abs. 2 BGB.
+    """
+    section, absatz = section_cited(context, norm)
+    return whole(section, absatz)
+
+
+@verb
+def gesetze_import(context: Context, pfad: str) -> list[str]:
+    """Import laws from gesetze-im-internet.de: an XML file, a zip, or a folder of them.
+
+    pfad: The file or folder.
+    """
+    done = context.service(Normen).add(Path(pfad).expanduser())
+    told = f"{done.laws} Gesetze, {done.sections} Paragrafen, {done.changed} Wortlaute geändert"
+    return [told, *done.problems]
+
+
 def _open(context: Context, akte: int | None) -> list[Frist]:
     return context.service(Fristen).find(context.person, akte=akte)
 
@@ -161,8 +192,9 @@ def _line(context: Context, number: int) -> str:
 
 def source(address: str, home: Home) -> Source | None:
     """What an address of the office leads to, for a person who may see it (KZ-8)."""
-    if title := title_of(address):
-        return Source(title)
+    if norm := cited_by(address):
+        known = home.service(Normen).section(norm)
+        return Source(f"{norm}: {known.title}" if known and known.title else str(norm))
     if found := _DOCUMENT.fullmatch(address):
         try:
             one = home.service(Dokumente).get(home.person, int(found[2]))
@@ -187,14 +219,26 @@ def source(address: str, home: Home) -> Source | None:
 
 
 pack = Pack(
-    services=(Akten, Dokumente, Fristen),
+    services=(Akten, Dokumente, Fristen, Normen),
     person=person_here,
     kinds=(FRIST,),
     policy=AktenPolicy(),
     roles=ROLES,
     source=source,
     settings=OfficeSettings,
-    verbs=(akten, akte, akte_anlegen, dokument, dokumente, ki_modus, fristen, frist),
+    verbs=(
+        akten,
+        akte,
+        akte_anlegen,
+        dokument,
+        dokumente,
+        ki_modus,
+        fristen,
+        frist,
+        gesetz,
+        gesetze,
+        gesetze_import,
+    ),
     pages=(
         PageEntry("heute", "Heute", "pages.today:TodayPage", "calendar-check"),
         PageEntry("akten", "Akten", "pages.akten:AktenPage", "briefcase"),

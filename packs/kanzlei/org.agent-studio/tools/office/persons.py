@@ -21,6 +21,8 @@ READS = (
     "read_fristen_detail",
     "compute_frist",
     "get_kosten_rules",
+    "search_gesetze",
+    "search_gesetze_detail",
 )
 ROLES: Mapping[str, Sequence[str]] = {
     ADMIN: ("*",),

@@ -1,0 +1,8 @@
+"""Law: the texts of laws, found by words and by citation.
+
+- ``citations``: Citations of norms in a text, and their addresses.
+- ``files``: The laws of a file, a zip or a folder, one after the other.
+- ``laws``: One law from the XML of gesetze-im-internet.de.
+- ``normen``: The store: wordings by day, and the search.
+- ``words``: Stems, and the parts of compounds.
+"""

@@ -1,0 +1,276 @@
+"""Normen: the store of laws. Keeps each wording with its days, and finds sections (KZ-28, KZ-31).
+
+What is found is a section; of it that Absatz is shown which has most of the words asked for.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import cast
+
+from studio.packs import Home, Records, ToolFailed, Value
+
+from .. import _german as german
+from .citations import Citation
+from .files import laws_of
+from .laws import Law
+from .words import asked, stems, vocabulary, words
+
+OLD_DAYS = 90
+"""After so many days a wording is shown with a warning."""
+_TITLE_WEIGHT = 6
+_DOTS = str.maketrans({"ä": "a", "ö": "o", "ü": "u", "ß": "ss"})
+
+
+@dataclass(slots=True)
+class Imported:
+    """What an import did. ``problems`` says in German what was not read, and why."""
+
+    laws: int = 0
+    sections: int = 0
+    changed: int = 0
+    problems: list[str] = field(default_factory=list[str])
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One section as it was on a day, with its text by Absatz."""
+
+    law: str
+    law_title: str
+    sign: str
+    number: str
+    title: str
+    place: str
+    day: str
+    state: str
+    texts: dict[str, str]
+
+    @property
+    def citation(self) -> Citation:
+        return Citation(self.law, self.number, sign=self.sign)
+
+    @property
+    def stand(self) -> str:
+        """Of which day the wording is, and by which change of the law."""
+        day = german.day(datetime.date.fromisoformat(self.day))
+        return f"{day} ({self.state})" if self.state else day
+
+    def warning(self, today: datetime.date) -> str:
+        """What to check first; empty for a wording that is new enough."""
+        days = (today - datetime.date.fromisoformat(self.day)).days
+        if days <= OLD_DAYS:
+            return ""
+        return f"Der Stand ist {days} Tage alt. Prüfe den Wortlaut, bevor Du ihn verwendest."
+
+
+class Normen:
+    """The laws that were imported. All of it blocks."""
+
+    def __init__(self, home: Home) -> None:
+        self._records: Records = home.records
+
+    def add(self, path: Path) -> Imported:
+        """Import the laws of a file, a zip or a folder; raises ToolFailed where there are none."""
+        done = Imported()
+        for law in laws_of(path):
+            if isinstance(law, str):
+                done.problems.append(law)
+                continue
+            try:
+                done.changed += self._add(law)
+            except ToolFailed as error:
+                done.problems.append(str(error))
+                continue
+            done.laws += 1
+            done.sections += len(law.sections)
+        if done.changed:
+            self._index()
+        return done
+
+    def laws(self) -> list[dict[str, Value]]:
+        """The laws in the store: ``kurz``, ``titel``, ``stand``, ``tag``."""
+        return self._records.read("SELECT kurz, titel, stand, tag FROM gesetz ORDER BY kurz")
+
+    def search(
+        self, query: str, *, law: str = "", day: str = "", first: int = 0, most: int = 20
+    ) -> tuple[list[tuple[Section, str]], int]:
+        """The sections that fit best from the first on, each with the Absatz that does, and how
+        many there are; of more than 100 the best 100."""
+        terms = asked(query, self._known)
+        if not terms:
+            return [], 0
+        when, days = _when(day)
+        rows = self._records.read(
+            "SELECT paragraf.id FROM norm_suche JOIN paragraf ON paragraf.id = norm_suche.rowid "
+            "JOIN gesetz ON gesetz.id = paragraf.gesetz WHERE norm_suche MATCH ? "
+            "AND (? = '' OR gesetz.kurz = ? COLLATE NOCASE) "
+            f"AND EXISTS (SELECT 1 FROM norm WHERE norm.paragraf = paragraf.id AND {when}) "
+            f"ORDER BY bm25(norm_suche, {_TITLE_WEIGHT}, 1), paragraf.id LIMIT 100",
+            *(" OR ".join(f'"{one}"' for one in terms), law, law, *days),
+        )
+        shown = (self._section(cast("int", row["id"]), day) for row in rows[first : first + most])
+        return [(one, _best(one, terms)) for one in shown if one], len(rows)
+
+    def section(self, citation: Citation, day: str = "") -> Section | None:
+        """The section that is cited, as it is or was on a day; None if it is not in the store."""
+        rows = self._records.read(
+            "SELECT paragraf.id FROM paragraf JOIN gesetz ON gesetz.id = paragraf.gesetz "
+            "WHERE gesetz.kurz = ? COLLATE NOCASE AND nummer = ?",
+            citation.law,
+            citation.section,
+        )
+        return self._section(cast("int", rows[0]["id"]), day) if rows else None
+
+    def has(self, law: str) -> bool:
+        """Whether a law is in the store."""
+        sql = "SELECT 1 FROM gesetz WHERE kurz = ? COLLATE NOCASE"
+        return bool(self._records.read(sql, law))
+
+    def _section(self, number: int, day: str) -> Section | None:
+        """None where it had no wording on the day."""
+        when, days = _when(day)
+        rows = self._records.read(
+            "SELECT gesetz.kurz, gesetz.titel AS gesetz, gesetz.tag, gesetz.stand AS neu, "
+            "paragraf.zeichen, nummer, gliederung, absatz, norm.titel, text, norm.stand, von, bis "
+            "FROM norm JOIN paragraf ON paragraf.id = norm.paragraf "
+            "JOIN gesetz ON gesetz.id = paragraf.gesetz "
+            f"WHERE paragraf.id = ? AND {when}",
+            number,
+            *days,
+        )
+        if not rows:
+            return None
+        row, ended = rows[0], any(one["bis"] for one in rows)
+        return Section(
+            law=str(row["kurz"]),
+            law_title=str(row["gesetz"]),
+            sign=str(row["zeichen"]),
+            number=str(row["nummer"]),
+            title=str(row["titel"]),
+            place=str(row["gliederung"]),
+            day=max(str(one["von"]) for one in rows) if ended else str(row["tag"]),
+            state=str(row["stand"] if ended else row["neu"]),
+            texts={
+                str(one["absatz"]): str(one["text"])
+                for one in sorted(rows, key=lambda one: _order(str(one["absatz"])))
+            },
+        )
+
+    def _known(self, word: str) -> bool:
+        return bool(self._records.read("SELECT 1 FROM wort WHERE wort = ?", word))
+
+    def _add(self, law: Law) -> int:
+        """Keep a law; returns how many wordings are new, changed or gone."""
+        records = self._records
+        with records.together():
+            rows = records.read("SELECT id, tag FROM gesetz WHERE kurz = ?", law.short)
+            if rows and str(rows[0]["tag"]) > law.day:
+                raise ToolFailed(
+                    f"{law.short} vom {law.day} ist älter als der Stand vom {rows[0]['tag']}, der "
+                    "schon da ist, und wurde nicht eingelesen."
+                )
+            today = datetime.datetime.now(datetime.UTC).date().isoformat()
+            records.write(
+                "INSERT INTO gesetz (kurz, titel, stand, tag, eingelesen) VALUES (?, ?, ?, ?, ?) "
+                "ON CONFLICT (kurz) DO UPDATE SET titel = excluded.titel, stand = excluded.stand, "
+                "tag = excluded.tag, eingelesen = excluded.eingelesen",
+                *(law.short, law.title, law.state, law.day, today),
+            )
+            number = records.read("SELECT id FROM gesetz WHERE kurz = ?", law.short)[0]["id"]
+            return self._add_wordings(number, law)
+
+    def _add_wordings(self, number: Value, law: Law) -> int:
+        records, changed = self._records, 0
+        before = {
+            (str(row["nummer"]), str(row["absatz"])): row
+            for row in records.read(
+                "SELECT norm.id, nummer, absatz, norm.titel, text FROM norm "
+                "JOIN paragraf ON paragraf.id = norm.paragraf WHERE gesetz = ? AND bis IS NULL",
+                number,
+            )
+        }
+        for order, section in enumerate(law.sections):
+            records.write(
+                "INSERT INTO paragraf (gesetz, folge, zeichen, nummer, gliederung) "
+                "VALUES (?, ?, ?, ?, ?) ON CONFLICT (gesetz, nummer) DO UPDATE SET "
+                "folge = excluded.folge, gliederung = excluded.gliederung",
+                *(number, order, section.sign, section.number, section.place),
+            )
+            sql = "SELECT id FROM paragraf WHERE gesetz = ? AND nummer = ?"
+            paragraf = records.read(sql, number, section.number)[0]["id"]
+            for absatz, text in section.texts.items():
+                old = before.pop((section.number, absatz), None)
+                if old and (old["titel"], old["text"]) == (section.title, text):
+                    continue
+                if old:
+                    records.write("UPDATE norm SET bis = ? WHERE id = ?", law.day, old["id"])
+                records.write(
+                    "INSERT INTO norm (paragraf, absatz, titel, text, stand, von) "
+                    "VALUES (?, ?, ?, ?, ?, ?)",
+                    *(paragraf, absatz, section.title, text, law.state, law.day),
+                )
+                changed += 1
+        for gone in before.values():
+            records.write("UPDATE norm SET bis = ? WHERE id = ?", law.day, gone["id"])
+            changed += 1
+        return changed
+
+    def _index(self) -> None:
+        """Make the index anew: what is a compound depends on all texts. Slow."""
+        records = self._records
+        found: dict[int, tuple[str, list[str]]] = {}
+        last = 0
+        while rows := records.read(
+            "SELECT id, paragraf, titel, text FROM norm WHERE bis IS NULL AND id > ? "
+            "ORDER BY id LIMIT 20000",
+            last,
+        ):
+            for row in rows:
+                texts = found.setdefault(cast("int", row["paragraf"]), (str(row["titel"]), []))[1]
+                texts.append(str(row["text"]))
+            last = cast("int", rows[-1]["id"])
+        known = vocabulary(one for title, texts in found.values() for one in (title, *texts))
+        of_word = cache(lambda word: " ".join(stems(word, known.__contains__)))
+
+        def indexed(text: str) -> str:
+            return " ".join(map(of_word, words(text)))
+
+        lines = [
+            (number, indexed(title), indexed("\n".join(texts)))
+            for number, (title, texts) in found.items()
+        ]
+        with records.together():
+            records.write("INSERT INTO norm_suche (norm_suche) VALUES ('delete-all')")
+            records.write("DELETE FROM norm_worte")
+            records.write("DELETE FROM wort")
+            for word in known:
+                records.write("INSERT INTO wort VALUES (?)", word)
+            for line in lines:
+                records.write("INSERT INTO norm_worte VALUES (?, ?, ?)", *line)
+                records.write("INSERT INTO norm_suche (rowid, titel, text) VALUES (?, ?, ?)", *line)
+
+
+def _when(day: str) -> tuple[str, tuple[Value, ...]]:
+    """A condition on ``norm``, and its values: what holds now, or on a day."""
+    if not day:
+        return "norm.bis IS NULL", ()
+    return "norm.von <= ? AND (norm.bis IS NULL OR norm.bis > ?)", (day, day)
+
+
+def _order(absatz: str) -> tuple[int, str]:
+    digits = absatz.rstrip("abcdefghijklmnopqrstuvwxyz")
+    return int(digits or 0), absatz
+
+
+def _best(section: Section, terms: list[str]) -> str:
+    """The Absatz with most of the words. A stem is the beginning of a word without its dots."""
+
+    def fits(absatz: str) -> int:
+        text = section.texts[absatz].lower().translate(_DOTS)
+        return sum(term in text for term in terms)
+
+    return max(section.texts, key=fits)

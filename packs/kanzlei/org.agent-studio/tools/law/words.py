@@ -1,0 +1,80 @@
+"""Words: stems of German words, and the parts of compounds, for index and query alike (KZ-31)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable
+from functools import cache
+
+SEEN = 3
+"""How often a word stands in the texts before compounds are split by it."""
+_WORD = re.compile(r"[a-zäöüß]+|\d+[a-z]?\b")
+_SHORTEST = 4
+_LINKS = ("", "s", "es", "n", "en", "er", "e")
+Known = Callable[[str], bool]
+
+
+def words(text: str) -> list[str]:
+    """The words and numbers of a text, in small letters."""
+    return _WORD.findall(text.lower())
+
+
+_PASSED = frozenset(
+    words(
+        "der die das des dem den ein eine einer eines einem einen und oder in im an am auf zu zum "
+        "zur von vom bei beim mit für durch über aus nach wegen als ist sind wird werden kann "
+        "nicht es er sie sich so wenn dass bis unter gegen"
+    )
+)
+"""Words of a query that find nothing of their own."""
+
+
+def vocabulary(texts: Iterable[str]) -> set[str]:
+    """The words of which compounds may be made."""
+    seen = Counter(word for text in texts for word in words(text))
+    return {word for word, times in seen.items() if times >= SEEN and len(word) >= _SHORTEST}
+
+
+def parts(word: str, known: Known, depth: int = 2) -> list[str]:
+    """The parts of a compound, of those that are known; the more even split wins. Twice."""
+    best: tuple[str, str] | None = None
+    for cut in range(_SHORTEST, len(word) - _SHORTEST + 1):
+        head, tail = word[:cut], word[cut:]
+        if not known(tail):
+            continue
+        for link in _LINKS:
+            stem = head.removesuffix(link) if link else head
+            if (link and stem == head) or len(stem) < _SHORTEST or not known(stem):
+                continue
+            if best is None or min(map(len, best)) < min(len(stem), len(tail)):
+                best = stem, tail
+    if best is None:
+        return []
+    found = list(best)
+    if depth > 1:
+        found += [one for part in best for one in parts(part, known, depth - 1)]
+    return found
+
+
+def stems(word: str, known: Known) -> tuple[str, ...]:
+    """What is indexed of a word: its stem, and those of its parts."""
+    return tuple(stem(one) for one in (word, *parts(word, known)))
+
+
+def asked(query: str, known: Known) -> list[str]:
+    """The stems that a query asks for, once each."""
+    said = (word for word in words(query) if word not in _PASSED)
+    return list(dict.fromkeys(one for word in said for one in stems(word, known)))
+
+
+@cache
+def _stemmer() -> Callable[[str], str]:
+    import snowballstemmer  # it loads the rules of all languages
+
+    return snowballstemmer.stemmer("german").stemWord
+
+
+def stem(word: str) -> str:
+    """The stem by Snowball's rules for German."""
+    return _stemmer()(word)

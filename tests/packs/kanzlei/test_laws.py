@@ -1,0 +1,300 @@
+"""Laws of the pack Kanzlei: import, wordings by day, search, and citations."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import io
+import os
+import zipfile
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from studio.agent.packs import PackHome
+from studio.domain.errors import ToolFailed
+from studio.domain.events import ToolFinished
+from studio.extensions.packs.loading import load_class
+from studio.simulator import Call, Text, Turn
+from support.engine_home import EngineHome, engine_home, say
+from support.office_home import switch_on
+
+CHAT = "openai-compatible"
+CASES = Path(__file__).parent / "cases"
+LAWS = CASES / "laws"
+ALL_LAWS = os.environ.get("AGENT_STUDIO_LAWS", "")
+"""A zip of whole laws: the excerpt here is too short to measure a search by it."""
+HEAD = '<!DOCTYPE dokumente SYSTEM "http://127.0.0.1:9/gii-norm.dtd">'
+
+
+@asynccontextmanager
+async def office(tmp_path: Path, *calls: Call) -> AsyncIterator[tuple[EngineHome, PackHome, Any]]:
+    script = [*(Turn(one) for one in calls), Turn(Text("Gut."))]
+    async with engine_home(tmp_path, CHAT, script) as home:
+        pack = switch_on(home)
+        yield home, pack, pack.service(load_class("kanzlei", "tools.law.normen:Normen"))
+
+
+def law(*sections: str, day: str = "20260105", short: str = "XG", head: str = HEAD) -> bytes:
+    """A law as gesetze-im-internet.de writes it."""
+    first = f"<jurabk>{short}</jurabk><langue>Ein Gesetz</langue>"
+    norms = "".join(f"<norm>{one}</norm>" for one in (f"<metadaten>{first}</metadaten>", *sections))
+    return f'{head}<dokumente builddate="{day}000000">{norms}</dokumente>'.encode()
+
+
+def section(number: str, content: str, title: str = "Titel") -> str:
+    return (
+        f"<metadaten><jurabk>XG</jurabk><enbez>{number}</enbez><titel>{title}</titel></metadaten>"
+        f"<textdaten><text><Content>{content}</Content></text></textdaten>"
+    )
+
+
+def zipped(**files: bytes) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name.replace("_", "."), content)
+    return data.getvalue()
+
+
+def test_a_law_is_read_by_absatz(kanzlei: SimpleNamespace) -> None:
+    """KZ-27, KZ-29: lists and tables stay in their Absatz; repealed ranges and annexes are there."""
+    read = kanzlei.laws.read_law(
+        law(
+            "<metadaten><gliederungseinheit><gliederungskennzahl>001</gliederungskennzahl>"
+            "<gliederungsbez>Buch 1</gliederungsbez><gliederungstitel>Allgemeines</gliederungstitel>"
+            "</gliederungseinheit></metadaten>",
+            section(
+                "§ 1a",
+                "<P>(1) Eins, wenn</P><P><DL><DT>1.</DT><DD><LA>dies,</LA></DD><DT>2.</DT><DD><LA>"
+                "das.<FnR ID='1'>9</FnR></LA></DD></DL></P><P>Danach.</P><P>(1a) Dann.</P>",
+            ),
+            section("(XXXX) §§ 3 bis 5", "<P>-</P>", "(weggefallen)"),
+            section("Art 229 § 6", "<P>Ohne Absatz.</P>"),
+            section("Anlage 2 (zu § 1)", "<table><row><entry>a</entry><entry>b</entry></row></table>"),
+            section("Inhaltsübersicht", "<P>§ 1</P>"),
+        ),
+        "x.xml",
+    )  # fmt: skip
+    assert (read.short, read.title, read.day) == ("XG", "Ein Gesetz", "2026-01-05")
+    by_number = {one.number: one for one in read.sections}
+    assert list(by_number) == ["1a", "3", "4", "5", "229-6", "Anlage-2"]
+    assert by_number["1a"].texts == {"1": "Eins, wenn\n1. dies,\n2. das.\nDanach.", "1a": "Dann."}
+    assert by_number["1a"].place == "Buch 1 Allgemeines"
+    assert by_number["229-6"].texts == {"": "Ohne Absatz."}
+    assert by_number["Anlage-2"].texts == {"": "a b"}
+
+
+BOMB = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;">]>'
+FETCH = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/hostname">]>'
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (law(section("§ 1", "&b;"), head=BOMB), "erklärt eigene Zeichen"),
+        (law(section("§ 1", "&x;"), head=FETCH), "erklärt eigene Zeichen"),
+        (law(section("§ 1", "<P>Halb"))[:-40], "ist beschädigt"),
+        (law(section("§ 1", "<P>x</P>"), day="gestern"), "keinen Tag"),
+        (law(), "enthält kein Gesetz"),
+        (b"<html><body>Wartung</body></html>", "beginnt mit <html>"),
+        (b"", "ist beschädigt"),
+        (b'<?xml version="1.0" encoding="klingonisch"?><dokumente/>', "beschädigt"),
+        (zipped(a_xml=b"<x/>", b_xml=b"PK"), "beginnt mit <x>"),
+        (zipped(a_zip=b"PK\x05\x06"), "kann nicht gelesen werden"),
+    ],
+)
+def test_a_broken_file_stops_nothing(
+    kanzlei: SimpleNamespace, tmp_path: Path, data: bytes, why: str
+) -> None:
+    """KZ-28: it is told in German, and the next one is read."""
+    (tmp_path / "a.xml").write_bytes(data)
+    (tmp_path / "b.xml").write_bytes(law(section("§ 1", "<P>Gut.</P>")))
+    found = list(kanzlei.files.laws_of(tmp_path))
+    assert [one.short for one in found if not isinstance(one, str)] == ["XG"]
+    assert why in found[0]
+
+
+def test_a_zip_has_a_limit(
+    kanzlei: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KZ-28: also one that unpacks to much, or has a zip within."""
+    good = law(section("§ 1", "<P>Gut.</P>"))
+    path = tmp_path / "laws.zip"
+    path.write_bytes(zipped(a_zip=zipped(a_xml=good), b_xml=b" " * 60_000_000, c_xml=good))
+    first, large, last = kanzlei.files.laws_of(path)
+    assert (first.short, last.short) == ("XG", "XG")
+    assert "größer als 50 MB" in large
+    monkeypatch.setattr(kanzlei.files, "MOST_UNPACKED", 1_000_000)
+    assert "mehr als 2 GB" in list(kanzlei.files.laws_of(path))[-1]
+    with pytest.raises(ToolFailed, match="gibt es nicht"):
+        list(kanzlei.files.laws_of(tmp_path / "fehlt.zip"))
+
+
+async def test_old_wordings_stay_with_their_days(tmp_path: Path) -> None:
+    """KZ-28: importing is repeatable; an older file is refused; a change is found by its day."""
+    path = tmp_path / "xg.xml"
+    async with office(tmp_path) as (_, _, normen):
+        path.write_bytes(law(section("§ 1", "<P>(1) Alt.</P><P>(2) Bleibt.</P>"), day="20260105"))
+        assert (normen.add(path).changed, normen.add(path).changed) == (2, 0)
+        path.write_bytes(law(section("§ 1", "<P>(1) Neu.</P><P>(2) Bleibt.</P>"), day="20260301"))
+        assert normen.add(path).changed == 1
+        path.write_bytes(law(section("§ 1", "<P>(1) Uralt.</P>"), day="20251231"))
+        assert "ist älter als der Stand vom 2026-03-01" in normen.add(path).problems[0]
+        cited = load_class("kanzlei", "tools.law.citations:Citation")("xg", "1")
+        now, then = normen.section(cited), normen.section(cited, "2026-02-28")
+        assert now.texts == {"1": "Neu.", "2": "Bleibt."}
+        assert then.texts == {"1": "Alt.", "2": "Bleibt."}
+        assert (now.stand, then.stand) == ("So 01.03.2026", "Mo 05.01.2026")
+        assert normen.section(cited, "2026-01-04") is None
+        assert now.warning(datetime.date(2026, 5, 30)) == ""
+        assert "91 Tage alt" in now.warning(datetime.date(2026, 5, 31))
+        assert [one.texts["1"] for one, _ in normen.search("neues")[0]] == ["Neu."]
+        assert normen.search("Alt")[1] == 0
+        path.write_bytes(law(section("§ 2", "<P>Anders.</P>"), day="20260401"))
+        assert normen.add(path).changed == 3
+        assert normen.section(cited) is None and normen.section(cited, "2026-03-31")
+
+
+async def test_laws_are_found_with_their_stand(tmp_path: Path) -> None:
+    """KZ-8, KZ-28, KZ-35: by words and by citation, as the agent gets them."""
+    calls = [
+        Call("search_gesetze", {"query": "Kündigungen durch Vermieter, berechtigte Interessen"}),
+        Call("search_gesetze", {"query": "§ 573 Abs. 2 BGB"}),
+        Call("search_gesetze", {"query": "Klage", "law": "kschg"}),
+        Call("search_gesetze_detail", {"citation": "kanzlei:norm/BGB/573/2"}),
+        Call("search_gesetze_detail", {"citation": "§ 573 Abs. 9 BGB"}),
+        Call("search_gesetze_detail", {"citation": "§ 9999 BGB"}),
+        Call("search_gesetze_detail", {"citation": "§ 1 AktG"}),
+        Call("search_gesetze_detail", {"citation": "die Mieten"}),
+        Call("search_gesetze", {"query": "Zinsen", "day": "2001-01-01"}),
+    ]
+    async with office(tmp_path, *calls) as (home, _, normen):
+        assert normen.add(LAWS).problems == []
+        said = [one for one in await say(await home.session()) if isinstance(one, ToolFinished)]
+        words, cited, klage, whole, far, missing, other, none, before = said
+        assert any(one.startswith("kanzlei:norm/BGB/573") for one in words.sources[:3])
+        assert "Sa 26.03.2022 (Art. 4 Abs. 6 G v. 7.5.2021 I 850)" in words.text
+        assert "Prüfe den Wortlaut" in words.text
+        assert cited.sources == ("kanzlei:norm/BGB/573/2",)
+        assert all("/KSchG/" in one for one in klage.sources) and klage.sources
+        assert "2. der Vermieter die Räume als Wohnung" in whole.text and "(3)" not in whole.text
+        assert "§ 573 BGB hat keinen Absatz 9" in far.text
+        assert "§ 9999 BGB gibt es im Bestand nicht" in missing.text
+        assert "darin sind: BGB, KSchG, ZPO" in other.text
+        assert "nennt keine Norm" in none.text
+        assert '"total": 0' in before.text
+        shown = home.engine.services.packs.resolve(
+            ["kanzlei:norm/BGB/573/2", "kanzlei:norm/AktG/1"]
+        )
+        assert [one.title if one else None for one in shown.values()] == [
+            "§ 573 II BGB: Ordentliche Kündigung des Vermieters",
+            "§ 1 AktG",
+        ]
+
+
+async def test_without_laws_a_search_says_where_they_come_from(tmp_path: Path) -> None:
+    """KZ-27: they are not in the pack."""
+    async with office(tmp_path, Call("search_gesetze", {"query": "Zinsen"})) as (home, _, _):
+        said = [one for one in await say(await home.session()) if isinstance(one, ToolFinished)]
+        assert "gesetze-import" in said[0].text
+
+
+def test_compounds_are_split_by_the_words_of_the_texts(kanzlei: SimpleNamespace) -> None:
+    """KZ-31: the more even split wins, twice; a word that is seen rarely splits nothing."""
+    known = kanzlei.words.vocabulary(["Klage Frist Schutz Kündigung schutzklage"] * 3 + ["Miete"])
+    assert kanzlei.words.parts("kündigungsschutzklage", known.__contains__) == [
+        *("kündigung", "schutzklage", "schutz", "klage"),
+    ]
+    assert kanzlei.words.parts("mietfrist", known.__contains__) == []
+    assert kanzlei.words.asked("Die Klagefristen", known.__contains__)[0] == "klagefrist"
+
+
+@pytest.mark.skipif(not ALL_LAWS, reason="AGENT_STUDIO_LAWS names no zip of whole laws")
+async def test_the_search_finds_what_is_asked(tmp_path: Path) -> None:
+    """KZ-31: R@10 of the 70 questions in twelve whole laws is at least 0.85."""
+    with (CASES / "search_cases.csv").open() as file:
+        cases = list(csv.DictReader(file))
+    async with office(tmp_path) as (_, _, normen):
+        assert normen.add(Path(ALL_LAWS)).problems == []
+        missed = []
+        for case in cases:
+            found, _ = normen.search(case["query"], most=10)
+            wanted = case["expected_norms"].split("; ")
+            if not any(str(one.citation) in wanted for one, _ in found):
+                missed.append(case["query"])
+    assert 1 - len(missed) / len(cases) >= 0.85, missed
+
+
+CITED = {
+    "§ 433 BGB": "§ 433 BGB",
+    "§ 433 Abs. 1 S. 1 BGB": "§ 433 I S. 1 BGB",
+    "§ 433 I 1 BGB": "§ 433 I S. 1 BGB",
+    "§ 312 I 1 und 2 BGB": "§ 312 I S. 1 BGB, § 312 I S. 2 BGB",
+    "Die §§ 1 und 2 KSchG gelten.": "§ 1 KSchG, § 2 KSchG",
+    "§ 823 Abs. 2 BGB i. V. m. § 263 StGB": "§ 823 II BGB, § 263 StGB",
+    "§ 280 I, III i.V.m. § 281 I 1 BGB": "§ 280 I BGB, § 280 III BGB, § 281 I S. 1 BGB",
+    "§ 280 BGB i. V. m. § 286": "§ 280 BGB, § 286 BGB",
+    "§ 280 Abs. 1 in Verbindung mit Abs. 3 BGB": "§ 280 I BGB, § 280 III BGB",
+    "§§ 692 I Nr. 3, 694 ZPO": "§ 692 I Nr. 3 ZPO, § 694 ZPO",
+    "§§ 280 Abs. 1, 3, 281 BGB": "§ 280 I BGB, § 280 III BGB, § 281 BGB",
+    "§§ 700 I, 339 ZPO": "§ 700 I ZPO, § 339 ZPO",
+    "§§ 433 bis 435 BGB": "§ 433 BGB, § 434 BGB, § 435 BGB",
+    "§§ 511 ff. ZPO": "§ 511 ZPO",
+    "§ 5 Abs. 1 bis 3 KSchG": "§ 5 I KSchG, § 5 II KSchG, § 5 III KSchG",
+    "§ 3 Abs. 1a UWG": "§ 3 Ia UWG",
+    "§ 543 Abs. 2 Satz 1 Nr. 3 lit. a BGB": "§ 543 II S. 1 Nr. 3 BGB",
+    "§ 812 Abs. 1 Satz 1 1. Alt. BGB": "§ 812 I S. 1 BGB",
+    "Art. 2 Abs. 1 i. V. m. Art. 1 Abs. 1 GG": "Art. 2 I GG, Art. 1 I GG",
+    "Art. 229 § 5 EGBGB": "Art. 229 § 5 EGBGB",
+    "Art. 6 DS-GVO": "Art. 6 DSGVO",
+    "§ 27 Abs. 1 SGB V": "§ 27 I SGB V",
+    "§ 433 des Bürgerlichen Gesetzbuchs": "§ 433 BGB",
+    "§ 222 II ZPO; § 187 BGB": "§ 222 II ZPO, § 187 BGB",
+    "VV 2300 RVG, Nr. 1210 KV GKG": "VV 2300 RVG, KV 1210 GKG",
+    "§ 5 gilt nicht. Das BGB schon.": "",
+    "§ 433 BGB und § 434": "§ 433 BGB",
+    "§ 4 Abs. 999 BGB": "",
+    "§": "",
+}
+
+
+@pytest.mark.parametrize("text", CITED)
+def test_citations_are_read(kanzlei: SimpleNamespace, text: str) -> None:
+    """KZ-29: as lawyers write them; what names no law is not guessed."""
+    assert ", ".join(map(str, kanzlei.norms.citations(text))) == CITED[text]
+
+
+SECTIONS = st.from_regex(r"[1-9][0-9]{0,3}[a-z]?", fullmatch=True)
+SMALL = st.integers(1, 39).map(str)
+
+
+@given(
+    law=st.sampled_from(["BGB", "ZPO", "StVG", "KSchG", "InsO", "SGB V", "VwGO", "AO"]),
+    section=SECTIONS,
+    absatz=st.one_of(st.just(""), SMALL),
+    satz=st.one_of(st.just(""), SMALL),
+    nummer=st.one_of(st.just(""), SMALL),
+)
+def test_a_citation_that_is_written_is_read(
+    kanzlei: SimpleNamespace, law: str, section: str, absatz: str, satz: str, nummer: str
+) -> None:
+    """KZ-29: both ways, as text and as address."""
+    one = kanzlei.norms.Citation(law, section, absatz, satz, nummer)
+    assert kanzlei.norms.citations(f"Nach {one} ist es so.") == [one]
+    found = kanzlei.norms.cited_by(one.address)
+    assert (found.law, found.section, found.absatz) == (law, section, absatz)
+
+
+@given(st.text(st.sampled_from("§ArtAbs. IVXS1234,;-bisiVmBGBZPO "), max_size=60))
+def test_no_text_breaks_the_reader(kanzlei: SimpleNamespace, text: str) -> None:
+    """KZ-29: it ends, and what it finds can be found again."""
+    for one in kanzlei.norms.citations(text):
+        assert one.law and one.section
+        assert kanzlei.norms.cited_by(one.address) is not None, one.address
