@@ -3,6 +3,7 @@
 - ``completion_index``: reads names for shell completion, without opening the database for writing.
 - ``config``: configuration by the person: settings, permission rules, API keys.
 - ``connection``: opens a SQLite file, migrates it, and says in words what is wrong.
+- ``crash_reports``: keeps what an error that nobody caught looked like, for the person to read.
 - ``database``: opens one file, writes it in one thread and reads it in a few.
 - ``exchanges``: what went to providers and came back, for a replay (W-27).
 - ``installation``: says how this program was installed, and how it is brought up to date.

@@ -13,10 +13,12 @@ from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QIcon, QPainter, QPixmap
 
 from studio.storage.config.settings import SettingsFile
+from studio.storage.crash_reports import CrashReports
 from studio.storage.paths import Paths
 from studio.ui import translation
 from studio.ui.theme import Theme
 from studio.ui.theme.look import look_of
+from studio.ui.translation import tr
 
 from .application import StudioApplication
 from .program import Program
@@ -39,6 +41,9 @@ def run(
     garbage collector off, as there is nothing to collect during the start; it is on again
     when the engine is built.
     """
+    crashes = CrashReports(paths.logs)
+    crashed = crashes.watch()
+    hook, sys.excepthook = sys.excepthook, crashes.hook(sys.excepthook)
     app = StudioApplication(sys.argv[:1])
     app.setApplicationName("Agent Studio")
     app.setDesktopFileName("agent-studio")
@@ -58,9 +63,11 @@ def run(
             loop.add_signal_handler(name, program.end)
         window.show()
         starts = SecondStarts(paths, program.welcome_back)
-        work = _run_until_closed(program, starts, build(paths, settings), start)
+        work = _run_until_closed(program, starts, build(paths, settings), start, crashed)
         code = loop.run_until_complete(work)
         loop.run_until_complete(_cancel_tasks())
+    sys.excepthook = hook
+    crashes.close()
     return code
 
 
@@ -85,7 +92,7 @@ async def _cancel_tasks() -> None:
 
 
 async def _run_until_closed(
-    program: Program, starts: SecondStarts, building: Awaitable[Engine], start: Start
+    program: Program, starts: SecondStarts, building: Awaitable[Engine], start: Start, crashed: bool
 ) -> int:
     (window,) = program.windows
     await window.painted
@@ -93,6 +100,9 @@ async def _run_until_closed(
     await starts.listen()
     if start != START:
         program.welcome_back(start)
+    if crashed:
+        words = tr("The program crashed the last time. Settings, About, has a report you can read.")
+        window.banner.say(words)
     window.setWindowIcon(_logo(window.theme))
     gc.freeze()  # what exists now stays: full collections skip it
     gc.enable()

@@ -29,7 +29,7 @@ from studio.ui.chat.dialogs import edit_text, trust_box
 from studio.ui.pages.first_run import FirstRun
 from studio.ui.settings.chats_dialog import ChatsDialog
 from studio.ui.settings.font_dialog import FontDialog
-from studio.ui.settings.pages.about import LicenceDialog
+from studio.ui.settings.pages.about import TextDialog
 from studio.ui.settings.registry import PAGES as SETTINGS
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
@@ -296,7 +296,7 @@ async def test_small_windows_are_reached_by_tab_and_have_names(tmp_path: Path) -
                 assert QAccessible.queryAccessibleInterface(widget).role() == role
             page = settings.pages["about"]
             next(iter(page.licences.values())).click()
-            await active(settings.findChild(LicenceDialog), "licence")
+            await active(settings.findChild(TextDialog), "licence")
             settings.close()
 
 

@@ -16,7 +16,7 @@ from studio.domain.messages import Text as Words
 from studio.simulator import Text, Turn, stall
 from studio.ui.settings.bars import Part, ShareBar
 from studio.ui.settings.chats_dialog import ChatsDialog
-from studio.ui.settings.pages.about import AboutPage, LicenceDialog
+from studio.ui.settings.pages.about import AboutPage, TextDialog
 from studio.ui.settings.pages.data import DataPage, sizes
 from studio.ui.theme import Theme
 from support.engine_home import KEY
@@ -230,11 +230,18 @@ async def test_a_turn_that_begins_while_the_person_is_asked_keeps_its_chat(tmp_p
 @on_window_loop
 async def test_about_has_versions_licences_and_a_report_without_secrets(tmp_path: Path) -> None:
     async with at_window(tmp_path, "anthropic", []) as person:
+        logs = person.window.engine.paths.logs
+        logs.mkdir(parents=True, exist_ok=True)
+        (logs / "crash.txt").write_text("ValueError: in a place")
         person.window._show_about()
         dialog = person.window.preferences.dialog
         assert dialog is not None
         page = dialog.pages["about"]
         assert isinstance(page, AboutPage) and page.isVisible()
+        page.crash.click()
+        (crash,) = [one for one in dialog.findChildren(TextDialog) if one.isVisible()]
+        assert crash.text.toPlainText() == "ValueError: in a place"
+        crash.reject()
         page.copy.click()
         told = QGuiApplication.clipboard().text()
         assert "Agent Studio: 0." in told and "Qt: 6." in told and "anthropic" in told
@@ -244,7 +251,7 @@ async def test_about_has_versions_licences_and_a_report_without_secrets(tmp_path
             ("icons/LICENSE-lucide", "ISC"),
         ):
             page.licences[file].click()
-            shown = [one for one in dialog.findChildren(LicenceDialog) if one.isVisible()]
+            shown = [one for one in dialog.findChildren(TextDialog) if one.isVisible()]
             assert len(shown) == 1 and words in shown[0].text.toPlainText()
             assert (
                 shown[0].text.textInteractionFlags() & Qt.TextInteractionFlag.TextSelectableByMouse

@@ -11,11 +11,12 @@ from PySide6.QtWidgets import QDialog, QPlainTextEdit
 
 from studio import __version__
 from studio.providers.registry import PROVIDER_TITLES
+from studio.storage.crash_reports import CrashReports
 from studio.storage.installation import installation
 from studio.storage.paths import resources
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
-from studio.ui.theme import Theme, joined
+from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets import Button, FocusRing, Label, Logo, OverlayBar
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
@@ -79,7 +80,16 @@ class AboutPage(SettingsPage):
                 clicked=lambda _on=False, url=url: QDesktopServices.openUrl(url),
             )
             rows.add(title, button)
+        self._crashes = CrashReports(paths.logs)
+        if self._crashes.path.is_file():
+            self.crash = Button(self.theme, tr("Show"), clicked=self._show_crash)
+            line = tr("It is on this computer alone. Read it before you give it to somebody.")
+            rows.add(tr("Last crash"), self.crash, line)
         self.column.addWidget(rows)
+
+    def _show_crash(self) -> None:
+        box = TextDialog(self, tr("Last crash"), self._crashes.read())
+        box.open()
 
     def _add_licences(self) -> None:
         rows = FormCard(self.theme)
@@ -103,12 +113,12 @@ class AboutPage(SettingsPage):
         self.copy.set_text(tr("Copy"))
 
     def _show_licence(self, name: str, file: str) -> None:
-        box = LicenceDialog(self, name, (resources() / file).read_text(encoding="utf-8"))
+        box = TextDialog(self, name, (resources() / file).read_text(encoding="utf-8"))
         box.open()
 
 
-class LicenceDialog(QDialog):
-    """The text of a licence."""
+class TextDialog(QDialog):
+    """A long text: a licence, a report."""
 
     def __init__(self, page: AboutPage, name: str, text: str) -> None:
         super().__init__(page.window())
@@ -118,7 +128,7 @@ class LicenceDialog(QDialog):
         self.text = QPlainTextEdit(text)
         self.text.setReadOnly(True)
         self.text.setFont(theme.font("code"))
-        self.text.setAccessibleName(joined((tr("Licences of what ships"), name)))
+        self.text.setAccessibleName(name)
         OverlayBar(self.text)
         FocusRing.of(theme).follow(self.text)
         close = Button(theme, tr("Close"), clicked=self.accept)
