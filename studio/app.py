@@ -21,13 +21,9 @@ if TYPE_CHECKING:
     from argparse import Namespace
 
     from studio.agent.engine import Engine
-    from studio.agent.folder_files import FolderFiles
+    from studio.agent.extension_sources import ExtensionSources
     from studio.cli.command_context import CommandContext
-    from studio.domain.hooks import Hooks
-    from studio.extensions.finder import ExtensionFinder
-    from studio.extensions.packs.host import HostEntries
     from studio.extensions.packs.installed import InstalledPacks
-    from studio.extensions.packs.loading import ProgramPacks
     from studio.tools import Result
 
 
@@ -55,22 +51,10 @@ def main(options: Namespace | None, wanted: str = "") -> int:
 
 async def build(paths: Paths, settings: SettingsFile) -> Engine:
     """Open what is stored and make every piece; raises StorageError."""
-    build_engine, finder, find_hooks, packs_here = await asyncio.to_thread(_import_parts)
-    from studio.agent.pack_hosts import PackHosts  # imported by now
-
-    engine = await build_engine(paths, settings)
-    packs, engine.services.packs.source, hosts = packs_here(paths)
-    servers = engine.services.servers
-    servers.hosts = hosts
-    engine.services.packs.hosts = PackHosts(servers, asyncio.get_running_loop())
+    build_engine, packs, sources = await asyncio.to_thread(_import_parts, paths)
+    engine = await build_engine(paths, settings, sources)
     engine.services.add(packs)
-    engine.services.pack_places = packs.places
-    engine.services.agent_files.packs = partial(packs.places, "agents")
-    engine.services.servers.packs = packs.servers
-    engine.services.find_extensions = finder(paths, packs.places).read
-    engine.services.find_hooks = find_hooks(paths, packs)
     engine.delegation.run_workflow = partial(_run_workflow, engine)
-    await engine.refresh_tools()
     return engine
 
 
@@ -86,14 +70,17 @@ async def _run_workflow(engine: Engine, *call: Any) -> Result:
     return await run_for_call(engine, *call)
 
 
-def _import_parts() -> tuple[
-    Callable[[Paths, SettingsFile], Awaitable[Engine]],
-    type[ExtensionFinder],
-    Callable[[Paths, InstalledPacks], Callable[[FolderFiles, bool], Hooks]],
-    Callable[[Paths], tuple[InstalledPacks, ProgramPacks, HostEntries]],
+def _import_parts(
+    paths: Paths,
+) -> tuple[
+    Callable[[Paths, SettingsFile, ExtensionSources], Awaitable[Engine]],
+    InstalledPacks,
+    ExtensionSources,
 ]:
-    """Import the engine, which takes longer than showing an empty window."""
+    """Import the engine, which takes longer than showing an empty window, and what finds packs,
+    skills, commands and hooks."""
     from studio.agent.bootstrap import build
+    from studio.agent.extension_sources import ExtensionSources
     from studio.extensions.finder import ExtensionFinder
     from studio.extensions.hooks.finder import HookFinder, pack_hooks
     from studio.extensions.packs.brought import brought_packs, code_places
@@ -101,15 +88,17 @@ def _import_parts() -> tuple[
     from studio.extensions.packs.installed import InstalledPacks
     from studio.extensions.packs.loading import ProgramPacks
 
-    def find_hooks(paths: Paths, packs: InstalledPacks) -> Callable[[FolderFiles, bool], Hooks]:
-        return HookFinder(paths, lambda: pack_hooks(packs)).read
-
-    def packs_here(paths: Paths) -> tuple[InstalledPacks, ProgramPacks, HostEntries]:
-        installed = InstalledPacks(paths.packs, lambda: brought_packs(paths.shipped_packs))
-        hosts = HostEntries(installed, lambda: find_uv(paths.home))
-        return installed, ProgramPacks(lambda: code_places(installed), hosts), hosts
-
-    return build, ExtensionFinder, find_hooks, packs_here
+    packs = InstalledPacks(paths.packs, lambda: brought_packs(paths.shipped_packs))
+    hosts = HostEntries(packs, lambda: find_uv(paths.home))
+    sources = ExtensionSources(
+        extensions=ExtensionFinder(paths, packs.places).read,
+        hooks=HookFinder(paths, lambda: pack_hooks(packs)).read,
+        pack_places=packs.places,
+        pack_servers=packs.servers,
+        pack_hosts=hosts,
+        pack_code=ProgramPacks(lambda: code_places(packs), hosts),
+    )
+    return build, packs, sources
 
 
 async def _command(options: Namespace, paths: Paths) -> int:

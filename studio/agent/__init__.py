@@ -26,12 +26,14 @@ Modules:
 - ``agent_check``: Adds to what the parser finds the names of tools and agents that do not exist.
 - ``agent_edit``: Changes one value in the text of an agent file, and none of its other words.
 - ``agent_library``: Saves, copies, deletes and restores agent files, and keeps unsaved texts.
-- ``frontmatter``: Splits a markdown file, and finds its keys and values with their places.
+- ``frontmatter``: Splits a markdown file, finds its keys and values, and gives problems their line
+  and column.
 - ``folder_files``: Reads what a folder brings for agents, with a digest for trust.
 - ``instruction_files``: Finds and reads what people write for agents, AGENTS.md and others.
 - ``pack_hosts``: Reaches packs whose Python runs in a process of its own.
 - ``packs``: Holds what the code of packs gives to agents, and closes it with the program.
 - ``request_gate``: Asks the policies of packs before each request to a provider.
+- ``extension_sources``: Says how what others bring is found, by rooms above this one.
 - ``servers``: Makes tools of what MCP servers offer, and keeps what the person said of them.
 - ``server_offers``: Offers resources of servers after @, and their prompts after a slash.
 - ``server_flags``: Finds in the words of a server's tool what a person should look at.
@@ -44,7 +46,8 @@ Modules:
 - ``prompts``: The words that models read.
 - ``attachments``: Turns files and pictures that the person attaches into blocks of a message.
 - ``chat_files``: Imports chats of files after a preview, and exports them.
-- ``budget``: Limits tokens and money of turn, session, day and month, and requests of an hour.
+- ``budget``: Limits tokens and money of turn, session, day and month, of an agent with all below
+  it, and requests of an hour.
 - ``usage_costs``: Adds up what requests used, and prices it.
 - ``retry_policy``: Decides whether and when a failed request is sent again.
 - ``audit_export``: Writes the audit of tool calls to a file.

@@ -92,12 +92,14 @@ def _below_folder(path: Path) -> str:
 class AgentFiles:
     """Reads the folders at each call, so that saved changes apply at once."""
 
-    def __init__(self, shipped: Path, *own: Path) -> None:
+    def __init__(
+        self, shipped: Path, *own: Path, packs: Callable[[], Iterable[PackPlace]] = tuple
+    ) -> None:
+        """``packs`` tells where packs have their agents (X-1), and blocks."""
         self._places: list[tuple[Path, Origin]] = [(shipped, "shipped")]
         for one in own:
             self._places.append((one, "own"))
-        self.packs: Callable[[], Iterable[PackPlace]] = tuple
-        """Where packs have their agents (X-1); blocks."""
+        self._packs = packs
         self._parsed: dict[tuple[Path, Origin, bool], tuple[bytes, Agent | str]] = {}
         """Files with their contents, and the agent or the problem of each, while unchanged."""
         self._contents: dict[Path, tuple[tuple[int, ...], bytes]] = {}
@@ -148,7 +150,7 @@ class AgentFiles:
     def _all_places(self) -> Iterator[tuple[Path, Origin, str]]:
         """The folders, in the order in which they count, with the names of packs."""
         yield (*self._places[0], "")
-        for one in self.packs():
+        for one in self._packs():
             yield one.path, "pack", one.name
         for place in self._places[1:]:
             yield (*place, "")

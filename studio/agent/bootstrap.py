@@ -27,6 +27,8 @@ from studio.storage.migrations import MIGRATIONS
 from studio.storage.paths import Paths
 
 from .engine import Engine
+from .extension_sources import NO_SOURCES, ExtensionSources
+from .pack_hosts import PackHosts
 from .provider_factory import EmbeddedProvider, ProviderFactory
 
 if TYPE_CHECKING:
@@ -42,8 +44,13 @@ def mend_sessions(db: Connection, losses: Losses) -> str:
     return mend(db, losses)
 
 
-async def build(paths: Paths, settings: SettingsFile) -> Engine:
-    """Open what is stored and make every piece; raises StorageError."""
+async def build(
+    paths: Paths, settings: SettingsFile, sources: ExtensionSources = NO_SOURCES
+) -> Engine:
+    """Open what is stored and make every piece; raises StorageError.
+
+    ``sources`` finds what others bring.
+    """
     try:
         await asyncio.to_thread(paths.create)
     except OSError as error:
@@ -73,7 +80,10 @@ async def build(paths: Paths, settings: SettingsFile) -> Engine:
         catalogue=catalogue,
         providers=ProviderFactory(settings, keychain, http, local),
         snapshot_date=made,
+        sources=sources,
     )
+    hosts = PackHosts(engine.services.servers, asyncio.get_running_loop())
+    engine.services.packs.hosts = hosts
     await asyncio.to_thread(engine.discover_tools)
     return engine
 

@@ -31,6 +31,7 @@ from studio.tools import Tool, Workspace
 from studio.tools.discovery import Toolbox
 
 from .delegation.children import ChosenModel, Delegation
+from .extension_sources import NO_SOURCES, ExtensionSources
 from .local_models import LocalModels
 from .model_names import FoundModel, ModelNames
 from .permission.policy import Policy
@@ -72,6 +73,7 @@ class Engine:
         catalogue: Catalogue,
         providers: ProviderFactory,
         snapshot_date: str = "",
+        sources: ExtensionSources = NO_SOURCES,
     ) -> None:
         self.paths = paths
         self.settings = settings
@@ -83,7 +85,7 @@ class Engine:
         self.snapshot_date = snapshot_date
         """When the built-in list of models was made, ``2026-11``."""
         self.services = services = Services(
-            paths, settings, keychain, database, catalogue, providers
+            paths, settings, keychain, database, catalogue, providers, sources
         )
         self.store = services.store
         self.rules = services.rules

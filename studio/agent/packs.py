@@ -104,8 +104,8 @@ class PackSet:
 class Packs:
     """The packs whose code runs in the program. ``refresh`` blocks: call it in a thread."""
 
-    def __init__(self) -> None:
-        self.source: PackSource = NoPacks()
+    def __init__(self, source: PackSource | None = None) -> None:
+        self.source: PackSource = source or NoPacks()
         self.hosts: PackHosts | None = None
         """The packs whose code runs elsewhere (X-3)."""
         self._on: tuple[Mapping[str, PackHome], Sequence[str]] = {}, ()

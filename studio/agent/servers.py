@@ -111,6 +111,8 @@ class _Made:
 class ServerTools:
     """The tools of MCP servers. ``spill`` is the folder for the files of a session's results.
 
+    ``packs`` tells the servers of packs, ``hosts`` their hosts; both block.
+
     ``read`` and what returns tools block: call them in a thread. All else belongs to the event
     loop.
     """
@@ -121,15 +123,14 @@ class ServerTools:
         file: EntriesFile,
         catalogue: Catalogue,
         spill: Callable[[str], Path],
+        packs: Callable[[], Entries] = Entries,
+        hosts: Callable[[], Iterable[ServerEntry]] = tuple,
     ) -> None:
         self.servers = servers
         self.file = file
         self.catalogue = catalogue
         self._spill = spill
-        self.packs: Callable[[], Entries] = Entries
-        """The servers of packs (X-1); blocks."""
-        self.hosts: Callable[[], Iterable[ServerEntry]] = tuple
-        """The hosts of packs: approved with their packs (X-3). Blocks."""
+        self._packs, self._hosts = packs, hosts
         self._made: dict[str, _Made] = {}
         self._used: dict[str, ServerEntry] = {}
         """The servers that the pool knows, by its names for them."""
@@ -152,7 +153,7 @@ class ServerTools:
             own = self._with_hosts(self.file.read())
         except StorageError as error:
             return Entries(problems=(str(error),))
-        own = _with_brought(own, self.file.agreed(self.packs()))
+        own = _with_brought(own, self.file.agreed(self._packs()))
         if files is None or not trusted or not files.servers:
             return own
         found = dict(own.by_name)
@@ -199,7 +200,7 @@ class ServerTools:
     def _with_hosts(self, own: Entries) -> Entries:
         """With the hosts of packs, which are on with their packs until the person says otherwise,
         and the marks of their tools."""
-        hosts = {entry.name: entry for entry in self.hosts()}
+        hosts = {entry.name: entry for entry in self._hosts()}
         if not hosts:
             return own
         marks = self.file.agreed(Entries(hosts)).by_name
@@ -215,7 +216,7 @@ class ServerTools:
 
     def has(self, pack: str) -> bool:
         """Whether a pack that is on has a host; see ``HostCalls``."""
-        return any(entry.place == f"{HOST}{pack}" for entry in self.hosts())
+        return any(entry.place == f"{HOST}{pack}" for entry in self._hosts())
 
     async def ask(self, pack: str, what: str, arguments: JsonObject, door: str) -> JsonObject:
         """Ask a pack's host about its drafts; see ``HostCalls``."""

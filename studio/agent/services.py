@@ -17,7 +17,7 @@ from pathlib import Path
 
 from studio.domain.agents import NO_AGENTS, OWN_TOOLS, Agent, Limits, Mode
 from studio.domain.errors import ConfigurationError, FolderGone
-from studio.domain.extensions import NO_EXTENSIONS, Extension, Extensions, PackPlace
+from studio.domain.extensions import Extension, Extensions
 from studio.domain.hooks import NO_HOOKS, Hooks
 from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
@@ -54,7 +54,8 @@ from .agent_files import AgentFiles, Agents
 from .budget import Budgets
 from .changes.folder_tracker import FolderTracker
 from .delegation.offers import Delegation, may_start, with_children
-from .folder_files import FolderFiles, read_folder_files
+from .extension_sources import NO_SOURCES, ExtensionSources
+from .folder_files import read_folder_files
 from .instruction_files import project_paths, read_instructions, repository_root
 from .packs import Packs, PackSet
 from .permission.client_policy import client_policy
@@ -112,6 +113,7 @@ class Services(ServiceRegistry):
         database: Database,
         catalogue: Catalogue,
         providers: ProviderFactory,
+        sources: ExtensionSources = NO_SOURCES,
     ) -> None:
         super().__init__()
         own_folders = (paths.data, paths.config, paths.cache, paths.logs)
@@ -127,14 +129,20 @@ class Services(ServiceRegistry):
         """The person's standing rules, and the folders they trust."""
         self.usage_costs = UsageCosts(self.store, self.model)
         self.budgets = Budgets(settings, self.store, self.usage_costs)
-        self.packs = Packs()
+        self.sources = sources
+        """What finds what others bring."""
+        self.packs = Packs(sources.pack_code)
         """The packs whose code runs in the program."""
         self.router = ModelRouter(settings, providers, catalogue, self.budgets.rate, self.gate)
         self.folders = FolderTracker(
             BlobStore(paths.snapshots), self.store.changes, lambda: own_folders
         )
         self.web = Web(lambda: settings.values, keychain.get)
-        self.agent_files = AgentFiles(paths.resources / "agents", *paths.agent_places)
+        self.agent_files = AgentFiles(
+            paths.resources / "agents",
+            *paths.agent_places,
+            packs=lambda: sources.pack_places("agents"),
+        )
         self.keeper = Keeper()
         """What starts commands, so that they end with the program."""
         self.jobs = Jobs()
@@ -146,6 +154,8 @@ class Services(ServiceRegistry):
             EntriesFile(paths.servers, paths.data / "servers.json"),
             ServerCatalogue(paths.data / "servers"),
             self.spill,
+            packs=sources.pack_servers,
+            hosts=sources.pack_hosts,
         )
         """The MCP servers, and what they offer (M-1 to M-18)."""
         self.offers = ServerOffers(self.servers.servers, self.servers.catalogue)
@@ -167,12 +177,6 @@ class Services(ServiceRegistry):
         self.delegation: Delegation
         """What starts the children of agents; the engine puts it here."""
         self.problem_listeners: list[Callable[[str], None]] = []
-        self.find_extensions: Callable[[Path, bool], Extensions] = _nothing
-        """Finds skills and commands for a folder, and whether it is trusted; blocks."""
-        self.pack_places: Callable[[str], Sequence[PackPlace]] = _no_packs
-        """Where packs that are on have their files of a kind, such as ``workflows``; blocks."""
-        self.find_hooks: Callable[[FolderFiles, bool], Hooks] = _no_hooks
-        """Finds the hooks for a folder's files, and whether it is trusted; blocks."""
         self.acts = ActBook()
         """What checks that a person decided about drafts of packs (KZ-5)."""
         self._discovery = ToolDiscovery([paths.tools])
@@ -248,7 +252,7 @@ class Services(ServiceRegistry):
                 self.delegation.use,
                 more=delegates,
             )
-            extensions = self.find_extensions(layers.files.folder, layers.trusted)
+            extensions = self.sources.extensions(layers.files.folder, layers.trusted)
             skills = () if given or agent.bare else extensions.for_agent(agent.skills)
             off = self.settings.values.skills_off
             skills = tuple(one for one in skills if one.name not in off)
@@ -256,7 +260,7 @@ class Services(ServiceRegistry):
             masks = parse_kinds([*self.settings.values.mask, *agent.mask])
             folders = [Path(one.folder) for one in extensions.skills]
             workspace, notice = self.workspace(session, folders), agents.notice(agent)
-            hooks = self.find_hooks(layers.files, layers.trusted)
+            hooks = self.sources.hooks(layers.files, layers.trusted)
             loaded = LoadedAgent(agent, tools, masks, workspace, layers, notice, skills, hooks)
             return toolbox, loaded, servers, unseen, str(layers.files.folder.resolve())
 
@@ -281,7 +285,7 @@ class Services(ServiceRegistry):
 
         def look() -> Extensions:
             layers = self.rules.read_layers(folder)
-            found = self.find_extensions(folder, layers.trusted)
+            found = self.sources.extensions(folder, layers.trusted)
             entries = self.servers.read(layers.files, trusted=layers.trusted)
             prompts = self.offers.prompts(self.servers.with_brought(entries, chat))
             return replace(found, found=(*found.found, *prompts)) if prompts else found
@@ -305,7 +309,7 @@ class Services(ServiceRegistry):
 
         def look() -> tuple[Hooks, RuleLayers]:
             layers = self.rules.read_layers(folder)
-            return self.find_hooks(layers.files, layers.trusted), layers
+            return self.sources.hooks(layers.files, layers.trusted), layers
 
         return await asyncio.to_thread(look)
 
@@ -383,12 +387,12 @@ class Services(ServiceRegistry):
         def look() -> TrustOffer:
             files = read_folder_files(folder)
             agents = self.agent_files.read(files, trusted=True)
-            offer = trust_offer(files, agents, self.find_hooks(files, True).found)
+            offer = trust_offer(files, agents, self.sources.hooks(files, True).found)
             texts = [
                 (str(one.path), one.text)
                 for one in read_instructions(project_paths(folder), repository_root(folder), folder)
             ]
-            found = self.find_extensions(folder, True).found
+            found = self.sources.extensions(folder, True).found
             texts += [(one.path, one.body) for one in found if one.place == "folder"]
             shown = "\n\n".join(f"{path}\n\n{text}" for path, text in texts)
             return replace(offer, prose=escape_invisible(shown[:MOST_SHOWN]))
@@ -521,18 +525,6 @@ def with_own_tools(agent: Agent, toolbox: Toolbox) -> Agent:
     else:
         names = [name for name in named if name not in own and name != OWN_TOOLS]
     return replace(agent, tools=tuple(dict.fromkeys(names)))
-
-
-def _no_packs(kind: str) -> Sequence[PackPlace]:
-    return ()
-
-
-def _nothing(folder: Path, trusted: bool) -> Extensions:
-    return NO_EXTENSIONS
-
-
-def _no_hooks(files: FolderFiles, trusted: bool) -> Hooks:
-    return NO_HOOKS
 
 
 class SandboxProbe:

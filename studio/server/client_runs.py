@@ -77,7 +77,7 @@ class ClientRuns:
 
     async def listed(self) -> list[ListedModel]:
         """The workflows that a client can name as a model."""
-        paths, packs = self._engine.paths, self._engine.services.pack_places
+        paths, packs = self._engine.paths, self._engine.services.sources.pack_places
         files = await asyncio.to_thread(find_workflows, paths, self._folder, packs)
         found = {one.path.stem: one.workflow for one in files if one.workflow is not None}
         return [

@@ -10,7 +10,7 @@
 - ``plan``: Tells what happens next in a run.
 - ``editing``: Changes steps in the text of a file, and none of its other words.
 - ``breakpoints``: Tell where a run stops for the person.
-- ``runner``: Carries out one run, as its plan says.
+- ``runner``: Carries out one run, as its plan says, and goes on with its steps after a crash.
 - ``run_accounts``: What a run and its steps may use, and have used.
 - ``run_questions``: What the sessions of a run ask, and the runs below it.
 - ``instant_steps``: What comes of steps that take no time.

@@ -39,7 +39,7 @@ class RunFiles:
 
         Raises ConfigurationError that lists what is there.
         """
-        paths, packs = self._engine.paths, self._engine.services.pack_places
+        paths, packs = self._engine.paths, self._engine.services.sources.pack_places
 
         def look() -> Path | None:
             if (given := folder / name).is_file():

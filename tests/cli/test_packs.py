@@ -115,7 +115,7 @@ async def test_x1_what_packs_bring_is_in_the_lists_that_are_there(
         listed = json.loads(capsys.readouterr().out)
         assert {one["name"] for one in listed} == {"files", "cloud"}
         assert await home.command("mcp", "remove", "files") != 0
-        places = home.engine.services.pack_places
+        places = home.engine.services.sources.pack_places
         found = find_workflows(home.engine.paths, home.folder, places)
         (intake,) = [one for one in found if one.origin == "pack"]
         assert (intake.name, intake.problem) == ("Intake", "")

@@ -172,7 +172,7 @@ async def test_no_text_on_screen_escapes(tmp_path: Path, monkeypatch: pytest.Mon
                             *(name.replace("_", " ").capitalize()
                               for name in person.engine.tools()))  # fmt: skip
             for one in find_workflows(
-                person.engine.paths, None, person.engine.services.pack_places
+                person.engine.paths, None, person.engine.services.sources.pack_places
             ):
                 assert one.workflow is not None
                 seen.content += (one.workflow.name, one.workflow.description)

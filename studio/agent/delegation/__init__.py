@@ -1,6 +1,6 @@
 """Delegation: an agent has others do tasks, each in a session of its own (W-32).
 
-- ``tree``: Counts the agents that began one another in a turn, and says how many more may.
+- ``tree``: Says how many agents may begin one another in a turn, and what share each gets.
 - ``offers``: Tells whom an agent may start, and makes the tools for it.
 - ``children``: Starts children for calls, waits for them, and tells and stops them.
 - ``child``: Runs one child to its end.

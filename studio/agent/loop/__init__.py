@@ -7,7 +7,7 @@
 - ``tool_runner``: Runs the calls of a reply side by side, each with permission.
 - ``foreign_calls``: Understands calls in the words of other programs' tools.
 - ``turn_context``: What a turn runs on, how far it is, how it ends; its events and its guards.
-- ``guards``: Notice that an agent repeats itself, check answers.
+- ``guards``: Notice that an agent repeats itself, remind it of its plan, check answers.
 - ``wrap_up``: Asks the person for more ahead of a limit, or tells the model to finish.
 - ``findings``: What the results of a turn have told so far, and whether another tells more.
 - ``structured_output``: Describes and parses answers that have to fit a JSON schema.

@@ -11,7 +11,8 @@
 - ``orientation``: Tells the model once, with the first message, where it works.
 - ``invocation``: Fills in the skill or command that the person calls by its name.
 - ``message_queue``: Keeps what the person says while a turn runs.
-- ``native_history``: Keeps the history in the provider's form, in memory and on disk.
+- ``native_history``: Keeps the history in the provider's form, in memory and on disk, and gives
+  calls that a crash cut off their results (H-5).
 - ``chat_hooks``: Runs the hooks of a chat around its turns, and makes those of each turn.
 - ``context_control``: Compacts, summarises and pins when the person asks for it.
 - ``model_router``: Chooses a model for a message by how hard it looks.

@@ -56,7 +56,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
             console.say(f"Written: {path}. Say in it what to do, and when.")
         return DONE
     if options.what == "check":
-        found = await asyncio.to_thread(engine.services.find_extensions, folder, True)
+        found = await asyncio.to_thread(engine.services.sources.extensions, folder, True)
         return _check(found, console, as_json=options.json)
     found = (await engine.services.extensions(folder)).without_prompts
     if options.what == "show":

@@ -1,8 +1,10 @@
 """Gemini: Google's generateContent API.
 
 - ``adapter``: sends requests through Google's SDK and maps its errors.
-- ``stream``: adds the chunks of a stream up to deltas and one model content.
-- ``validate``: prepares a history for the request and says what makes one invalid.
+- ``stream``: adds the chunks of a stream up to deltas and one model content, with the thought
+  signatures as they came.
+- ``validate``: prepares a history for the request, signs calls that have no signature, and says
+  what makes one invalid.
 - ``models``: decides which parameters a Gemini model takes.
 """
 

@@ -156,7 +156,7 @@ class StudioTools:
             for one in sorted(found, key=lambda one: one.name)
             if one.name != PLAIN
         ]
-        paths, packs = self._engine.paths, self._engine.services.pack_places
+        paths, packs = self._engine.paths, self._engine.services.sources.pack_places
         files = await asyncio.to_thread(find_workflows, paths, self._folder, packs)
         named = {one.path.stem: one.workflow for one in files if one.workflow is not None}
         workflows: list[Json] = [

@@ -1,7 +1,7 @@
 """The workspace: reads, finds and searches files in the folder an agent works in.
 
 - ``check_list``: says which commands check which files of a folder (C-11).
-- ``editor``: what an editor has open, with unsaved changes.
+- ``editor``: what tools may ask the person's editor, which a door answers.
 - ``encodings``: tells a text's encoding, and gives every byte back on writing.
 - ``folder``: resolves the paths a model names, and keeps them inside the folder (T-8).
 - ``glob_pattern``: matches relative paths with patterns, in linear time.
@@ -15,6 +15,7 @@
 - ``patch``: reads patches as OpenAI's models write them, and makes their hunks (C-8).
 - ``pdf``: extracts the text of PDF files.
 - ``symbols``: finds what a source text defines, and where it uses a name (C-18).
-- ``text_files``: opens ordinary files only, and reads big ones in pieces.
+- ``text_files``: opens ordinary files only, reads big ones in pieces, and takes the unsaved text
+  of an editor instead.
 - ``text_replace``: replaces text that a model copied, not always exactly.
 """

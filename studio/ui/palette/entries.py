@@ -203,7 +203,7 @@ class Entries(QObject):
 
         folder = Path(self._folder) if self._folder else None
         files = await asyncio.to_thread(
-            find_workflows, engine.paths, folder, engine.services.pack_places
+            find_workflows, engine.paths, folder, engine.services.sources.pack_places
         )
         runs = await RunStore(engine.database).list(ALONE)
         wanted, found, now = self.workflow_wanted.emit, list[Entry](), time.time()

@@ -238,7 +238,7 @@ class WorkflowsPage(FilesPage[WorkflowText]):
 
     async def _rows(self, folder: Path | None) -> list[FileRow]:
         self._agents = (await self._engine.agents(folder)).by_name
-        packs = self._engine.services.pack_places
+        packs = self._engine.services.sources.pack_places
         files = await asyncio.to_thread(find_workflows, self._engine.paths, folder, packs)
         unsaved = await asyncio.to_thread(self.library.unsaved)
         self.names = {one.path: one.name for one in files}

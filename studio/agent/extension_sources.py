@@ -1,0 +1,51 @@
+"""Extension sources: says how the services find what others bring.
+
+The rooms that find it are above this one; `app` hands this over when it makes the engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field
+from pathlib import Path
+
+from studio.domain.extensions import NO_EXTENSIONS, Extensions, PackPlace
+from studio.domain.hooks import NO_HOOKS, Hooks
+from studio.domain.records import dataclass
+from studio.mcp.entries import Entries, ServerEntry
+
+from .folder_files import FolderFiles
+from .packs import NoPacks, PackSource
+
+
+def _no_places(kind: str) -> Sequence[PackPlace]:
+    return ()
+
+
+def _nothing(folder: Path, trusted: bool) -> Extensions:
+    return NO_EXTENSIONS
+
+
+def _no_hooks(files: FolderFiles, trusted: bool) -> Hooks:
+    return NO_HOOKS
+
+
+@dataclass(frozen=True, slots=True)
+class ExtensionSources:
+    """What finds skills, commands, hooks and the parts of packs. All of it blocks."""
+
+    extensions: Callable[[Path, bool], Extensions] = _nothing
+    """Skills and commands for a folder, and whether it is trusted."""
+    hooks: Callable[[FolderFiles, bool], Hooks] = _no_hooks
+    """The hooks for a folder's files, and whether it is trusted."""
+    pack_places: Callable[[str], Sequence[PackPlace]] = _no_places
+    """Where packs that are on have their files of a kind, such as ``workflows`` (X-1)."""
+    pack_servers: Callable[[], Entries] = Entries
+    """The servers of packs (X-1)."""
+    pack_hosts: Callable[[], Iterable[ServerEntry]] = tuple
+    """The hosts of packs: approved with their packs (X-3)."""
+    pack_code: PackSource = field(default_factory=NoPacks)
+    """The packs whose code runs in the program (X-4)."""
+
+
+NO_SOURCES = ExtensionSources()
