@@ -16,6 +16,8 @@ PACK = Path(studio.__file__).parents[1] / "packs" / "kanzlei"
 MODULES = {
     "norms": "law.citations",
     "words": "law.words",
+    "decisions": "law.decisions",
+    "check": "law.check",
     "laws": "law.laws",
     "files": "law.files",
     "calculation": "deadlines.calculation",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import datetime
 import io
+import json
 import os
 import zipfile
 from collections.abc import AsyncIterator
@@ -258,6 +259,14 @@ CITED = {
     "§ 433 des Bürgerlichen Gesetzbuchs": "§ 433 BGB",
     "§ 222 II ZPO; § 187 BGB": "§ 222 II ZPO, § 187 BGB",
     "VV 2300 RVG, Nr. 1210 KV GKG": "VV 2300 RVG, KV 1210 GKG",
+    "§§ 311 Abs. 2, 241 Abs. 2 BGB": "§ 311 II BGB, § 241 II BGB",
+    "§ 280 Abs. 1, Abs. 3, § 283 BGB": "§ 280 I BGB, § 280 III BGB, § 283 BGB",
+    "§§ 312 g, 355 BGB": "§ 312g BGB, § 355 BGB",
+    "§ 433 f. BGB": "§ 433 BGB",
+    "BGB § 433": "§ 433 BGB",
+    "§ 97 ZPO und § 708 Nr. 10, § 711 ZPO": "§ 97 ZPO, § 708 Nr. 10 ZPO, § 711 ZPO",
+    "§ 823 I BGB i. V. m. Art. 2 I, Art. 1 I GG": "§ 823 I BGB, Art. 2 I GG, Art. 1 I GG",
+    "Die Muster GmbH hat in § 5 der Satzung, § 6 AG München": "",
     "§ 5 gilt nicht. Das BGB schon.": "",
     "§ 433 BGB und § 434": "§ 433 BGB",
     "§ 4 Abs. 999 BGB": "",
@@ -298,3 +307,64 @@ def test_no_text_breaks_the_reader(kanzlei: SimpleNamespace, text: str) -> None:
     for one in kanzlei.norms.citations(text):
         assert one.law and one.section
         assert kanzlei.norms.cited_by(one.address) is not None, one.address
+
+
+TEXT = """Nach § 573 Abs. 2 Nr. 2 BGB i. V. m. § 9999 BGB kann gekündigt werden, siehe § 573 Abs. 7 BGB
+und § 573 Abs. 2 Nr. 8 BGB. Es gilt § 1 AktG, Nr. 2300 VV RVG und § 566 Abs. 1 BGB.
+
+§ 568 Abs. 1 BGB: „Die Kündigung des Mietverhältnisses bedarf der schriftlichen Form.“
+
+In § 188 Abs. 1 BGB heißt es: „Eine nach Tagen bestimmte Frist endigt […] des letzten Tages der Frist.“
+
+Dagegen § 195 BGB: „Die regelmäßige Verjährungsfrist beträgt dreißig Jahre.“
+
+So auch BGH, Urteil vom 12. März 2020 – IX ZR 125/17 und BGHZ 123, 45.
+"""
+
+
+async def test_invented_citations_are_marked(tmp_path: Path) -> None:
+    """KZ-30: as not found where the law is there, else as not in the store; and a false wording."""
+    (tmp_path / "Klage.txt").write_text(TEXT)
+    calls = [Call("check_zitate", {"text": TEXT}), Call("check_zitate", {"text": " "})]
+    async with office(tmp_path, *calls) as (home, _, normen):
+        normen.add(LAWS)
+        said = [one for one in await say(await home.session()) if isinstance(one, ToolFinished)]
+        found = {one["zitat"]: one for one in json.loads(said[0].text)["data"]}
+        assert {name: one["befund"] for name, one in found.items()} == {
+            "§ 573 II Nr. 2 BGB": "gefunden",
+            "§ 9999 BGB": "nicht gefunden",
+            "§ 573 VII BGB": "nicht gefunden",
+            "§ 573 II Nr. 8 BGB": "nicht gefunden",
+            "§ 1 AktG": "nicht im Bestand",
+            "§ 566 I BGB": "nicht gefunden",
+            "§ 568 I BGB": "gefunden",
+            "§ 188 I BGB": "gefunden",
+            "§ 195 BGB": "gefunden",
+            "VV 2300 RVG": "nicht im Bestand",
+            "BGH, Urteil vom 12. März 2020 – IX ZR 125/17": "nicht im Bestand",
+            "BGHZ 123, 45": "nicht im Bestand",
+        }
+        wrong = [name for name, one in found.items() if "weicht ab" in one.get("hinweis", "")]
+        assert wrong == ["§ 195 BGB"]
+        assert "kanzlei:norm/BGB/573/2" in said[0].sources
+        assert "kanzlei:norm/BGB/9999" not in said[0].sources
+        assert "Gib den ganzen Text" in said[1].text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "BGH, Urteil vom 12. März 2020 – IX ZR 125/17",
+        "BGH, Beschl. v. 14.12.2005 – IX ZB 198/04",
+        "OLG München, Urt. v. 3.2.2021 - 7 U 1234/20",
+        "BAG 14.12.2005 - 2 AZR 12/04",
+        "BVerfG, Beschluss vom 1. Juli 2019 – 1 BvR 1234/17",
+        "AG Köln, Beschluss vom 2. Juli 2025 – 312 F 130/25",
+        "EuGH, Urteil vom 4.5.2023 – C-300/21",
+        "ECLI:DE:BGH:2020:120320UIXZR125.17.0",
+        "BGHZ 123, 45",
+    ],
+)
+def test_decisions_are_seen(kanzlei: SimpleNamespace, text: str) -> None:
+    """KZ-29: by court, day and Aktenzeichen, ECLI or collection."""
+    assert kanzlei.decisions.decisions(f"Vgl. {text}.") == [text]

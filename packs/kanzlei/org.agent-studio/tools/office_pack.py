@@ -9,10 +9,11 @@ from pathlib import Path
 from studio.packs import Context, Home, Pack, PageEntry, PaletteEntry, Source, ToolFailed, verb
 
 from . import _german as german
+from .law.check import check
 from .law.citations import cited_by
 from .law.normen import Normen
 from .office.akten import ADDRESS, MODES, Akten
-from .office.dokumente import Dokumente
+from .office.dokumente import Dokumente, read_words
 from .office.frist_kind import FRIST
 from .office.fristen import Frist, Fristen
 from .office.persons import ROLES, person_here
@@ -178,6 +179,18 @@ def gesetze_import(context: Context, pfad: str) -> list[str]:
     return [told, *done.problems]
 
 
+@verb(effect="read")
+def zitate(context: Context, datei: str) -> list[str]:
+    """Check the norms and decisions that a file cites against the laws in the store.
+
+    datei: A file with text: docx, pdf, txt, eml, html.
+    """
+    read = read_words(Path(datei).expanduser())
+    found = check(context.service(Normen), "\n".join(read.pages))
+    lines = [f"{one.state}: {one.cited}{_without(one.reason)}" for one in found]
+    return [*([read.missing] if read.missing else []), *lines] or ["Es wird nichts zitiert."]
+
+
 def _open(context: Context, akte: int | None) -> list[Frist]:
     return context.service(Fristen).find(context.person, akte=akte)
 
@@ -238,6 +251,7 @@ pack = Pack(
         gesetz,
         gesetze,
         gesetze_import,
+        zitate,
     ),
     pages=(
         PageEntry("heute", "Heute", "pages.today:TodayPage", "calendar-check"),

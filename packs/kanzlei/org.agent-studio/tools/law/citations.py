@@ -29,9 +29,10 @@ _NAMES = {
     "straßenverkehrsgesetz(?:es)?": "StVG",
 }
 _ROMAN = "(?:X{0,3}(?:IX|IV|V?I{1,3}|V)|X{1,3})"
+_NO_LAWS = "AG|KG|UG|OHG|GmbH|SE|LG|OLG|LAG|BGH|BAG|BVerfG|BVerwG|BSG|EUR|USA|EU|DIN|TV"
 _LAW = (
     r"SGB[ -][IVX]+\b|DS-?GVO\b|GRCh\b|"
-    rf"(?!{_ROMAN}\b)[A-ZÄÖÜ][A-Za-zÄÖÜäöü]{{0,30}}[A-ZÄÖÜ]\b"
+    rf"(?!(?:{_ROMAN}|{_NO_LAWS})\b)[A-ZÄÖÜ][A-Za-zÄÖÜäöü]{{0,30}}[A-ZÄÖÜ]\b"
 )
 _TOKEN = re.compile(
     r"\s*(?:"
@@ -46,12 +47,13 @@ _TOKEN = re.compile(
     r"|(?P<until>bis\b|[-–])"
     r"|(?P<separator>,|;|und\b|u\.|sowie\b|oder\b)"
     rf"|(?P<roman>{_ROMAN}[a-z]?\b)"
-    r"|(?P<number>\d{1,4}[a-z]?\b)"
+    r"|(?P<number>\d{1,4}(?:[a-z]|\s[a-eg-z](?![\w.]))?\b)"
     rf"|(?P<law>{_LAW})"
     rf"|(?:de[sr]\s+)?(?P<name>(?i:{'|'.join(_NAMES)})\b)"
     r")"
 )
 _START = re.compile(r"§§?|\bArt(?:ikeln?\b|\.|\b)(?=\s*\d)")
+_BEFORE = re.compile(rf"\b({'|'.join(sorted(set(_NAMES.values())))})\s+$")
 _SCHEDULE = re.compile(
     r"\b(?:Nr\.\s*)?(?:(VV|KV)(?:[ -](?:RVG|GKG))?\s+(?:Nr\.\s*)?(\d{4})|(\d{4})\s+(VV|KV))\b"
 )
@@ -119,15 +121,33 @@ def cited_by(address: str) -> Citation | None:
 
 def citations(text: str) -> list[Citation]:
     """The norms that a text names, in their order; what names no law is left out."""
-    found: list[Citation] = []
+    return [one for passage in passages(text) for one in passage.cited]
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A part of a text that cites norms."""
+
+    start: int
+    end: int
+    cited: tuple[Citation, ...]
+
+
+def passages(text: str) -> list[Passage]:
+    """The parts of a text that cite norms, those of paragraphs first."""
+    found: list[Passage] = []
     place = 0
     while start := _START.search(text, place):
         chain = _Chain()
         place = max(chain.read(text, start.start()), start.end())
-        found += chain.found
+        if not chain.found and (before := _BEFORE.search(text[: start.start()][-40:])):
+            chain.close(before[1])  # BGB § 433
+        if chain.found:
+            found.append(Passage(start.start(), place, tuple(chain.found)))
     for match in _SCHEDULE.finditer(text):
         schedule, number = match[1] or match[4], match[2] or match[3]
-        found.append(Citation(_SCHEDULES[schedule], f"{schedule}-{number}", sign=schedule))
+        one = Citation(_SCHEDULES[schedule], f"{schedule}-{number}", sign=schedule)
+        found.append(Passage(match.start(), match.end(), (one,)))
     return found
 
 
@@ -153,7 +173,7 @@ class _Chain:
                 break
             place = match.end()
         if self._joined and self._law:  # § 280 BGB i. V. m. § 286
-            self._close(self._law)
+            self.close(self._law)
         return place
 
     def _take(self, kind: str, words: str) -> bool:
@@ -167,7 +187,7 @@ class _Chain:
             self._start_section("§" if words.startswith("§") else "Art.")
         elif kind in ("law", "name"):
             law = words if kind == "law" else _named(words)
-            self._close(law.replace("SGB-", "SGB ").replace("DS-GVO", "DSGVO"))
+            self.close(law.replace("SGB-", "SGB ").replace("DS-GVO", "DSGVO"))
         elif kind == "joined":
             self._joined, self._after_separator = True, True
         elif kind == "separator":
@@ -177,7 +197,7 @@ class _Chain:
         elif kind in _LEVELS:
             self._level, self._after_separator = f"{kind}?", False
         elif kind in ("number", "roman"):
-            return self._number(kind, words)
+            return self._number(kind, words.replace(" ", ""))
         return True
 
     def _start_section(self, sign: str) -> None:
@@ -230,7 +250,11 @@ class _Chain:
         """Whether the number after a comma is a section's: ``§§ 692 I Nr. 3, 694 ZPO``."""
         return level == "section" or (
             self._several
-            and (self._roman or _digits(number) >= _digits(last.section.partition("-")[0]))
+            and (
+                self._roman
+                or _digits(number) >= _digits(last.section.partition("-")[0])
+                or (level == "absatz" and _digits(number) > _MOST_ABSAETZE)
+            )
         )
 
     def _range(self, last: Citation, level: str, number: str) -> bool:
@@ -252,7 +276,7 @@ class _Chain:
         self._open.append(Citation("", number, sign=self._sign))
         self._level = "section"
 
-    def _close(self, law: str) -> None:
+    def close(self, law: str) -> None:
         """The law is that of all that has none yet."""
         self.found += [replace(one, law=law) for one in self._open]
         self._open, self._law, self._joined = [], law, False

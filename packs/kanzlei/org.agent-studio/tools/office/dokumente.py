@@ -191,6 +191,11 @@ class Dokumente:
             self._records.write("INSERT INTO seite VALUES (?, ?, ?)", version, page, text)
 
 
+def read_words(path: Path) -> Words:
+    """The words of a file; raises ToolFailed where it cannot be read."""
+    return words_of(path.name, _read(path))
+
+
 def _read(path: Path) -> bytes:
     try:
         if not path.is_file():

@@ -21,6 +21,7 @@ READS = (
     "read_fristen_detail",
     "compute_frist",
     "get_kosten_rules",
+    "check_zitate",
     "search_gesetze",
     "search_gesetze_detail",
 )

@@ -1,0 +1,102 @@
+"""Check: whether what a text cites is in the store of laws, and quoted as it is there (KZ-30).
+
+Sentences of an Absatz are not counted, so a wrong number of a sentence is not seen.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from .citations import Citation, Passage, passages
+from .decisions import decisions
+from .normen import Normen, Section
+
+FOUND, NOT_FOUND, NOT_STORED = "gefunden", "nicht gefunden", "nicht im Bestand"
+_QUOTE = re.compile('[„»"“]([^„“”»«"\n]{15,1500})[“”«"]')
+_LEFT_OUT = re.compile(r"\s*(?:[\[(](?:…|\.\.\.)[\])]|…|\.\.\.)\s*")
+_NEAR = 150
+"""Characters between a quotation and its norm."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What is known of one citation. ``reason`` says in German what is wrong or to check."""
+
+    cited: str
+    state: str
+    reason: str = ""
+    title: str = ""
+    address: str = ""
+    section: Section | None = None
+
+
+def check(normen: Normen, text: str) -> list[Finding]:
+    """Each norm and decision that a text cites, once, with what the store says. Blocks."""
+    cites = passages(text)
+    quotes = _quotes(text, cites)
+    found: dict[tuple[str, str], Finding] = {}
+    for index, passage in enumerate(cites):
+        for cited in passage.cited:
+            finding = _norm(normen, cited, quotes.get(index, []))
+            found.setdefault((finding.cited, finding.reason), finding)
+    for decision in decisions(text):
+        reason = "Entscheidungen sind nicht eingelesen. Prüfe selbst, ob es sie gibt."
+        found[decision, reason] = Finding(decision, NOT_STORED, reason)
+    return list(found.values())
+
+
+def _norm(normen: Normen, cited: Citation, quotes: list[str]) -> Finding:
+    name = str(cited)
+    if cited.sign in ("VV", "KV"):
+        reason = "Nummern der Verzeichnisse kennt get_kosten_rules."
+        return Finding(name, NOT_STORED, reason)
+    if not normen.has(cited.law):
+        return Finding(name, NOT_STORED, f"{cited.law} ist nicht eingelesen.")
+    section = normen.section(cited)
+    if section is None:
+        return Finding(name, NOT_FOUND, f"{cited.law} hat {cited.sign} {cited.section} nicht.")
+    if "weggefallen" in section.title or not any(section.texts.values()):
+        return Finding(name, NOT_FOUND, f"{section.citation} ist weggefallen.")
+    if cited.absatz and cited.absatz not in section.texts and not _is_only(cited, section):
+        return Finding(name, NOT_FOUND, f"{section.citation} hat keinen Absatz {cited.absatz}.")
+    texts = section.texts
+    if cited.absatz in texts:
+        texts = {cited.absatz: texts[cited.absatz]}
+    words = "\n".join(texts.values())
+    if cited.nummer and not re.search(rf"^{cited.nummer}\.", words, re.MULTILINE):
+        return Finding(name, NOT_FOUND, f"Dort gibt es keine Nr. {cited.nummer}.")
+    reason = ""
+    if wrong := [one for one in quotes if not _stands(one, words)]:
+        reason = f"Der Wortlaut weicht ab: „{wrong[0]}“ steht dort nicht."
+    return Finding(name, FOUND, reason, section.title, cited.address, section)
+
+
+def _is_only(cited: Citation, section: Section) -> bool:
+    """Whether a section without numbered Absätze is cited by its first."""
+    return cited.absatz == "1" and list(section.texts) == [""]
+
+
+def _quotes(text: str, cites: list[Passage]) -> dict[int, list[str]]:
+    """The quotations of the text by the passage they are of: the nearest one, if it cites one
+    norm."""
+    found: dict[int, list[str]] = {}
+    for match in _QUOTE.finditer(text):
+        far = [max(one.start - match.end(), match.start() - one.end, 0) for one in cites]
+        nearest = min(range(len(cites)), key=far.__getitem__, default=None)
+        if nearest is None or far[nearest] > _NEAR or len(cites[nearest].cited) != 1:
+            continue
+        found.setdefault(nearest, []).append(match[1])
+    return found
+
+
+def _stands(quote: str, words: str) -> bool:
+    """Whether the parts of a quotation stand in the text, one after the other."""
+    place, words = 0, " ".join(words.split())
+    for part in _LEFT_OUT.split(quote):
+        part = " ".join(part.split()).strip(" .,;:")
+        place = words.find(part, place)
+        if place < 0:
+            return False
+        place += len(part)
+    return True
