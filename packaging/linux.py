@@ -10,8 +10,10 @@ import re
 import shutil
 import subprocess
 import tarfile
+import textwrap
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
+from email.utils import format_datetime
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -154,6 +156,15 @@ def copyright_file(about: Definition) -> str:
     return "\n".join(lines)
 
 
+def debian_changelog(about: Definition, package: str) -> str:
+    """In Debian's form, of this version; what changed is in ours beside it."""
+    return (
+        f"{package} ({about.version}) stable; urgency=medium\n\n"
+        "  * What is new is in CHANGELOG.md.gz in this folder.\n\n"
+        f" -- {about.publisher} <{about.contact}>  {format_datetime(moment())}\n"
+    )
+
+
 def make_deb(
     about: Definition, program: Path, root: Path, out: Path, *, light: bool, fast: bool
 ) -> Path:
@@ -168,13 +179,16 @@ def make_deb(
     link.symlink_to(f"../lib/{about.command}/{about.command}")
     docs = root / "usr" / "share" / "doc" / package
     _write(docs / "copyright", copyright_file(about))
-    _write_gzip(docs / "changelog.gz", (ROOT / "CHANGELOG.md").read_text("utf-8"))
+    _write_gzip(docs / "CHANGELOG.md.gz", (ROOT / "CHANGELOG.md").read_text("utf-8"))
+    _write_gzip(docs / "changelog.gz", debian_changelog(about, package))
     for name in ("licences.txt", "bom.cdx.json"):
         shutil.copyfile(program.parent / name, docs / name)
     overrides = filled(HERE / "lintian-overrides", {"package": package})
     _write(root / "usr" / "share" / "lintian" / "overrides" / package, overrides)
     size = sum(one.lstat().st_size for one in root.rglob("*") if not one.is_dir()) // 1024
-    words = "\n .\n".join(f" {one}" for one in about.about)
+    words = "\n .\n".join(
+        textwrap.fill(one, 78, initial_indent=" ", subsequent_indent=" ") for one in about.about
+    )
     kind = "without the built-in model" if light else "with the built-in model"
     control = [
         f"Package: {package}",
