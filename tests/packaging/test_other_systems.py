@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import plistlib
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -169,3 +170,32 @@ def test_the_notes_of_a_release_are_cut_from_the_changelog(about: Any) -> None:
         [sys.executable, MAKERS / "notes.py", "v99.0"], capture_output=True, text=True, check=False
     )
     assert done.returncode and "99.0" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("readelf") is None, reason="binutils are not installed")
+def test_libraries_that_nothing_needs_are_left_out(about: Any, tmp_path: Path) -> None:
+    """I-2: but none that is needed, by its name or a link's, or loaded by name."""
+    import _posixsubprocess
+
+    import linux
+
+    whole = Path(_posixsubprocess.__file__)
+    folder = tmp_path / "program"
+    folder.mkdir()
+    shutil.copy(whole, folder / "module.so")
+    told = subprocess.run(["readelf", "-d", whole], capture_output=True, text=True, check=True)
+    needed = re.findall(r"NEEDED.*\[(.+)\]", told.stdout)  # the C library at least
+    shutil.copy(whole, folder / "libreal.so.1.2")
+    (folder / needed[0]).symlink_to("libreal.so.1.2")
+    for name in ("liborphan.so.1", "libpython3.11.so.1.0"):
+        shutil.copy(whole, folder / name)
+    (folder / "liborphan.so").symlink_to("liborphan.so.1")
+    (folder / "libwords.txt").write_text("no library")
+    linux.drop_orphans(folder)
+    assert {one.name for one in folder.iterdir()} == {
+        "module.so",
+        "libreal.so.1.2",
+        needed[0],
+        "libpython3.11.so.1.0",
+        "libwords.txt",
+    }
