@@ -58,6 +58,10 @@ OPENED = [
     PermissionOption(option_id="opened", name="I opened it", kind="allow_once"),
     PermissionOption(option_id="no", name="Decline", kind="reject_once"),
 ]
+ANSWERED = [
+    PermissionOption(option_id="answer", name="Let it answer", kind="allow_once"),
+    PermissionOption(option_id="no", name="Decline", kind="reject_once"),
+]
 DRAFT = [
     PermissionOption(option_id="approve", name="Write it", kind="allow_once"),
     PermissionOption(option_id="discard", name="Discard it", kind="reject_once"),
@@ -210,12 +214,25 @@ class ClientRequests:
         """Have the editor's user answer a server (M-19); what it cannot show is declined."""
         answer = DECLINED
         try:
-            if question.schema is not None and self._forms:
+            if question.model:
+                answer = await self._let_answer(call_id, question)
+            elif question.schema is not None and self._forms:
                 answer = await self._server_form(call_id, question, question.schema)
             elif question.schema is None and is_web_address(question.url):
                 answer = await self._address(call_id, question)
         finally:
             self._session.answer_form(call_id, answer)
+
+    async def _let_answer(self, call_id: str, question: ServerQuestion) -> ServerAnswer:
+        """Have the user say whether the model may answer a server (M-20)."""
+        call = ToolCallUpdate(
+            tool_call_id=call_id,
+            title=f"The server {question.server} wants {question.model} to answer",
+            status="pending",
+            content=text_content(escape_invisible(question.message)),
+        )
+        chosen = await self._chosen(call, ANSWERED)
+        return ServerAnswer("accept") if chosen == "answer" else DECLINED
 
     async def _server_form(
         self, call_id: str, question: ServerQuestion, schema: JsonObject

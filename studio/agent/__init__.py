@@ -38,6 +38,7 @@ Modules:
 - ``server_offers``: Offers resources of servers after @, and their prompts after a slash.
 - ``server_flags``: Finds in the words of a server's tool what a person should look at.
 - ``server_questions``: Makes what a server asks safe to show.
+- ``server_sampling``: Has the chat's model answer what a server asks it.
 - ``server_facts``: What a person approves of a server, escaped and without secrets.
 - ``server_advice``: Says what to do where a server does not work.
 - ``tool_search``: Lets a model find servers' tools where they are too many to tell.

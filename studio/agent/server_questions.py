@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from studio.domain.jsonvalue import Json, JsonObject, as_object, as_text
-from studio.domain.questions import ServerQuestion
+from studio.domain.questions import Prompt, ServerQuestion
 
 from .permission.invisible_characters import escape_line, visible
 
@@ -16,10 +16,13 @@ _WORDS = ("title", "description", "enumNames")
 
 def readable(question: ServerQuestion, server: str) -> ServerQuestion:
     """A question by the name that the person gave the server, with no character hidden."""
-    schema = question.schema
+    schema, prompt, server = question.schema, question.prompt, escape_line(server, 60)
+    if prompt is not None:  # the model reads what the person reads: all of it
+        prompt = _readable_prompt(prompt)
+        return replace(question, server=server, message=prompt.text, prompt=prompt)
     return replace(
         question,
-        server=escape_line(server, 60),
+        server=server,
         message=visible(question.message)[:MOST_WORDS],
         schema=None if schema is None else readable_form(schema),
         url=escape_line(question.url, MOST_WORDS),
@@ -35,6 +38,11 @@ def readable_form(schema: JsonObject) -> JsonObject:
         for name, about in properties
     }
     return shown
+
+
+def _readable_prompt(prompt: Prompt) -> Prompt:
+    messages = tuple((role, visible(words)) for role, words in prompt.messages)
+    return replace(prompt, messages=messages, system=visible(prompt.system))
 
 
 def _named(about: JsonObject) -> JsonObject:

@@ -211,7 +211,9 @@ class ServerTools:
             else:
                 said = marks[name]
                 on = said.on or not said.approved  # nothing was said of it
-                found[name] = replace(entry, on=on, reads=said.reads, off=said.off)
+                found[name] = replace(
+                    entry, on=on, reads=said.reads, off=said.off, sampling=said.sampling
+                )
         return replace(own, by_name=found, problems=tuple(problems))
 
     def has(self, pack: str) -> bool:

@@ -47,6 +47,8 @@ async def ask_form(console: Console, question: ServerQuestion) -> ServerAnswer:
     from studio.domain.forms import is_web_address
     from studio.domain.questions import DECLINED, ServerAnswer
 
+    if question.model:
+        return await _let_answer(console, question)
     console.say("", f"The server {question.server} asks:", f"    {question.message}")
     if question.schema is None and not is_web_address(question.url):
         console.say(f"    {question.url}", "That is no address that is opened: declined.")
@@ -65,6 +67,17 @@ async def ask_form(console: Console, question: ServerQuestion) -> ServerAnswer:
         content = await fill_in(console, question.schema)
         return ServerAnswer("cancel") if content is None else content
     return ServerAnswer("cancel")
+
+
+async def _let_answer(console: Console, question: ServerQuestion) -> ServerAnswer:
+    """Show what a server wants a model to answer, and ask whether it may (M-20)."""
+    from studio.domain.questions import DECLINED, ServerAnswer
+
+    lines = [f"    {line}" for line in question.message.split("\n")]
+    console.say("", f"The server {question.server} wants {question.model} to answer:", *lines)
+    console.say("It reads no more than that. The answer goes to the server and counts as yours.")
+    word = await console.choice("[l]et it answer, [d]ecline: ", "let", "decline")
+    return ServerAnswer("accept") if word == "l" else DECLINED
 
 
 async def _open(console: Console, url: str) -> None:

@@ -336,7 +336,8 @@ class AwaitingReply:
     @classmethod
     def of_server(cls, call_id: str, form: ServerQuestion) -> AwaitingReply:
         """The event for what a server asks."""
-        return cls(call_id, f"{form.server} asks: {form.message}", form=form)
+        wants = f"wants {form.model} to answer" if form.model else "asks"
+        return cls(call_id, f"{form.server} {wants}: {form.message}", form=form)
 
     @property
     def asked(self) -> tuple[AskedQuestion, ...]:

@@ -44,16 +44,42 @@ def joined_answers(chosen: Sequence[str]) -> str:
 
 
 @dataclass(frozen=True, slots=True)
+class Prompt:
+    """What an MCP server wants a model to answer (M-20).
+
+    ``messages`` are roles, ``user`` and ``assistant`` in turn, with their words. ``tokens`` is
+    how long the answer may be. All of its words are the server's.
+    """
+
+    messages: tuple[tuple[str, str], ...]
+    system: str = ""
+    tokens: int = 0
+    stop: tuple[str, ...] = ()
+    temperature: float | None = None
+
+    @property
+    def text(self) -> str:
+        """All that the model would read."""
+        if not self.system and len(self.messages) == 1:
+            return self.messages[0][1]
+        system = [("system", self.system)] if self.system else []
+        return "\n\n".join(f"{role}: {words}" for role, words in (*system, *self.messages))
+
+
+@dataclass(frozen=True, slots=True)
 class ServerQuestion:
     """What an MCP server asks during a call: a form, by a flat JSON schema, or to open an address.
 
-    All of its words are the server's.
+    All of its words are the server's. With a ``prompt`` it asks for a model's answer, and the form
+    is empty; ``model`` is then who would answer, in the words of the person.
     """
 
     server: str
     message: str
     schema: JsonObject | None = field(default=None, hash=False)
     url: str = ""
+    model: str = ""
+    prompt: Prompt | None = None
 
 
 @dataclass(frozen=True, slots=True)

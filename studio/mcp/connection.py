@@ -24,8 +24,15 @@ from pydantic import ValidationError
 from studio import __version__
 from studio.domain.aio import BackgroundTasks, settled
 from studio.domain.errors import ToolFailed
-from studio.domain.jsonvalue import JsonObject, as_object
-from studio.domain.questions import DECLINED, AskForm, ServerAnswer, ServerQuestion, nobody_fills_in
+from studio.domain.jsonvalue import JsonObject, as_object, as_text
+from studio.domain.questions import (
+    DECLINED,
+    AskForm,
+    Prompt,
+    ServerAnswer,
+    ServerQuestion,
+    nobody_fills_in,
+)
 from studio.mcp.faults import NotSent, ServerFailed
 from studio.mcp.lists import Completing, ServerLists, ServerPrompt, ServerResource, ServerTool
 from studio.mcp.results import Blob, ServerResult, read_prompt, read_resource, read_result
@@ -55,6 +62,12 @@ _NO_WAY_BACK = "no back-channel"
 """How servers of the SDK say that they asked in a way that only the handshake's era has."""
 _LEFT_OUT = 50
 """Problems of lists that are kept."""
+LONGEST_PROMPT = 50_000
+"""Characters that a server may have a model answer: a person has to read them."""
+_REJECTED = -1
+"""How the protocol says that the person lets no model answer."""
+_STOPS = {"end": "endTurn", "max_tokens": "maxTokens"}
+"""Why an answer ended, in the protocol's words."""
 for _name in ("mcp", "client"):  # the SDK would write into the log what servers send
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 
@@ -87,7 +100,8 @@ class Connection:
     """A connected server: ``open`` it first. Belongs to the event loop.
 
     ``make`` makes a transport. ``era`` is ``handshake`` where the server is known to want that.
-    ``folder`` is the root that the server is told. ``changed`` is called when the lists changed,
+    ``folder`` is the root that the server is told. ``sampling``: the person lets it ask for
+    answers of a model (M-20). ``changed`` is called when the lists changed,
     ``ended`` when the connection is over and nobody closed it.
     """
 
@@ -99,6 +113,7 @@ class Connection:
         *,
         era: str = "",
         folder: Path | None = None,
+        sampling: bool = False,
     ) -> None:
         self.name = name
         self.era = era
@@ -112,6 +127,7 @@ class Connection:
         self._make = make
         self._log = log
         self._folder = folder
+        self._sampling = sampling
         self._session: Session | None = None
         self._transport: Transport | None = None
         self._closing = asyncio.Event()
@@ -314,6 +330,7 @@ class Connection:
             client_info=types.Implementation(name="agent-studio", version=__version__),
             list_roots_callback=self._roots if self._folder else None,
             elicitation_callback=self._elicit,
+            sampling_callback=self._sample if self._sampling else None,
             logging_callback=self._said,
             message_handler=self._heard,
         )
@@ -368,6 +385,9 @@ class Connection:
             for key, request in (result.input_requests or {}).items():
                 if isinstance(request, types.ElicitRequest):
                     answers[key] = await self._asked(call, request.params)
+                    continue
+                if isinstance(request, types.CreateMessageRequest):
+                    answers[key] = await self._answered(call, request.params)
                     continue
                 meta = request.params.meta if request.params else None
                 context = ClientRequestContext(session=session, request_id=key, meta=meta)
@@ -573,16 +593,60 @@ class Connection:
             cast("JsonObject", params.requested_schema) if form else None,
             "" if form else params.url,
         )
+        answer = await self._put(call, question)
+        content = cast("Any", answer.content) if answer.action == "accept" and form else None
+        return types.ElicitResult(action=answer.action, content=content)
+
+    async def _sample(
+        self, context: ClientRequestContext, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult | types.ErrorData:
+        """Asked by handshake, as ``_elicit``."""
+        if not self._calls:
+            return types.ErrorData(code=_REJECTED, message="User rejected sampling request")
+        try:
+            return await self._answered(self._calls[-1], params)
+        except ToolFailed as error:
+            self._log.note(f"{error}")
+            return types.ErrorData(code=_REJECTED, message="User rejected sampling request")
+
+    async def _answered(
+        self, call: OpenCall, params: types.CreateMessageRequestParams
+    ) -> types.CreateMessageResult:
+        """A model's answer, if the person wants it; raises ToolFailed."""
+        if not self._sampling:
+            raise ToolFailed(
+                f"The server {self.name} wants an answer of a model. The person can allow that on "
+                "its page in the settings."
+            )
+        prompt = _prompt_of(self.name, params)
+        form: JsonObject = {"type": "object", "properties": {}}
+        question = ServerQuestion(self.name, prompt.text, form, prompt=prompt)
+        answer = await self._put(call, question)
+        content = answer.content or {}
+        model = as_text(content.get("model"))
+        if answer.action != "accept" or not model:
+            raise ToolFailed(
+                f"The server {self.name} wanted an answer of a model, and the person did not "
+                "allow it."
+            )
+        stop = as_text(content.get("stop"))
+        return types.CreateMessageResult(
+            role="assistant",
+            content=types.TextContent(type="text", text=as_text(content.get("text"))),
+            model=model,
+            stop_reason=_STOPS.get(stop, stop),
+        )
+
+    async def _put(self, call: OpenCall, question: ServerQuestion) -> ServerAnswer:
+        """Put a question to the person; no call's time runs meanwhile."""
         paused = list(self._calls)
         for one in paused:
             one.pause()
         try:
-            answer = await call.answer(question)
+            return await call.answer(question)
         finally:
             for one in paused:
                 one.resume()
-        content = cast("Any", answer.content) if answer.action == "accept" and form else None
-        return types.ElicitResult(action=answer.action, content=content)
 
 
 class _EndedInProbe(Exception):
@@ -682,6 +746,35 @@ def _inner(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return error
+
+
+def _prompt_of(server: str, params: types.CreateMessageRequestParams) -> Prompt:
+    """What a model would answer; raises ToolFailed for what none is asked."""
+    refused = f"The server {server} wants an answer of a model to"
+    if params.tools:
+        raise ToolFailed(f"{refused} a request with tools, which none gets.")
+    messages: list[tuple[str, str]] = []
+    for message in params.messages:
+        parts = message.content_as_list
+        texts = [part.text for part in parts if isinstance(part, types.TextContent)]
+        if len(texts) < len(parts):
+            raise ToolFailed(f"{refused} something that is no text, which none gets.")
+        role, text = message.role, "\n\n".join(texts)
+        if messages and messages[-1][0] == role:
+            text = f"{messages.pop()[1]}\n\n{text}"
+        messages.append((role, text))
+    if not messages or messages[0][0] != "user" or messages[-1][0] != "user":
+        raise ToolFailed(f"{refused} messages of which the first or the last is no user's.")
+    prompt = Prompt(
+        tuple(messages),
+        params.system_prompt or "",
+        max(params.max_tokens, 1),
+        tuple(params.stop_sequences or ()),
+        params.temperature,
+    )
+    if len(prompt.text) > LONGEST_PROMPT:
+        raise ToolFailed(f"{refused} more than {LONGEST_PROMPT:,} characters, which nobody reads.")
+    return prompt
 
 
 def _tool(one: types.Tool) -> ServerTool:

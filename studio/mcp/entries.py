@@ -61,7 +61,8 @@ class ServerEntry:
     era of the handshake, whatever else it speaks (M-1). ``oauth`` is how this program is known
     where the person signs in: ``clientId``, ``clientSecret``, ``scopes``, ``callbackPort``.
     ``reads`` are the tools that the person marks as reading, ``off`` those that are switched off,
-    by the server's own names. Where ``only`` names some, all others are off, too. ``approved`` is
+    by the server's own names. Where ``only`` names some, all others are off, too. ``sampling``:
+    the person lets it ask for answers of the chat's model (M-20). ``approved`` is
     the digest that the person saw. ``place`` is the folder, the pack or the editor that brings the
     server; empty for the person's own. ``chat`` is the session that an editor brought it to, which
     has it alone.
@@ -88,6 +89,7 @@ class ServerEntry:
     approved: str = ""
     place: str = ""
     chat: str = ""
+    sampling: bool = False
 
     @property
     def digest(self) -> str:
@@ -341,6 +343,7 @@ class EntriesFile:
             "approved": entry.approved,
             "reads": [*sorted(entry.reads)],
             "off": [*sorted(entry.off)],
+            "sampling": entry.sampling,
         }
         self._say(entry.place, entry.name, said)
 
@@ -399,6 +402,7 @@ def _with_consent(entry: ServerEntry, said: JsonObject) -> ServerEntry:
         approved=approved if isinstance(approved, str) else "",
         reads=_names(said.get("reads")),
         off=_names(said.get("off")),
+        sampling=said.get("sampling") is True,
     )
 
 

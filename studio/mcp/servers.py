@@ -381,7 +381,9 @@ class Servers:
         connect = await asyncio.to_thread(_connection_class)
         entry = server.entry
         era = "handshake" if entry.handshake else await self._eras.of(entry.digest)
-        connection = connect(entry.name, make, server.log, era=era, folder=server.folder)
+        connection = connect(
+            entry.name, make, server.log, era=era, folder=server.folder, sampling=entry.sampling
+        )
         await connection.open(self._times.start)
         if not entry.handshake:
             await self._eras.keep(entry.digest, connection.era)
@@ -447,7 +449,5 @@ def _http_transport() -> type[HttpTransport]:
 
 def _same(one: ServerEntry, other: ServerEntry) -> bool:
     """Whether a server that runs may go on with a changed entry: nothing that it got changed."""
-    what = ("digest", "environment", "headers", "alone", "by_folder", "starts", "seconds")
-    return one.handshake == other.handshake and all(
-        getattr(one, name) == getattr(other, name) for name in what
-    )
+    what = "digest environment headers alone by_folder starts seconds handshake sampling"
+    return all(getattr(one, name) == getattr(other, name) for name in what.split())

@@ -322,6 +322,34 @@ async def test_m19_a_server_asks_in_the_editor(
             assert titles[-1] == "The server shop asks: Which?\nhttps://example.com/a"
 
 
+@pytest.mark.parametrize("chosen", ["answer", "no"])
+async def test_m20_the_editor_says_whether_a_model_answers(tmp_path: Path, chosen: str) -> None:
+    """M-20: as any editor can, with all that the model would read."""
+    shop = ListedServer(tmp_path)
+    shop.offer({**tool("order"), "asks": {"prompt": "Which is best?"}})
+    cards: list[str] = []
+
+    def choices(call: Any, options: list[str]) -> str:
+        if "once" in options:
+            return "once"
+        cards.append(f"{call.title}: {call.content}")
+        return chosen
+
+    script = [Turn(Call("shop__order", {})), Turn(Words("The red one.")), Turn(Words("."))]
+    async with editor(tmp_path, script, choices) as person:
+        add = ["--", shop.entry.command, *shop.entry.arguments]
+        assert (await person.terminal("mcp", "add", "shop", *add)).code == 0
+        assert (await person.terminal("mcp", "on", "shop", "--yes")).code == 0
+        said = await person.terminal("mcp", "on", "shop", "--sampling")
+        assert "may ask for answers of a model" in said.out
+        session = await person.agent.new_session(cwd=str(person.folder))
+        await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
+        (card,) = cards
+        assert "shop wants" in card and "Which is best?" in card
+        told = str(reply_requests(person.simulator)[-1].json["messages"][-1])
+        assert ("The red one." in told) is (chosen == "answer")
+
+
 async def test_c24_a_choice_can_be_answered_otherwise(tmp_path: Path) -> None:
     """C-24: in a form, where the editor has one."""
     ask = Call("ask", {"question": "Which?", "choices": ["red", "blue"]})

@@ -654,6 +654,30 @@ async def test_m19_a_server_asks_at_the_terminal(tmp_path: Path) -> None:
         assert '"content": {"size": 4, "color": "red"}' in told
 
 
+async def test_m20_a_model_answers_a_server_at_the_terminal(tmp_path: Path) -> None:
+    """M-20: what it would read is shown, and the person says yes."""
+    shop = ListedServer(tmp_path)
+    shop.offer({**tool("order"), "asks": {"prompt": "Which is best?"}})
+    script = [Turn(Call("shop__order", {})), Turn(Text("The red one.")), Turn(Text("Ordered."))]
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        add = ["--", shop.entry.command, *shop.entry.arguments]
+        assert (await terminal("mcp", "add", "shop", *add)).code == 0
+        assert (await terminal("mcp", "on", "shop", "--yes")).code == 0
+        assert (await terminal("mcp", "on", "shop", "--sampling")).code == 0
+        assert (await terminal("permissions", "add", "shop__*")).code == 0
+        async with at_terminal(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("order\r")
+            text = await person.until("[l]et it answer, [d]ecline:")
+            assert "to answer:\n    Which is best?" in text
+            person.type("l\r")
+            await person.until("Ordered.")
+            await person.until(at_rest)
+            person.type("\x04")
+            assert await person.end() == 0
+        assert "The red one." in str(reply_requests(simulator)[-1].json["messages"][-1])
+
+
 async def test_resources_and_prompts_of_a_server(tmp_path: Path) -> None:
     """M-21: a resource after @ goes along, and what a prompt needs is asked for."""
     script = [Turn(Text("Milk it is.")), Turn(Text("It rains."))]

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from studio.domain.errors import ToolFailed
+from studio.domain.jsonvalue import JsonObject
 from studio.domain.questions import ServerAnswer, ServerQuestion
 from studio.mcp.entries import described, parse_entry
 from studio.mcp.faults import ServerFailed
@@ -122,3 +123,29 @@ async def test_m1_an_entry_may_ask_for_the_handshake(tmp_path: Path) -> None:
         servers.use([plain])
         lists = await servers.start("simple")
         assert lists.revision == "2026-07-28"  # what it speaks was not forgotten
+
+
+@pytest.mark.parametrize("may", [True, False])
+async def test_m20_a_server_asks_for_an_answer_by_a_request_of_its_own(
+    tmp_path: Path, may: bool
+) -> None:
+    """M-20: in the era of the handshake, where the server is told whether it may."""
+    asked: list[ServerQuestion] = []
+
+    async def ask(question: ServerQuestion) -> ServerAnswer:
+        asked.append(question)
+        content: JsonObject = {"text": "Four.", "model": "sim", "stop": "end"}
+        return ServerAnswer("accept", content) if len(asked) == 1 else ServerAnswer("decline")
+
+    plain = sdk_server()
+    entry = parse_entry("simple", {**described(plain), "handshake": True})
+    entry = replace(entry, on=True, approved=plain.digest, sampling=may)
+    async with running_servers(tmp_path, entry) as servers:
+        if may:
+            first = await servers.call("simple", "think_back", {}, ask=ask)
+            assert first.text == "sim: Four."
+            assert (asked[0].message, asked[0].prompt is not None) == ("Two and two?", True)
+        why = "rejected" if may else "(?i)sampling.*not supported"
+        with pytest.raises(ToolFailed, match=why):
+            await servers.call("simple", "think_back", {}, ask=ask)
+        assert len(asked) == 2 * may

@@ -1,8 +1,8 @@
 """An MCP server of the official SDK whose tools are those of a file. Run as a script.
 
 The file has ``tools``, each with ``name``, ``description`` and ``schema``, and ``instructions``.
-A tool whose entry has ``asks`` (``message`` and ``schema``, or ``url``) asks that first, and returns
-the answer. One with ``returns`` returns that as structured content; ``output`` is its schema.
+A tool whose entry has ``asks`` (``message`` and ``schema``, or ``url``; or ``prompt`` and ``system``
+for a model) asks that first, and returns the answer. One with ``returns`` returns that as structured content; ``output`` is its schema.
 Each call appends its name and arguments to the file beside it that ends with ``.calls``.
 """
 
@@ -43,6 +43,10 @@ async def call_tool(context: Any, params: Any) -> types.CallToolResult | types.I
         if not params.input_responses:
             return types.InputRequiredResult(input_requests={"it": question(asks)})
         answer = params.input_responses["it"].model_dump(exclude_none=True, exclude={"meta"})
+        if "prompt" in asks:
+            return types.CallToolResult(
+                content=[types.TextContent(type="text", text=json.dumps(answer))]
+            )
         text = json.dumps({"action": answer["action"], "content": answer.get("content")})
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
     with FILE.with_suffix(".calls").open("a", encoding="utf-8") as file:
@@ -53,7 +57,16 @@ async def call_tool(context: Any, params: Any) -> types.CallToolResult | types.I
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
 
 
-def question(asks: Any) -> types.ElicitRequest:
+def question(asks: Any) -> types.ElicitRequest | types.CreateMessageRequest:
+    if "prompt" in asks:
+        words = types.TextContent(type="text", text=asks["prompt"])
+        return types.CreateMessageRequest(
+            params=types.CreateMessageRequestParams(
+                messages=[types.SamplingMessage(role="user", content=words)],
+                system_prompt=asks.get("system"),
+                max_tokens=500,
+            )
+        )
     if "url" in asks:
         return types.ElicitRequest(
             params=types.ElicitRequestURLParams(

@@ -12,7 +12,7 @@ from typing import Annotated, Any
 from mcp.server.elicitation import ElicitationResult
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.resolve import Elicit, Resolve
-from mcp_types import Completion
+from mcp_types import Completion, SamplingMessage, TextContent
 from pydantic import BaseModel
 
 server = MCPServer("simple", version="1.2", instructions="Add numbers with add.")
@@ -121,6 +121,16 @@ async def ask_back(context: Context) -> str:
     """Ask by a request of the server's, which only the era of the handshake has."""
     answer = await context.elicit("How deep?", Size)
     return f"accept {answer.data.width}" if answer.action == "accept" else answer.action
+
+
+@server.tool()
+async def think_back(context: Context) -> str:
+    """Have a model answer by a request of the server's, as ``ask_back``."""
+    words = TextContent(type="text", text="Two and two?")
+    messages = [SamplingMessage(role="user", content=words)]
+    answer = await context.session.create_message(messages, max_tokens=50)
+    assert isinstance(answer.content, TextContent)
+    return f"{answer.model}: {answer.content.text}"
 
 
 if __name__ == "__main__":

@@ -49,7 +49,7 @@ from studio.domain.events import (
 )
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Text, ToolCall, ToolResult
-from studio.domain.questions import AskedQuestion, ServerAnswer, ServerQuestion
+from studio.domain.questions import DECLINED, AskedQuestion, ServerAnswer, ServerQuestion
 from studio.domain.records import dataclass
 from studio.domain.tools import APPLY_PATCH, EDIT, JOB, Effect, ToolSpec
 from studio.processes.shell_command import last_states
@@ -462,6 +462,14 @@ class ToolRunner:
                 return await self.approvals.ask(call.id, questions)
 
         async def ask_form(question: ServerQuestion) -> ServerAnswer:
+            if question.prompt is None:
+                return await ask_person(question)
+            sampling = self._access.sampling
+            if sampling is None:
+                return DECLINED
+            return await sampling.answer(question, ask_person, self._emit)
+
+        async def ask_person(question: ServerQuestion) -> ServerAnswer:
             with asking():
                 return await self.approvals.ask_form(call.id, question)
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from studio.agent.prompts import ANSWERED, NOT_ANSWERED
+from studio.agent.server_sampling import ServerSampling
 from studio.domain.aio import BackgroundTasks
 from studio.domain.blocks import ToolBlock
 from studio.domain.drafts import Draft, FileDraft
@@ -93,6 +94,8 @@ class ToolAccess:
 
     subject: str = ""
     """What the chat is about (KZ-3)."""
+    sampling: ServerSampling | None = None
+    """Has the chat's model answer servers (M-20); None where a turn has no model."""
 
     @property
     def acts(self) -> bool:
@@ -535,6 +538,8 @@ def _told(question: ServerQuestion, answer: ServerAnswer) -> str:
     """The answer to a server, for the record."""
     if answer.action != "accept":
         return "Declined" if answer.action == "decline" else "Put away"
+    if question.model:
+        return f"Let {question.model} answer"
     if question.schema is None:
         return f"Opened {question.url}"
     return f"Sent {told_answer(fields_of(question.schema), answer.content or {})}".rstrip()

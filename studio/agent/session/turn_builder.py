@@ -37,6 +37,7 @@ from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.agent.permission.policy import COMMAND, Policy
 from studio.agent.permission.rules import SessionRules
 from studio.agent.prompts import ANSWER_IN_WORDS, PLAN_NOW, RESULT_MISSING, TAKE_OVER
+from studio.agent.server_sampling import ServerSampling
 from studio.agent.services import Services, chat_of
 from studio.agent.skills import catalogue, told_again
 from studio.agent.tool_search import callable_tools
@@ -281,7 +282,7 @@ class TurnBuilder:
         limits = options.limits or self._services.limits(setup.agent, mode)
         state = TurnState(limits)
         model = self.model_access(setup, budget, last)
-        access = await self._tool_access(setup, options)
+        access = await self._tool_access(setup, options, model)
         if options.opening and RUN not in {one.name for one in access.offered}:
             raise ConfigurationError(
                 f"What you called runs commands, and {setup.agent.name} may run none now. Choose "
@@ -432,7 +433,9 @@ class TurnBuilder:
             raise ConfigurationError("There is nothing to send. Write a message first.")
         return is_new
 
-    async def _tool_access(self, setup: ToolSetup, options: TurnOptions) -> ToolAccess:
+    async def _tool_access(
+        self, setup: ToolSetup, options: TurnOptions, model: ModelAccess | None = None
+    ) -> ToolAccess:
         """What the tools may use: rules in layers, the folder, a sandbox.
 
         Raises ConfigurationError.
@@ -499,6 +502,11 @@ class TurnBuilder:
             jobs=lambda: self._services.jobs.of(info.id),
             waits=options.call is not None,
             subject=info.subject,
+            sampling=ServerSampling(
+                model, lambda: session.transcript.steps, self._content_filter.mask
+            )
+            if model is not None
+            else None,
         )
 
     async def _remember(self, rule: Rule, answer: Answer) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.agent.servers import ServerView, ToolView
     from studio.cli.console import Console
-    from studio.domain.questions import AskForm
+    from studio.domain.questions import AskForm, ServerAnswer, ServerQuestion
     from studio.mcp.entries import ServerEntry
     from studio.mcp.results import ServerResult
 
@@ -65,6 +65,9 @@ def arguments(parser: CommandParser) -> None:
     add.add_argument("start", nargs=REST, metavar="COMMAND", help="the command, or the address")
     for name in ("on", "off"):
         made[name].add_argument("tools", nargs="*", metavar="TOOL", help="by the server's own name")
+        made[name].add_argument(
+            "--sampling", action="store_true", help="only whether it may ask for a model's answers"
+        )
     made["on"].add_argument("--yes", action="store_true", help="without asking")
     login = made["login"]
     login.add_argument("--client-id", default="", metavar="ID", help="as you registered it there")
@@ -227,6 +230,8 @@ class _Command:
     async def do_on(self) -> int:
         view = await self._view()
         entry = view.entry
+        if self._options.sampling:
+            return await self._let_sample(entry, True)
         if self._options.tools:
             return await self._switch_tools(view, off=False)
         if entry.runs and not view.changed:
@@ -243,10 +248,19 @@ class _Command:
 
     async def do_off(self) -> int:
         view = await self._view()
+        if self._options.sampling:
+            return await self._let_sample(view.entry, False)
         if self._options.tools:
             return await self._switch_tools(view, off=True)
         await self._servers.switch_off(view.entry)
         self._told(view.entry, "off")
+        return DONE
+
+    async def _let_sample(self, entry: ServerEntry, on: bool) -> int:
+        """Whether it may ask for answers of the chat's model (M-20)."""
+        await self._servers.say(replace(entry, sampling=on))
+        words = "may ask for answers of a model" if on else "may ask no model for answers"
+        self._told(entry, words)
         return DONE
 
     async def _switch_tools(self, view: ServerView, *, off: bool) -> int:
@@ -363,11 +377,17 @@ class _Command:
         """What asks the person what the server wants to know; it is declined where nobody is."""
         from studio.agent.server_questions import readable
         from studio.cli.questions import ask_form
-        from studio.domain.questions import nobody_fills_in
+        from studio.domain.questions import DECLINED, nobody_fills_in
 
         if not self._console.interactive or self._options.json:
             return nobody_fills_in
-        return lambda question: ask_form(self._console, readable(question, entry.name))
+
+        async def ask(question: ServerQuestion) -> ServerAnswer:
+            if question.prompt is not None:  # no model is here to answer
+                return DECLINED
+            return await ask_form(self._console, readable(question, entry.name))
+
+        return ask
 
     def _result(self, result: ServerResult) -> None:
         if self._options.json:

@@ -109,7 +109,8 @@ def server_form(asked: ServerQuestion) -> Form | None:
     """What a server asks, by its name; None for an address, which nobody here opens."""
     if asked.schema is None:
         return None
-    return Form(escape_invisible(f"{asked.server} asks: {asked.message}"), asked.schema)
+    wants = f"wants {asked.model} to answer" if asked.model else "asks"
+    return Form(escape_invisible(f"{asked.server} {wants}: {asked.message}"), asked.schema)
 
 
 def run_form(question: RunQuestion) -> Form | None:

@@ -9,8 +9,9 @@ from studio.domain.records import dataclass
 
 from .home import Home
 
-Purpose: TypeAlias = Literal["turn", "summary", "title", "routing"]
-"""What a request is for. Those of agents that another one started are for their turns."""
+Purpose: TypeAlias = Literal["turn", "summary", "title", "routing", "server"]
+"""What a request is for. Those of agents that another one started are for their turns; one for a
+``server`` is what an MCP server wants answered, once the person has agreed."""
 PLACEHOLDER = 60
 """The most characters of a placeholder, with its brackets."""
 
@@ -54,7 +55,7 @@ ALLOWED = Verdict()
 
 
 class RequestPolicy(ABC):
-    """Is asked before each request, also those for titles, summaries and routing.
+    """Is asked before each request, also those for titles, summaries, routing and servers.
 
     It can only narrow: where the packs do not agree, the request is refused, or masked by all.
     """

@@ -42,14 +42,31 @@ class QuestionPanel(QWidget):
         self.theme, self.question = theme, question
         self._shown_at = 0.0
         form = question.schema
-        title = tr("{server} asks").format(server=question.server)
+        if question.model:
+            title = tr("{server} wants {model} to answer")
+            title = title.format(server=question.server, model=question.model)
+        else:
+            title = tr("{server} asks").format(server=question.server)
         self.title = Label(theme, title, "heading", wrap=True)
         self.message = Label(theme, question.message, "ui", "text1", wrap=True)
-        self.form = SchemaForm(theme, form, asked=True) if form is not None else None
+        self.form: SchemaForm | None = None
+        if form is not None and not question.model:
+            self.form = SchemaForm(theme, form, asked=True)
         self.where = Label(theme, "", "small", "text2", wrap=True)
         self.address: BreakableLabel | None = None
         parts: list[PlacedPart] = [self.message]
-        if self.form is not None:
+        if question.model:
+            self.where.setText(
+                tr(
+                    "It reads only what is below: nothing of this chat, and it has no tools. The "
+                    "answer goes to {server} and counts towards your limits."
+                ).format(server=question.server)
+            )
+            box = Card(theme, "sunken", "", 6)
+            column_of([self.message], margins=(10, 8, 10, 8), on=box)
+            parts = [self.where, box]
+            words, icon = tr("Let it answer"), ""
+        elif self.form is not None:
             self.form.entered.connect(self.accept)
             self.form.changed.connect(self.resized)
             parts.append(self.form)
@@ -58,7 +75,7 @@ class QuestionPanel(QWidget):
             parts += self._of_address(question.url)
             words, icon = tr("Open in the browser"), "globe"
         self.send = Button(theme, words, "primary", icon=icon, clicked=self.accept)
-        if form is None and not is_web_address(question.url):
+        if form is None and not question.model and not is_web_address(question.url):
             self.send.hide()
         self.decline = Button(theme, tr_in("a server's question", "Decline"), clicked=self._decline)
         self.cancel = Button(theme, tr("Cancel"), "ghost", clicked=self._cancel)
@@ -120,6 +137,9 @@ class QuestionPanel(QWidget):
     def accept(self) -> None:
         """Send what is filled in, or open the address."""
         if self.deaf:
+            return
+        if self.question.model:
+            self.answered.emit(ServerAnswer("accept"))
             return
         if self.form is None:
             if is_web_address(self.question.url):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -204,3 +205,27 @@ async def test_m19_what_is_filled_in_stays_while_another_chat_is_shown(tmp_path:
         panel.accept()
         await person.done()
         assert sent(person)["content"]["field_0"] == "kept"
+
+
+@on_window_loop
+async def test_m20_what_a_model_would_read_is_shown_first(tmp_path: Path) -> None:
+    """M-20: it answers by a press of the button, and the server gets what it says."""
+    script = [ORDER, Turn(Text("The red one.")), Turn(Text("Done."))]
+    async with at_window(tmp_path, "openai-compatible", script) as person:
+        shop = ListedServer(tmp_path)
+        shop.offer({**tool("order"), "asks": {"prompt": "Which is best?"}})
+        servers = person.engine.services.servers
+        (entry,) = await switch_on(servers, shop)
+        await servers.say(replace(entry, sampling=True))
+        await person.engine.rules.add(Rule("allow", "shop__*"), None)
+        person.say("Order")
+        panel = await until(lambda: person.window.chat.asked.panel, what="a server's question")
+        assert panel.title.text().startswith("shop wants ")
+        assert panel.message.text() == "Which is best?" and "your limits" in panel.where.text()
+        assert panel.send.text() == "Let it answer"
+        await settled(panel)
+        person.click(panel.send)
+        await person.done()
+        (call,) = person.blocks(ToolBlock)
+        assert "The red one." in call.output
+        assert not person.window.chat.asked.isVisible()

@@ -19,7 +19,7 @@ from studio.domain.codec import decode
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject, as_text
 from studio.domain.permissions import Rule, Verdict, covers
-from studio.domain.questions import AskForm
+from studio.domain.questions import DECLINED, AskForm, ServerAnswer, ServerQuestion
 from studio.mcp.catalogue import INSTRUCTIONS
 from studio.mcp.entries import ServerEntry, key_prefix, keychain_names
 from studio.mcp.faults import GivenUp, ServerFailed
@@ -345,8 +345,12 @@ def _texts(arguments: JsonObject) -> dict[str, str]:
 
 
 def _readable(entry: ServerEntry, ask: AskForm) -> AskForm:
-    """The same for a server's words, made safe to show."""
-    return lambda question: ask(readable(question, entry.name))
+    """The same for a server's words, made safe to show; no model is here to answer."""
+
+    async def shown(question: ServerQuestion) -> ServerAnswer:
+        return DECLINED if question.prompt else await ask(readable(question, entry.name))
+
+    return shown
 
 
 def _right(name: str, server: str, rules: Sequence[Rule]) -> Verdict:

@@ -329,6 +329,11 @@ class ServerPane(QWidget):
         card.add_toggle(tr("One call at a time"), lambda on: self._change(alone=on)).show_value(
             entry.alone
         )
+        card.add_toggle(
+            tr("May ask for a model's answers"),
+            lambda on: self._change(sampling=on),
+            tr("You see each request first. Answers count towards your limits."),
+        ).show_value(entry.sampling)
         if entry.command:
             card.add_toggle(
                 tr("One process for each folder"), lambda on: self._change(by_folder=on)
