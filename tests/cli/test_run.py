@@ -47,11 +47,16 @@ async def test_little_is_imported_before_the_first_request(tmp_path: Path) -> No
     imported = await asyncio.to_thread(_imported_before_the_first_request, Command(tmp_path))
     assert "httpx2" in imported and "studio.agent.loop.agent_loop" in imported
     first = {name.partition(".")[0] for name in imported} - set(sys.stdlib_module_names)
-    command = [sys.executable, "-c", "import sys; print(*sys.modules)"]
-    bare = subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANG)
-    known = PACKAGES | set(bare.stdout.split())  # what each start of this Python imports
+    known = PACKAGES | await asyncio.to_thread(_imported_by_a_bare_start)
     assert not {name for name in first - known if find_spec(name)}
     assert imported & UNUSED == set()
+
+
+def _imported_by_a_bare_start() -> set[str]:
+    """What this Python imports before any program, such as ``sitecustomize``."""
+    command = [sys.executable, "-c", "import sys; print(*sys.modules)"]
+    bare = subprocess.run(command, capture_output=True, text=True, check=True, timeout=HANG)
+    return set(bare.stdout.split())
 
 
 def _imported_before_the_first_request(terminal: Command) -> set[str]:
