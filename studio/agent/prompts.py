@@ -312,6 +312,7 @@ WORKFLOW_WAITS = (
     "It waits for the person, who can go on with it in its run: {why} Do not start it again."
 )
 CHILD_DRAFTS_APART = " They wait in its own chat: you see them once the person approves them."
+CHILD_LEFT = "[Not taken over from its copy of the folder, which is gone: {names}.]"
 CHILD_SAID_NOTHING = "(It said nothing.)"
 CHILD_MISFIT = "The answer does not fit the schema: {wrong}. It was:\n{answer}"
 CHILD_STARTED = (

@@ -123,6 +123,7 @@ class Services(ServiceRegistry):
         self.catalogue = catalogue
         self.providers = providers
         self.provider, self.model = providers.provider, catalogue.model
+        self.database = database
         self.store = SessionStore(database)
         self.exchanges = ExchangeStore(database)
         self.rules = StandingRules(RuleStore(database))

@@ -239,6 +239,7 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("It waits for {names}."),
     tr_later("It was left out, because {names} is not over."),
     tr_later("No sandbox here can show a copy of the folder to commands."),
+    tr_later("{agent} worked on a copy of the folder, of which this was not taken over: {names}."),
     tr_later("No copy can be made, because {error}."),
     tr_later("The folder cannot be copied: {error}."),
     tr_later("1 file waits for you as drafts."),

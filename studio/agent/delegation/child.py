@@ -54,6 +54,8 @@ class Child:
     """Whether its caller knows that it has ended."""
     given: bool = False
     """Whether its caller has its answer."""
+    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once it has its desk, or works without one."""
     ended: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
@@ -90,12 +92,15 @@ class ChildRun:
         self._show()
         try:
             desk = await lay_desk(self._services, child.agent, session) if self.wants_desk else None
+            child.begun.set()
             events = await self._turn(said)
             while (more := session.queue.next) is not None and child.end is not None:
                 if child.end.reason != "done":
                     break
                 events = await self._turn(more)
-            drafts = await bring_back(self._services, session, desk) if desk is not None else []
+            drafts, left = list[str](), list[str]()
+            if desk is not None:
+                drafts, left = await bring_back(self._services, session, desk)
             used = await self.used()
             child.result = await report(
                 child.name,
@@ -107,6 +112,7 @@ class ChildRun:
                 schema=child.schema,
                 apart=child.background,
                 more=drafts,
+                left=left,
             )
             return child.result
         finally:

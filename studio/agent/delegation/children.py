@@ -360,6 +360,8 @@ class CallChildren:
                 return await self._work(caller, parent, child, text)
             kept = True
             self._all.tasks.start(self._work_aside(caller, parent, child, text, places))
+            if self._session_id in self._services.desks:
+                await child.begun.wait()  # it copies this one, which may be gone soon
         finally:
             if not kept:
                 places.release()
@@ -450,12 +452,11 @@ class CallChildren:
             if not caller.state.journal.closed:
                 await self._all.sessions.put_away(child.session.info.id)
 
-    def _share_desk(self, caller: Session, child: Child) -> bool:
-        """Let a child work where its caller does, if that is a desk; whether it is."""
+    def _share_desk(self, caller: Session, child: Child) -> None:
+        """Let a child work where its caller does, if that is a desk."""
         desk = self._services.desks.get(caller.info.id)
         if desk is not None:
             self._services.desks[child.session.info.id] = desk
-        return desk is not None
 
     async def _work_aside(
         self,
@@ -483,13 +484,14 @@ class CallChildren:
             record=nobody,
         )
         run = ChildRun(self._services, child, own, tell)
-        run.wants_desk = not self._share_desk(caller, child)
+        run.wants_desk = True
         try:
             await run.run([Text(text)])
         except StudioError as error:  # it cannot be stored, say
             self._services.report_problem(f"{child.name} has failed: {error}")
         finally:
             places.release()
+            child.begun.set()
             self._services.desks.pop(child.session.info.id, None)
         if caller.as_parent is None and child.end is not None:
             with suppress(StudioError):

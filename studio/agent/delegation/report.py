@@ -9,7 +9,13 @@ from pathlib import Path
 
 from studio.agent.loop.structured_output import parse_answer
 from studio.agent.loop.user_messages import describe_end
-from studio.agent.prompts import CHILD_DRAFTS_APART, CHILD_END, CHILD_MISFIT, CHILD_SAID_NOTHING
+from studio.agent.prompts import (
+    CHILD_DRAFTS_APART,
+    CHILD_END,
+    CHILD_LEFT,
+    CHILD_MISFIT,
+    CHILD_SAID_NOTHING,
+)
 from studio.agent.usage_costs import UsageTotal
 from studio.domain.blocks import ToolBlock, TranscriptBlock
 from studio.domain.events import (
@@ -79,11 +85,12 @@ async def report(
     schema: JsonObject | None = None,
     apart: bool = False,
     more: Sequence[str] = (),
+    left: Sequence[str] = (),
 ) -> Result:
     """The result of a child for its caller: its answer, or an error, and a line about its work.
 
     ``name`` says who it was. ``apart``: its drafts wait in its own session.
-    ``more`` are drafts that no call tells of.
+    ``more`` are drafts that no call tells of, ``left`` what it did and no draft can hold.
     """
     blocks = list(blocks)
     failed = end.reason != "done"
@@ -105,6 +112,9 @@ async def report(
         commands=runs,
         used=cost_text(used),
     )
+    if left:
+        more_left = f" and {len(left) - NAMED} more" * (len(left) > NAMED)
+        tail = f"{tail}\n{CHILD_LEFT.format(names=', '.join(left[:NAMED]) + more_left)}"
     summary = "done" if not failed else end.reason.replace("_", " ")
     return Result(
         f"{answer or CHILD_SAID_NOTHING}\n{tail}",

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from studio.agent.delegation.child_desk import bring_back, lay_desk
 from studio.domain.events import AwaitingPermission, Event, ToolFinished
 from studio.domain.messages import Text
 from studio.simulator import Call, Pace, Turn
@@ -100,3 +101,62 @@ async def test_w24_what_it_did_is_there_though_its_program_ended(tmp_path: Path)
         found = {one.path for one in await home.engine.store.drafts(child)}
         assert found == {"new.txt", "seen.txt", "both.txt", "gone.txt"}
         assert "new.txt" not in names(home) and not list(desks.glob("*/folder"))
+
+
+async def test_w24_what_stands_in_its_way_takes_nothing_of_it_silently(tmp_path: Path) -> None:
+    """A file of the same name came meanwhile: a conflict. What no draft can hold is told of."""
+    async with engine_home(tmp_path, "anthropic", cast()) as home:
+        await ready(home)
+        services, session = home.engine.services, await home.session("Helper")
+        told: list[str] = []
+        services.problem_listeners.append(told.append)
+        desk = await lay_desk(services, await home.engine.agent("Helper", home.folder), session)
+        assert desk is not None
+        for place, words in ((desk.root, "by the child\n"), (home.folder, "by the person\n")):
+            (place / "new.txt").write_text(words)
+        (desk.root / "big.bin").write_bytes(bytes(8_000_001))
+        (desk.root / "link").symlink_to("both.txt")
+        names_, left = await bring_back(services, session, desk)
+        assert names_ == ["new.txt"] and sorted(left) == ["big.bin", "link"]
+        assert "big.bin" in told[0] and "link" in told[0]
+        (draft,) = session.drafts.waiting_files()
+        assert draft.after == "by the child\n"
+        assert await session.review.decide_all("approve", [draft.id]) == {draft.id: "conflict"}
+        assert names(home)["new.txt"] == "by the person\n"
+
+
+async def test_w24_the_desk_of_a_child_is_its_own_programs(tmp_path: Path) -> None:
+    """Another program that starts meanwhile leaves it alone, also where nothing was done yet."""
+    async with engine_home(tmp_path, "anthropic", cast()) as home:
+        await ready(home)
+        services, session = home.engine.services, await home.session("Helper")
+        desk = await lay_desk(services, await home.engine.agent("Helper", home.folder), session)
+        async with engine_home(tmp_path, "anthropic", cast()) as other:
+            await other.engine.delegation.bring_back_left()
+            assert desk is not None and (desk.root / "both.txt").is_file()
+
+
+async def test_w24_a_child_of_a_child_has_a_desk_of_its_own(tmp_path: Path) -> None:
+    """It begins with what its caller did, and goes on after the end of that one."""
+    script = cast(
+        Lead=[Turn(delegate("Helper", "work", background=True)), says("Later.")],
+        Helper=[*WORK, Turn(delegate("Third", "more", background=True)), says("Done.")],
+        Third=[Turn(Call("run", {"command": "cat new.txt > third.txt"})), says("Done.")],
+    )
+    async with engine_home(tmp_path, "anthropic", script) as home, within():
+        await ready(home)
+        allow = "permissions: {allow: [delegate, write, 'run(*)']}"
+        helper = agent("Helper", f"agents: [Third]\n{allow}")
+        save(home.engine.paths.agents, helper, agent("Third", allow))
+        session = await home.session("Lead")
+        async for envelope in session.turn([Text("Go")]):
+            if isinstance(envelope.event, AwaitingPermission):
+                session.answer_permission(envelope.event.question.id, "once")
+        delegation = home.engine.delegation
+        (first,) = delegation.of(session.info.id)
+        await first.ended.wait()
+        (third,) = delegation.of(first.session.info.id)
+        await third.ended.wait()
+        made = {one.path: one.after for one in third.session.drafts.waiting_files()}
+        assert made == {"third.txt": "by the child\n"}
+        assert "third.txt" not in [one.path for one in first.session.drafts.waiting_files()]
