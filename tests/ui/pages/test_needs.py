@@ -259,6 +259,10 @@ async def test_w26_what_a_run_changed_stands_by_step_and_is_approved(tmp_path: P
         assert (person.folder / "a.txt").read_text() == "new\n"
         assert (person.folder / "c.txt").read_text() == "now\n"
         assert not (person.folder / "b.txt").exists()
+        (person.folder / "b.txt").write_text("the person's\n")
+        changes.checks[next(iter(changes.checks))][0].click()
+        changes.approve.click()
+        await until(changes.approve.isEnabled, "what could not be approved can be tried again")
         changes.review.click()
         await until(lambda: person.window.pages.currentWidget() is not workflows, "the drafts")
 

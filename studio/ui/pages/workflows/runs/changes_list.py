@@ -53,6 +53,7 @@ class ChangesList(QWidget):
         """Show what each step changed; nothing hides the list."""
         self.setVisible(bool(groups))
         if list(groups) == list(self._groups):
+            self._count()  # an approval may have failed
             return
         self._groups = list(groups)
         for old in self._shown:

@@ -568,6 +568,7 @@ class RunView(PaintedWidget):
     async def _approve(self, drafts: Sequence[tuple[str, str]]) -> None:
         failed = await approve_drafts(self._engine, drafts)
         self.decided.emit()
+        self._looked = None  # of the run itself nothing may have changed
         await self._read_changes()
         if failed:
             raise ConfigurationError("\n".join(map(tr_engine, failed)))
