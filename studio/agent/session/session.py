@@ -246,9 +246,10 @@ class Session:
 
     async def _tell_hooks(self, said: tuple[Said, ...], message: TurnOptions) -> None:
         """Let hooks look at what the person says; raises ConfigurationError if it stays unsaid."""
+        hooks = self._builder.hooks
+        hooks.taken_layers()  # of a message that was not sent after all
         if message.parent is not None or message.call is not None:
             return  # no person said it
-        hooks = self._builder.hooks
         looking = asyncio.ensure_future(hooks.around(begins=True))
         try:
             await settled(looking)

@@ -391,6 +391,20 @@ async def test_k9_a_hook_waits_for_its_approval_and_a_folders_for_trust(tmp_path
         assert not (await home.engine.services.hooks(home.folder))[0].found
 
 
+async def test_k9_no_turn_goes_by_rules_that_were_read_for_an_unsent_message(
+    tmp_path: Path,
+) -> None:
+    box: list[EngineHome] = []
+    async with engine_home(tmp_path, "anthropic", script_of(box, run_of("touch ran"))) as home:
+        box.append(home)
+        session = await home.session()
+        await session._builder.hooks.around(begins=True)  # then its prompt could not be filled in
+        await home.engine.rules.add(Rule("deny", "run"))
+        await write_hooks(home, entry("UserPromptSubmit", "exit 0"))
+        await say(session, rules=(RUN,))
+        assert not (home.folder / "ran").exists()
+
+
 async def test_k9_a_changed_script_is_not_run_and_lets_nothing_through(tmp_path: Path) -> None:
     """K-9: an agent that changes the script of a hook does not get rid of it."""
     box: list[EngineHome] = []
