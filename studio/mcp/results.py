@@ -13,7 +13,7 @@ from studio.domain.records import dataclass
 
 MOST_PARTS = 1_000
 """Parts of a result that are read."""
-MOSTPICTURES = 10
+MOST_PICTURES = 10
 """Pictures of a result that a model gets: they stay in its history, and providers take few."""
 _FOR_ADDRESSES = str.maketrans("-_", "+/")
 """Some servers write base64 as it is in addresses."""
@@ -153,7 +153,7 @@ class _Reader:
             texts.append(f"[{media_type or 'data'} that is not base64]")
             return
         kind = media_type.partition(";")[0].strip().lower()
-        if kind in PICTURES and texts is self.texts and len(self.images) < MOSTPICTURES:
+        if kind in PICTURES and texts is self.texts and len(self.images) < MOST_PICTURES:
             self.images.append(Image(kind, data))
         else:
             if kind in PICTURES:
