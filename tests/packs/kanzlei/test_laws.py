@@ -163,6 +163,22 @@ async def test_old_wordings_stay_with_their_days(tmp_path: Path) -> None:
         assert normen.section(cited) is None and normen.section(cited, "2026-03-31")
 
 
+async def test_an_import_that_was_ended_is_made_whole(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KZ-28: repeated, also where nothing changed since, its laws are found."""
+    path = tmp_path / "xg.xml"
+    path.write_bytes(law(section("§ 1", "<P>Ein Wort, noch ein Wort, ein letztes Wort.</P>")))
+    async with office(tmp_path) as (_, _, normen):
+        with monkeypatch.context() as ended:
+            ended.setattr(normen, "_index", lambda: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                normen.add(path)
+        assert normen.search("Wort")[1] == 0
+        assert normen.add(path).changed == 0
+        assert normen.search("Wort")[1] == 1
+
+
 async def test_laws_are_found_with_their_stand(tmp_path: Path) -> None:
     """KZ-8, KZ-28, KZ-35: by words and by citation, as the agent gets them."""
     calls = [

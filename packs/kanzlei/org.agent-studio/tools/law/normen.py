@@ -87,7 +87,7 @@ class Normen:
                 continue
             done.laws += 1
             done.sections += len(law.sections)
-        if done.changed:
+        if done.changed or not self._records.read("SELECT 1 FROM wort LIMIT 1"):
             self._index()
         return done
 
@@ -181,7 +181,9 @@ class Normen:
                 *(law.short, law.title, law.state, law.day, today),
             )
             number = records.read("SELECT id FROM gesetz WHERE kurz = ?", law.short)[0]["id"]
-            return self._add_wordings(number, law)
+            if changed := self._add_wordings(number, law):
+                records.write("DELETE FROM wort")  # until the index is made anew
+            return changed
 
     def _add_wordings(self, number: Value, law: Law) -> int:
         records, changed = self._records, 0
