@@ -362,8 +362,16 @@ class ServerTools:
             await self.put(changed)
 
     async def put(self, entry: ServerEntry) -> None:
-        """Add a server or change one; raises StorageError, or ValueError for a wrong entry."""
+        """Add a server or change one; raises StorageError, or ValueError for a wrong entry.
+
+        The sign-in to an address that it had before goes out of the keychain.
+        """
+        name = pool_name(entry)
+        before = self._used.get(name)
         await asyncio.to_thread(self.file.put, entry)
+        if before is not None and before.url != entry.url:
+            with suppress(ConfigurationError):  # the keychain cannot be used
+                await self.servers.sign_out(name)
         await self.refresh()
 
     async def switch_on(

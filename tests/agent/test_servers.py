@@ -19,6 +19,7 @@ from studio.domain.permissions import Rule
 from studio.domain.tools import ToolSpec
 from studio.mcp.entries import ServerEntry
 from studio.mcp.lists import ServerLists, ServerTool
+from studio.mcp.sign_ins import SignIn, SignIns, place_of
 from studio.simulator import Call, Turn
 from studio.simulator.script import Text
 from studio.storage.config.keychain import Keychain
@@ -394,6 +395,21 @@ async def test_m18_a_server_that_is_removed_leaves_no_key(
         home.engine.keychain = empty
         assert await home.command("mcp", "remove", "shop") == 0
         assert "may still have mcp/shop/TOKEN" in capsys.readouterr().err
+
+
+async def test_m22_a_changed_address_leaves_no_sign_in(tmp_path: Path) -> None:
+    """M-18, M-22: what belongs to the old address goes; another change keeps it."""
+    first, second = "https://one.invalid/mcp", "https://two.invalid/mcp"
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        servers = home.engine.services.servers
+        far = ServerEntry("far", url=first, transport="http")
+        await servers.put(far)
+        kept = SignIns(home.engine.keychain, tmp_path / "locks")
+        await kept.keep(place_of("far", first), SignIn(access="CANARY"))
+        await servers.put(replace(far, seconds=5.0))
+        assert await kept.read(place_of("far", first)) is not None
+        await servers.put(replace(far, url=second))
+        assert await kept.read(place_of("far", first)) is None
 
 
 async def test_m11_structured_content_is_checked(tmp_path: Path) -> None:
