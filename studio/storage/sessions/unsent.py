@@ -14,6 +14,8 @@ from studio.storage.database import Database
 
 NEW_CHAT = ""
 """In place of a session's id: the chat that has not begun."""
+ABOUT = "about "
+"""Begins what stands in place of a session's id for one about a thing of a pack."""
 
 NamedFile: TypeAlias = tuple[str, Image | File]
 """An attached file under the name that the person sees."""
@@ -91,4 +93,4 @@ class UnsentMessages:
 
 def _is_there(db: Connection, chat: str) -> bool:
     query = "SELECT 1 FROM sessions WHERE id = ?"
-    return chat == NEW_CHAT or db.execute(query, (chat,)).fetchone() is not None
+    return chat == NEW_CHAT or chat.startswith(ABOUT) or db.execute(query, (chat,)).fetchone() is not None

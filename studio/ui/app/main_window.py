@@ -407,10 +407,7 @@ class MainWindow(QMainWindow):
         """Begin a chat about a thing of a pack; the text is not sent."""
         self._opening += 1
         self.sidebar.clear_search()
-        looking_up = self.chat.model.start_new(text=text, subject=subject)
-        if agent:
-            self.chat.model.options.choose_agent(agent)
-        self._later(looking_up)
+        self._later(self.chat.model.start_new(text=text, subject=subject, agent=agent))
         self._show_new()
 
     def _new_chat_in(self, folder: str) -> None:

@@ -127,11 +127,17 @@ async def test_akten_are_found_as_you_type_and_opened(tmp_path: Path) -> None:
         chat = person.window.chat
         assert chat.model.options.subject == akte.address
         await until(lambda: chat.heading.text() == f"Akte {akte.az}")
-        await until(lambda: "Helena" in chat.composer.agent.text())
+        await until(lambda: chat.model.options.looked_up)
+        await chat.model.options.found()
         assert chat.model.options.agent == "Helena"
+        assert "Helena" in chat.composer.agent.text()
+        chat.model.input.set_text("Was schreibt Reiter?")
         chat.header.subject.click()
         pages = person.window.pages
         await until(lambda: getattr(pages.currentWidget(), "shown", None) is page)
         person.window.new_chat()
         await until(lambda: chat.heading.text() != f"Akte {akte.az}")
         assert chat.header.subject.isHidden()
+        assert chat.model.input.text == "", "what was written about an Akte stays with it"
+        page.rows[0].chat.click()
+        assert chat.model.input.text == "Was schreibt Reiter?"

@@ -123,15 +123,21 @@ class ChatModel:
         self._chat.notify("engine")
 
     def start_new(
-        self, provider: str = "", text: str = "", folder: str = "", subject: str = ""
+        self,
+        provider: str = "",
+        text: str = "",
+        folder: str = "",
+        subject: str = "",
+        agent: str = "",
     ) -> Coroutine[Any, Any, None]:
         """Show an empty chat at once; nothing is saved before the first message.
 
-        ``subject`` is what it is about, as a pack writes it.
+        ``subject`` is what it is about, as a pack writes it; ``agent`` is that of the settings
+        unless given.
 
         The coroutine that is returned looks up what the chat runs on.
         """
-        self.options.reset(folder, subject)
+        self.options.reset(folder, subject, agent)
         self._chat.show(None)
         if text:
             self.input.set_text(text)

@@ -34,6 +34,8 @@ class TypedMessage:
 
     text: str
     attachments: Sequence[Attachment] = ()
+    at: str = ""
+    """The chat for which it was written; see ``new_chat``."""
 
     @property
     def parts(self) -> list[Said]:
@@ -196,7 +198,9 @@ class MessageInput:
     # Each chat has its own
 
     def _key(self, session: Session | None) -> str:
-        return session.info.id if session is not None else new_chat(self._window)
+        if session is not None:
+            return session.info.id
+        return new_chat(self._window, self._options.subject)
 
     def _attached(self) -> None:
         self._unsent.engine = self._chat.engine
@@ -332,11 +336,11 @@ class MessageInput:
 
     def send_text(self, text: str) -> None:
         """Send a text as if it were typed; what is being written stays."""
-        self._chat.run(self._send(TypedMessage(text), self._chat.session))
+        self._chat.run(self._send(TypedMessage(text, at=self._at), self._chat.session))
 
     def take(self) -> TypedMessage:
         """Return what can be sent and leave the input empty."""
-        message = TypedMessage(self.text.strip(), self.attachments.take())
+        message = TypedMessage(self.text.strip(), self.attachments.take(), self._at)
         self.set_text("")
         self._bring_back()  # if there was no text
         self.take_up()
@@ -359,7 +363,7 @@ class MessageInput:
 
     def _put_back(self, message: TypedMessage, session: Session | None) -> None:
         """Restore what ``take`` returned: it could not be sent."""
-        at = self._key(session)
+        at = session.info.id if session is not None else message.at
         if at == self._at:
             self.set_state("idle")
             self.set_text(_joined(message.text, self.text))

@@ -80,6 +80,8 @@ class SessionOptions:
         self.folder = ""
         self.subject = ""
         """What the new chat is about, as a pack writes it (KZ-3)."""
+        self._wanted = ""
+        """The agent that a new chat was begun for or that was chosen for it, if any."""
         self._title = ""
         """The title of the session when its options were taken over."""
         self.model_chosen = False
@@ -159,7 +161,7 @@ class SessionOptions:
 
     # A new chat, and its session
 
-    def reset(self, folder: str = "", subject: str = "") -> None:
+    def reset(self, folder: str = "", subject: str = "", agent: str = "") -> None:
         """Set the options of a new chat to the defaults; ``find`` looks up the rest."""
         self._chat.runner.modes.pop("", None)
         self.model_chosen = False
@@ -169,14 +171,17 @@ class SessionOptions:
         self.effort = None
         self.folder = folder or self.folder
         self.subject = subject
+        self._wanted = agent
+        self.agent = agent or self.agent
 
     async def begin_session(self, engine: Engine) -> Session:
         """Make the session of the new chat on screen.
 
         Raises ConfigurationError if another chat was opened before it could be made.
         """
+        subject = self.subject
         await self.found()
-        if self._chat.session is not None:
+        if self._chat.session is not None or self.subject != subject:
             raise ConfigurationError(
                 tr(
                     "Another chat was opened before the message was sent. "
@@ -261,15 +266,19 @@ class SessionOptions:
         if not self.folder or not Path(self.folder).is_dir():
             self.folder = str(await asyncio.to_thread(engine.own_folder))
         await self._load_agents()
+        wanted = self._wanted
+        there = any(one.name == wanted and one.trusted for one in self.agents)
+        agent = wanted if there else ""
         try:
-            choice = await engine.choose(provider=provider, folder=Path(self.folder))
+            choice = await engine.choose(agent=agent, provider=provider, folder=Path(self.folder))
             found = choice.agent, choice.provider, choice.model
         except StudioError as error:
             self._chat.report(str(error))
-            name = self._default_agent(engine)
-            found = name, default, ""
+            found = agent or self._default_agent(engine), default, ""
         if self._chat.session is None:
-            self.agent, self.provider, self.model_id = found
+            name, self.provider, self.model_id = found
+            if self._wanted == wanted:  # else another was chosen meanwhile
+                self.agent = name
             self._chat.notify("options")
 
     def _default_agent(self, engine: Engine) -> str:
@@ -293,7 +302,7 @@ class SessionOptions:
     # What the person chooses
 
     def choose_agent(self, name: str) -> None:
-        self.agent = name
+        self.agent = self._wanted = name
         self._keep(agent=name)
 
     def choose_turn_mode(self, mode: str) -> None:

@@ -24,8 +24,16 @@ SAVE_SECONDS = 0.15
 """How long a change waits for others, to be stored together with them."""
 
 
-def new_chat(window: int) -> str:
-    """What stands for the id of the chat that has not begun, in a window by its number."""
+def new_chat(window: int, subject: str = "") -> str:
+    """What stands for the id of the chat that has not begun, in a window by its number.
+
+    A chat about a thing of a pack has a message of its own: what was written about one is not
+    sent in a chat about another.
+    """
+    if subject:
+        from studio.storage.sessions.unsent import ABOUT
+
+        return f"{ABOUT}{subject}"
     return f"new {window}" if window else ""
 
 
