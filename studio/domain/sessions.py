@@ -137,7 +137,7 @@ class DraftEntry:
     """One row of the list of drafts. Times are seconds since the epoch.
 
     ``title``, ``agent`` and ``folder`` are the session's; ``resolved`` is None while the
-    draft is open.
+    draft is open. ``path`` is the name of what it changes, ``noun`` what that is.
     """
 
     session_id: str
@@ -152,6 +152,7 @@ class DraftEntry:
     detail: str
     created: float
     resolved: float | None = None
+    noun: str = "file"
 
     @property
     def place(self) -> str:

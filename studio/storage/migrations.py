@@ -466,6 +466,11 @@ def _subjects(db: Connection) -> None:
     db.execute("ALTER TABLE sessions ADD COLUMN subject TEXT NOT NULL DEFAULT ''")
 
 
+def _draft_nouns(db: Connection) -> None:
+    """What a draft changes: a file, a record, or what a pack calls it."""
+    db.execute("ALTER TABLE drafts ADD COLUMN noun TEXT NOT NULL DEFAULT 'file'")
+
+
 _USED = (
     "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
@@ -491,5 +496,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _run_groups,
     _triggers,
     _subjects,
+    _draft_nouns,
 )
 LATEST = len(MIGRATIONS)

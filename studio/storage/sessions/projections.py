@@ -82,9 +82,10 @@ def update_projections(
             _run(
                 db,
                 """INSERT INTO drafts (session_id, turn_id, draft_id, call_id, path, status,
-                detail, created, action, target) VALUES (?, ?, ?, ?, ?, ?, '', ?, ?, ?)""",
+                detail, created, action, target, noun)
+                VALUES (?, ?, ?, ?, ?, ?, '', ?, ?, ?, ?)""",
                 (session_id, turn_id, draft.id, event.call_id, about.name, draft.status, at,
-                 about.action, about.target),
+                 about.action, about.target, about.noun),
             )  # fmt: skip
         case DraftResolved():
             _run(

@@ -421,7 +421,7 @@ class SessionStore:
         rows = await self._db.rows(
             f"""SELECT s.id, CAST(s.title AS TEXT), s.agent, CAST(s.folder AS TEXT), d.draft_id,
             CAST(d.path AS TEXT), d.action, CAST(d.target AS TEXT), d.status,
-            CAST(d.detail AS TEXT), d.created, d.resolved
+            CAST(d.detail AS TEXT), d.created, d.resolved, CAST(d.noun AS TEXT)
             FROM drafts d JOIN sessions s ON s.id = d.session_id
             WHERE d.status IN {states} AND s.deleted = 0 AND (?1 = '' OR s.id = ?1)
             ORDER BY {order} DESC, d.id DESC LIMIT ?2""",

@@ -60,6 +60,8 @@ async def test_a_frist_counts_once_a_person_approved_it(tmp_path: Path) -> None:
         (draft,) = session.drafts.waiting()
         assert isinstance(draft, KindDraft)
         assert draft.title == f"Berufung, Mi 04.03.2026 ({akte.az})"
+        (listed,) = await home.engine.store.drafts()
+        assert (listed.noun, listed.path) == ("Frist", draft.title)
         assert "Vorfrist: Mi 25.02.2026" in draft.after
         assert "§ 188 II BGB: 1 Monat (§ 517 ZPO) → Mi 04.03.2026" in draft.after
         assert "Im Dokument steht Mo 09.03.2026, gerechnet ist Mi 04.03.2026" in draft.after

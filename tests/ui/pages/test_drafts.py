@@ -10,10 +10,12 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QDialog, QPlainTextEdit
 
 from studio.domain.blocks import DraftBlock
+from studio.domain.sessions import DraftEntry
 from studio.simulator import Call, Text, Turn
 from studio.tools.drafts.diff import DiffLine, diff
 from studio.tools.drafts.three_way_merge import three_way
 from studio.ui.pages.drafts.diff_view import split, three, unified
+from studio.ui.pages.drafts.draft_list import heading, whole_place
 from studio.ui.pages.drafts.page import DraftsPage, _Foot
 from studio.ui.theme import Theme
 from studio.ui.transcript.items.draft_item import DraftItem, FoldLeaf
@@ -43,6 +45,15 @@ async def drafted(person: Person) -> None:
     (person.folder / "c.bin").write_bytes(b"\0sea")
     person.say("Tidy up")
     await person.done()
+
+
+def test_only_a_file_has_a_folder(qapp: QApplication) -> None:
+    """KZ-5: a draft of a pack's kind is listed by its title, which may have a slash."""
+    values = ("s", "Urteil", "Helena", "/work", "d", "Berufung (1/26)", "write", "", "waiting", "")
+    frist = DraftEntry(*values, created=0.0, noun="Frist")  # type: ignore[arg-type]
+    assert heading(frist) == whole_place(frist) == "Berufung (1/26)"
+    file = DraftEntry(*values, created=0.0)  # type: ignore[arg-type]
+    assert (heading(file), whole_place(file)) == ("Write 26)", "/work/Berufung (1/26)")
 
 
 async def page_of(person: Person) -> DraftsPage:

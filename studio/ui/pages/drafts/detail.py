@@ -34,7 +34,7 @@ from studio.ui.widgets.layouts import STRETCH, Stretch, column_of, row_of, widge
 from studio.ui.widgets.painting import PaintedWidget
 
 from .diff_view import SIDES, DiffView, split, three, unified
-from .draft_list import heading
+from .draft_list import heading, whole_place
 
 UNDO = tr_later("You can undo for 30 days.")
 
@@ -208,7 +208,7 @@ class DraftDetail(PaintedWidget):
         for label, kind, sign in ((self.added, "add", "+"), (self.removed, "del", "−")):
             label.setText(f"{sign}{counts.count(kind)}" if kind in counts else "")
         self.why.show_text(tr_engine(entry.detail))
-        place = str(Path(entry.folder) / entry.place)
+        place = whole_place(entry)
         home = str(Path.home())
         self.path.setText(f"~{place.removeprefix(home)}" if place.startswith(home) else place)
         for widget in (self.origin, self.card):

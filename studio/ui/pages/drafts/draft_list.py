@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt
@@ -34,8 +35,16 @@ HEADINGS = {
 
 
 def heading(entry: DraftEntry) -> str:
-    """``Write retry.py``."""
-    return tr(HEADINGS[entry.action]).format(name=entry.path.rpartition("/")[2])
+    """``Write retry.py``; the title of what is no file, as its pack gave it."""
+    if entry.noun not in ("file", "record") and entry.action == "write":
+        return entry.path
+    name = entry.path.rpartition("/")[2] if entry.noun == "file" else entry.path
+    return tr(HEADINGS[entry.action]).format(name=name)
+
+
+def whole_place(entry: DraftEntry) -> str:
+    """Where what it changes is: a file in its folder; the name alone of anything else."""
+    return str(Path(entry.folder) / entry.place) if entry.noun == "file" else entry.place
 
 
 def origin(entry: DraftEntry) -> str:
@@ -65,7 +74,7 @@ class DraftListModel(QAbstractListModel):
             chosen = tr_in("a draft in a list", "selected") if key_of(entry) in self.marked else ""
             return joined((heading(entry), origin(entry), state, chosen))
         if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(f"{entry.folder}/{entry.path}")
+            return plain_tip(whole_place(entry))
         return None
 
     def show(self, entries: Sequence[DraftEntry]) -> None:
