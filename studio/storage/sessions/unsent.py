@@ -93,4 +93,8 @@ class UnsentMessages:
 
 def _is_there(db: Connection, chat: str) -> bool:
     query = "SELECT 1 FROM sessions WHERE id = ?"
-    return chat == NEW_CHAT or chat.startswith(ABOUT) or db.execute(query, (chat,)).fetchone() is not None
+    return (
+        chat == NEW_CHAT
+        or chat.startswith(ABOUT)
+        or db.execute(query, (chat,)).fetchone() is not None
+    )

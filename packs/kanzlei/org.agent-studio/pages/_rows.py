@@ -34,14 +34,14 @@ def long_day(day: datetime.date) -> str:
 
 
 def day_block(theme: Theme, day: datetime.date, *, overdue: bool = False) -> QWidget:
-    """A day over its weekday, 76 pixels wide."""
+    """A day over its weekday, at least 76 pixels wide."""
     ink = "err" if overdue else "text1"
     number = Label(theme, f"{day:%d.%m.}", "heading", ink, digits=True)
     name = Label(theme, DAYS[day.weekday()], "tag", "text2")
     for one in (number, name):
         one.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-    block = widget_of(column_of([number, name], spacing=0))
-    block.setFixedWidth(theme.px(76))
+    block = widget_of(column_of([STRETCH, number, name, STRETCH], spacing=0))
+    block.setMinimumWidth(theme.px(76))
     return block
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
-from PySide6.QtWidgets import QInputDialog, QWidget
+from PySide6.QtWidgets import QWidget
 
 from studio.packs import ToolFailed
 from studio.packs.ui import (
@@ -36,6 +36,12 @@ UNKNOWN = "unbekannt"
 MOST = 100
 _WAIT = 120
 """Milliseconds after the last letter before it is looked for."""
+MODE_WORDS = {
+    "lokal": "nur Modelle auf diesem Computer und erlaubten Rechnern",
+    "pseudonym": "sendet noch nichts",
+    "frei": "auch fremde Anbieter, mit Grundlage",
+    "keine KI": "kein Modell",
+}
 MODE_ICONS = {"lokal": "lock", "pseudonym": "eye", "frei": "globe", "keine KI": "ban"}
 
 
@@ -80,7 +86,9 @@ class AktenPage(Page):
             row.chat.clicked.connect(
                 lambda _=False, one=row.akte: self.studio.new_chat(one.address, agent=AGENT)
             )
-            row.mode.chosen.connect(lambda mode, one=row: self.run(self.set_mode(one, mode)))
+            row.mode.chosen.connect(lambda mode, one=row: self.choose_mode(one, mode))
+            row.free.clicked.connect(lambda _=False, one=row: self.set_free(one))
+            row.basis.returnPressed.connect(lambda one=row: self.set_free(one))
             row.dropped.connect(lambda files, one=row: self.run(self.take(one, files)))
             if str(row.akte.id) == self.wanted:
                 QTimer.singleShot(0, row.chat, row.chat.setFocus)
@@ -94,36 +102,39 @@ class AktenPage(Page):
     async def take(self, row: AkteRow, files: list[str]) -> None:
         """Copy files into an Akte; what cannot be is said in its row."""
 
-        def work() -> list[str]:
-            told: list[str] = []
+        def work() -> tuple[list[str], list[str]]:
+            told, refused = list[str](), list[str]()
             service, person = self.home.service(Dokumente), self.home.person
             for name in files:
                 try:
                     made = service.add(person, row.akte, Path(name))
                     told.append(f"{made.name} ist abgelegt. {made.missing}".strip())
                 except ToolFailed as error:
-                    told.append(str(error))
-            return told
+                    refused.append(str(error))
+            return told, refused
 
-        row.tell("\n".join(await self.in_thread(work)))
+        told, refused = await self.in_thread(work)
+        row.tell("\n".join(told), "\n".join(refused))
 
-    async def set_mode(self, row: AkteRow, mode: str) -> None:
-        """Change which models may see an Akte; “frei” asks what that rests on."""
-        basis = ""
-        if mode == "frei":
-            title = f"Akte {row.akte.az}: „frei“"
-            words = (
-                "Dann sehen auch fremde Anbieter, was in Chats zur Akte steht.\n"
-                "Einwilligung des Mandanten oder Vereinbarung nach § 43e BRAO, mit Tag:"
-            )
-            basis, _ = QInputDialog.getText(self, title, words)
+    def choose_mode(self, row: AkteRow, mode: str) -> None:
+        """Change which models may see an Akte; “frei” first asks what that rests on."""
+        if mode == "frei" and row.akte.mode != "frei":
+            row.ask_basis()
+        elif mode != row.akte.mode:
+            self.run(self.set_mode(row, mode))
+
+    def set_free(self, row: AkteRow) -> None:
+        self.run(self.set_mode(row, "frei", row.basis.text()))
+
+    async def set_mode(self, row: AkteRow, mode: str, basis: str = "") -> None:
+        """Change which models may see an Akte; a refusal is shown in its row."""
         try:
             await self.in_thread(
                 lambda: self.home.service(Akten).set_mode(self.home.person, row.akte, mode, basis)
             )
         except ToolFailed as error:
             row.mode.set_current(row.akte.mode)
-            row.tell(str(error))
+            row.tell("", str(error))
             return
         await self.load()
 
@@ -160,26 +171,48 @@ class AkteRow(QWidget):
         super().__init__()
         self.akte = akte
         number = Label(theme, akte.az, "ui", digits=True)
-        number.setFixedWidth(theme.px(84))
-        court = Label(theme, akte.court or akte.area, "small", "text2")
-        words = column_of([Label(theme, akte.rubrum, "ui"), court], spacing=1)
+        number.setMinimumWidth(theme.px(84))
+        court = Label(theme, akte.court or akte.area, "small", "text2", wrap=True)
+        words = column_of([Label(theme, akte.rubrum, "ui", wrap=True), court], spacing=1)
         court.setVisible(bool(court.text()))
         name = f"KI-Modus der Akte {akte.az}"
         self.mode = MenuButton(theme, name, akte.mode, icon=MODE_ICONS[akte.mode])
-        self.mode.set_items([MenuItem(one, one, icon=MODE_ICONS[one]) for one in MODES])
+        self.mode.set_items([MenuItem(one, one, detail=MODE_WORDS[one]) for one in MODES])
         self.mode.set_current(akte.mode)
         self.chat = Button(theme, "Chat")
         self.chat.setAccessibleName(f"Chat zur Akte {akte.az}")
         self.setAcceptDrops(True)
         self.told = Label(theme, "", "small", "text2", wrap=True)
         self.told.hide()
+        self.problem = Label(theme, "", "small", "err", wrap=True)
+        self.problem.hide()
+        self.basis = Field(
+            theme,
+            "Einwilligung des Mandanten oder Vereinbarung nach § 43e BRAO, mit Tag",
+            name=f"Grundlage für „frei“, Akte {akte.az}",
+        )
+        self.free, cancel = Button(theme, "Freigeben", "primary"), Button(theme, "Abbrechen")
+        cancel.clicked.connect(lambda: self.asked.hide())
+        warned = "Dann sehen auch fremde Anbieter, was in Chats zur Akte steht."
+        answer = row_of([(self.basis, 1), cancel, self.free], spacing=8)
+        self.asked = widget_of(
+            column_of([Label(theme, warned, "small", "warn", wrap=True), answer], spacing=6)
+        )
+        self.asked.hide()
         line = row_of([number, (words, 1), self.mode, self.chat], spacing=12)
-        column_of([line, self.told], spacing=6, margins=(0, 9, 0, 9), on=self)
+        parts = [line, self.asked, self.told, self.problem]
+        column_of(parts, spacing=6, margins=(0, 9, 0, 9), on=self)
         self.setAccessibleName(f"{akte.title}, KI-Modus {akte.mode}")
 
-    def tell(self, words: str) -> None:
-        self.told.setText(words)
-        self.told.show()
+    def tell(self, words: str, problem: str = "") -> None:
+        self.told.show_text(words)
+        self.problem.show_text(problem)
+
+    def ask_basis(self) -> None:
+        """Ask what “frei” rests on; until that is said nothing changes."""
+        self.mode.set_current(self.akte.mode)
+        self.asked.show()
+        self.basis.setFocus()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if any(url.isLocalFile() for url in event.mimeData().urls()):

@@ -142,10 +142,10 @@ class FristRow(QWidget):
         super().__init__()
         self.due, self._do = due, do
         frist = due.frist
-        title = row_of([Label(theme, due.title, "ui"), STRETCH], spacing=8)
+        title = row_of([Label(theme, due.title, "ui", wrap=True), STRETCH], spacing=8)
         if frist.notfrist and not due.early:
             title.insertWidget(1, Tag(theme, "Notfrist"))
-        az = Label(theme, f"{frist.az}  {frist.rubrum}", "small", "text2")
+        az = Label(theme, f"{frist.az}  {frist.rubrum}", "small", "text2", wrap=True)
         words = column_of([title, az], spacing=1)
         left = german.days_left(due.day, today)
         overdue = due.day < today
@@ -174,7 +174,9 @@ class FristRow(QWidget):
         self.note.setVisible(checked)
         buttons = row_of([self.chat, STRETCH, (self.note, 2), self.confirm], spacing=8)
         self.detail = widget_of(
-            column_of([self.steps, self.problem, buttons], spacing=8, margins=(89, 0, 0, 6))
+            column_of(
+                [self.steps, self.problem, buttons], spacing=8, margins=(theme.px(76) + 25, 0, 0, 6)
+            )
         )
         self.detail.hide()
         column_of([line, self.detail], spacing=8, margins=(0, 9, 0, 9), on=self)
