@@ -6,7 +6,7 @@ import argparse
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from studio.agent.packs import PackHome
 from studio.domain.errors import ConfigurationError, ToolFailed
@@ -58,8 +58,27 @@ async def run_verb(engine: Engine, console: Console, pack: str, words: Sequence[
     if options.json:
         console.write_json(plain(result.value), indent=2)
     else:
-        console.write(result.text.rstrip("\n") + "\n")
+        console.write(_for_people(plain(result.value), result.text).rstrip("\n") + "\n")
     return USAGE if result.is_error else DONE
+
+
+def _for_people(value: object, text: str) -> str:
+    """A list of things with a line for each, one thing with a line for each of its facts."""
+    items = cast("list[object]", value) if isinstance(value, list) else []
+    if items and all(isinstance(one, dict) for one in items):
+        things = cast("list[dict[str, object]]", items)
+        return "\n".join("  ".join(map(_in_words, one.values())) for one in things)
+    if isinstance(value, dict):
+        facts = cast("dict[str, object]", value)
+        return "\n".join(f"{name}: {_in_words(fact)}".rstrip() for name, fact in facts.items())
+    return "Nothing." if value == [] else text
+
+
+def _in_words(value: object) -> str:
+    items = cast("list[object]", value) if isinstance(value, list) else None
+    if items is not None and all(isinstance(one, str) for one in items):
+        return "".join(f"\n  {one}" for one in items)
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def _home(engine: Engine, pack: str) -> PackHome:

@@ -289,6 +289,7 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("Your limit of {words} an hour is reached."),
     tr_later("${amount}"),
     tr_later("{amount} tokens"),
+    tr_later("{model} reads only {amount} tokens, so it works without: {names}."),
     tr_later("{amount} requests"),
     tr_later("1 request"),
     tr_later("The agent used the one step of this turn."),

@@ -69,6 +69,8 @@ def test_values_are_put_into_the_translation() -> None:
         assert tr_engine("Anthropic rejected the API key.") == (
             "Anthropic hat den API-Schlüssel abgelehnt."
         )
+        small = "qwen3 reads only 8,192 tokens, so it works without: run, web_fetch."
+        assert "ohne: run, web_fetch" in tr_engine(small)
         said = "Anthropic rejected the API key. invalid x-api-key"
         assert tr_engine(said).endswith("abgelehnt. invalid x-api-key"), "their own words stay"
         assert tr_engine(capped).startswith("Deine Grenze von 5,00\N{NO-BREAK SPACE}$ für heute")

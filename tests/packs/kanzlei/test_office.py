@@ -50,6 +50,21 @@ async def chat_of(home: EngineHome, akte: Any) -> Any:
     return session
 
 
+async def test_the_terminal_shows_akten_in_words(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """KZ-9: a line for each Akte and each fact, no JSON unless it is asked for."""
+    async with office(tmp_path) as (home, _, akte):
+        for words, shown in (
+            (("akten",), f"{akte.az}  Wagner ./. Holzbau Süd GmbH  lokal\n"),
+            (("akte", akte.az), f"az: {akte.az}\nrubrum: Wagner ./. Holzbau Süd GmbH\n"),
+            (("fristen",), "Nothing.\n"),
+            (("akten", "--json"), "["),
+        ):
+            assert await home.command("packs", "run", "kanzlei", *words) == 0
+            assert capsys.readouterr().out.startswith(shown)
+
+
 async def test_a_frist_counts_once_a_person_approved_it(tmp_path: Path) -> None:
     """KZ-37, KZ-38: computed and drafted by Helena, approved and taken back by a person."""
     call = Call("create_draft_frist", APPEAL)

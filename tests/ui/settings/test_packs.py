@@ -70,6 +70,8 @@ async def test_x2_a_pack_is_seen_installed_updated_and_removed(tmp_path: Path) -
         assert set(row.parts) == {
             "skills", "commands", "agents", "workflows", "mcp", "hooks", "tools"
         }  # fmt: skip
+        shown = [row.parts[one].text() for one in ("agents", "tools")]
+        assert shown == ["Agents (1)", "Tools"], "a file of Python may hold many tools, or none"
         row.parts["agents"].click()
         await until(lambda: packs.get("office").off == {"agents"})
         await until(lambda: page.rows["office"] is not row)

@@ -368,8 +368,11 @@ class PackRow(Card):
         self.parts: dict[str, Check] = {}
         for part, found in manifest.parts().items():
             if part in SWITCHED:
-                words = f"{tr(PARTS[part])} ({len(found.files)})"
-                words = tr(PARTS[part]) if part in ("mcp", "hooks") else words
+                counted = part not in ("mcp", "hooks") and not any(
+                    one.suffix == ".py"
+                    for one in found.files  # one may hold many, or none
+                )
+                words = f"{tr(PARTS[part])} ({len(found.files)})" if counted else tr(PARTS[part])
                 check = self.parts[part] = Check(theme, words)
                 check.setAccessibleName(joined((words, pack.name)))
                 check.setChecked(part not in pack.off)
