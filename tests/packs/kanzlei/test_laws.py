@@ -230,6 +230,9 @@ def test_compounds_are_split_by_the_words_of_the_texts(kanzlei: SimpleNamespace)
         *("kündigung", "schutzklage", "schutz", "klage"),
     ]
     assert kanzlei.words.parts("mietfrist", known.__contains__) == []
+    assert kanzlei.words.ends("werkschutzklage", known.__contains__) == ["schutzklage"]
+    assert kanzlei.words.ends("klagenkunde", known.__contains__) == ["klage"]
+    assert kanzlei.words.ends("klagefrist", known.__contains__) == []
     assert kanzlei.words.asked("Die Klagefristen", known.__contains__)[0] == "klagefrist"
 
 

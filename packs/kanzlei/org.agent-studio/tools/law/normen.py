@@ -100,7 +100,7 @@ class Normen:
     ) -> tuple[list[tuple[Section, str]], int]:
         """The sections that fit best from the first on, each with the Absatz that does, and how
         many there are; of more than 100 the best 100."""
-        terms = asked(query, self._known)
+        terms = asked(query, cache(self._known))
         if not terms:
             return [], 0
         when, days = _when(day)

@@ -11,6 +11,8 @@ SEEN = 3
 """How often a word stands in the texts before compounds are split by it."""
 _WORD = re.compile(r"[a-zäöüß]+|\d+[a-z]?\b")
 _SHORTEST = 4
+_SHORTEST_HALF = 5
+"""Of a beginning or end whose other half is not known."""
 _LINKS = ("", "s", "es", "n", "en", "er", "e")
 Known = Callable[[str], bool]
 
@@ -62,10 +64,26 @@ def stems(word: str, known: Known) -> tuple[str, ...]:
     return tuple(stem(one) for one in (word, *parts(word, known)))
 
 
+def ends(word: str, known: Known) -> list[str]:
+    """The longest end and the longest beginning that are known, of a word that is not split:
+    ``vergütung`` of ``werklohnvergütung``. It is asked for, and not indexed."""
+    if len(word) < _SHORTEST_HALF + _SHORTEST or parts(word, known):
+        return []
+    last = len(word) - _SHORTEST + 1
+    tails = (word[cut:] for cut in range(_SHORTEST, len(word) - _SHORTEST_HALF + 1))
+    heads = (word[:cut].removesuffix(link) for cut in range(last, _SHORTEST, -1) for link in _LINKS)
+    found = (
+        next((one for one in some if len(one) >= _SHORTEST_HALF and known(one)), "")
+        for some in (tails, heads)
+    )
+    return [one for one in found if one]
+
+
 def asked(query: str, known: Known) -> list[str]:
     """The stems that a query asks for, once each."""
-    said = (word for word in words(query) if word not in _PASSED)
-    return list(dict.fromkeys(one for word in said for one in stems(word, known)))
+    said = [word for word in words(query) if word not in _PASSED]
+    whole = [one for word in said for one in stems(word, known)]
+    return list(dict.fromkeys(whole + [stem(one) for word in said for one in ends(word, known)]))
 
 
 @cache
