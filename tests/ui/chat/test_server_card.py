@@ -15,6 +15,7 @@ from studio.domain.blocks import ToolBlock
 from studio.domain.permissions import Rule
 from studio.simulator import Call, Text, Turn
 from studio.ui.forms.question_panel import QuestionPanel
+from studio.ui.transcript.items.tool_item import ToolsItem
 from support.server_home import ListedServer, switch_on, tool
 from support.waiting import until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
@@ -229,3 +230,29 @@ async def test_m20_what_a_model_would_read_is_shown_first(tmp_path: Path) -> Non
         (call,) = person.blocks(ToolBlock)
         assert "The red one." in call.output
         assert not person.window.chat.asked.isVisible()
+
+
+@on_window_loop
+async def test_m11_a_link_of_a_server_is_a_chip(tmp_path: Path) -> None:
+    """M-11: with its host, opened by a click; what no browser should open is text alone."""
+    opened: list[QUrl] = []
+    opener = Opener(opened)
+    QDesktopServices.setUrlHandler("https", opener, "open")  # type: ignore[arg-type]
+    pages = ["https://example.com/orders/7?full=1", "https://me:key@example.com/", "file:///etc"]
+    try:
+        async with at_window(tmp_path, "openai-compatible", [ORDER, Turn(Text("Done."))]) as person:
+            shop = ListedServer(tmp_path)
+            shop.offer({**tool("order"), "links": pages})
+            await switch_on(person.engine.services.servers, shop)
+            await person.engine.rules.add(Rule("allow", "shop__*"), None)
+            person.say("Order")
+            await person.done()
+            view = person.window.chat.view
+            (item,) = [one for one in view.canvas.items if isinstance(one, ToolsItem)]
+            await until(lambda: [one for one in item.hits if one.action == "open_link"])
+            (chip,) = [one for one in item.hits if one.action == "open_link"]
+            assert chip.text == "example.com/orders/7"
+            view.item_actions.do(item, chip)
+            assert [one.toString() for one in opened] == pages[:1]
+    finally:
+        QDesktopServices.unsetUrlHandler("https")

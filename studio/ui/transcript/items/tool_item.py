@@ -6,10 +6,12 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 
 from studio.domain.blocks import ToolBlock
+from studio.domain.forms import is_web_address, plain_host
 from studio.domain.messages import Image
 from studio.domain.tools import RUN
 from studio.ui.engine_texts import tr_engine
@@ -32,7 +34,9 @@ END_LINES = 24
 _SPILLED = re.compile(r"The whole text is in .*?([0-9a-f]{16}\.txt) …\]")
 """What ``shorten`` writes into a text that it cut."""
 MOST_CHIPS = 12
-"""Things of packs that a row names."""
+"""Things of packs, and pages, that a row names."""
+OF_SERVER = " (MCP)"
+"""How the first source of a server's result ends."""
 FEW = 3
 """Rows shown of a merged row before “4 more”."""
 
@@ -143,20 +147,23 @@ class ToolsItem(Item[ToolBlock]):
         self.height = y
 
     def _chips(self, row: ToolRow, y: float, context: ItemContext) -> float:
-        """Place a chip for each thing of a pack that the calls of a row are about (KZ-8)."""
+        """Place a chip for each thing of a pack that the calls of a row are about (KZ-8), and
+        for each page of the web that a server names (M-11)."""
         style, begin = context.style, context.style.px(38)
         given = dict.fromkeys(one for call in row.calls for one in call.sources)
-        shown = [one for one in given if one in context.sources]
+        pages = {one: words for call in row.calls for one, words in _pages(call)}
+        titles = {**pages, **context.sources}
+        shown = [one for one in given if one in titles]
         if not shown:
             return y
         x, right = float(begin), context.width - style.px(11)
         for address in shown[:MOST_CHIPS]:
-            text = context.sources[address] or address
+            text = titles[address] or address
             width = min(style.width("small", text) + style.px(30), right - begin)
             if x > begin and x + width > right:
                 x, y = float(begin), y + style.px(28)
             rect = QRectF(x, y, width, style.px(24))
-            if context.sources[address]:
+            if titles[address]:
                 self.hits.append(Hit(rect, "open_link", (row.key, address), text, "icon", "link"))
             else:
                 self._dead.append((rect, text))
@@ -496,3 +503,11 @@ class ToolsItem(Item[ToolBlock]):
             style.text(
                 painter, rest, call.target, "code", "text1", LEFT, Qt.TextElideMode.ElideMiddle
             )
+
+
+def _pages(call: ToolBlock) -> list[tuple[str, str]]:
+    """The pages that a server's result links to, each with the words of its chip."""
+    if not call.sources or not call.sources[0].endswith(OF_SERVER):
+        return []
+    whole = [one for one in call.sources[1:] if is_web_address(one) and not one.endswith("…")]
+    return [(one, f"{plain_host(one)}{urlsplit(one).path.rstrip('/')}") for one in whole]
