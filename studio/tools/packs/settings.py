@@ -24,7 +24,10 @@ T = TypeVar("T")
 
 
 def settings_schema(kind: type[Any]) -> JsonObject:
-    """The schema of a pack's settings, with defaults; raises TypeError for what is none."""
+    """The schema of a pack's settings, with defaults; raises TypeError for what is none.
+
+    A field is shown under the ``title`` of its metadata, its own name unless it has one.
+    """
     if not dataclasses.is_dataclass(kind):
         raise TypeError(f"{kind.__name__}: the settings of a pack are a dataclass.")
     try:
@@ -34,9 +37,10 @@ def settings_schema(kind: type[Any]) -> JsonObject:
     hints = get_type_hints(kind)
     _, about = read_docstring(kind, kind.__name__, set(hints))
     properties: JsonObject = {}
+    titles = {one.name: one.metadata.get("title") for one in dataclasses.fields(kind)}
     for name, hint in hints.items():
         one = properties[name] = {
-            "title": name.replace("_", " ").capitalize(),
+            "title": titles.get(name) or name.replace("_", " ").capitalize(),
             **schema_of(hint, optional=True),
         }
         if name in about:

@@ -18,6 +18,7 @@ from studio.domain.events import Failed, ToolFinished
 from studio.domain.persons import Person
 from studio.simulator import Call, Text, Turn
 from studio.tools.packs.policy import AskedRequest
+from studio.tools.packs.settings import settings_schema
 from support.engine_home import EngineHome, engine_home, say
 from support.office_home import desk_of, service, switch_on
 
@@ -259,6 +260,10 @@ async def test_aktenzeichen_follow_their_pattern(tmp_path: Path) -> None:
         year = datetime.date.today().year
         assert akte.az == f"0001/{year % 100:02}"
         akten, file = service(pack, "Akten"), pack.settings_file
+        settings = pack.loaded.pack.settings
+        assert settings is not None
+        shown = [one["title"] for one in settings_schema(settings)["properties"].values()]  # type: ignore[union-attr]
+        assert shown == ["Aktenzeichen", "Tage einer Vorfrist", "Ordner", "Erlaubte Rechner"]
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps({"aktenzeichen": "{jahr}-{lfd}"}))
         assert (

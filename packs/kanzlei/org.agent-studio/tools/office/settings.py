@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass
@@ -16,6 +16,6 @@ class OfficeSettings:
     """
 
     aktenzeichen: str = "{lfd:04}/{jj}"
-    vorfrist_tage: int = 7
+    vorfrist_tage: int = field(default=7, metadata={"title": "Tage einer Vorfrist"})
     ordner: str = ""
-    erlaubte_hosts: str = ""
+    erlaubte_hosts: str = field(default="", metadata={"title": "Erlaubte Rechner"})
