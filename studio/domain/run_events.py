@@ -79,7 +79,8 @@ class RunStarted:
     ``forked_from`` is the run that this one repeats from some step on, empty for none. ``parent``
     is the run whose step ``parent_step`` this one is, empty for one that a person began. Runs of
     one ``group`` are not carried out at the same time; empty for none. ``parts`` are the digests of
-    the agents and tools that it began with.
+    the agents and tools that it began with. ``subject`` is what the chat was about whose agent
+    began it: the steps are about that too (KZ-7).
     """
 
     run_id: str
@@ -99,6 +100,7 @@ class RunStarted:
     parent_step: str = ""
     group: str = ""
     parts: JsonObject = field(default_factory=dict[str, Json], hash=False)
+    subject: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ class ChildRuns:
             trigger="client" if parent.trigger == "client" else "manual",
             parent=parent.run_id,
             parent_step=step.id,
+            subject=parent.subject,
         )
         group = group_of(plan, started)
         if group not in {one.group for one in above}:  # else they would wait for each other

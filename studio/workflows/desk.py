@@ -460,6 +460,7 @@ class Desks:
                 title=f"Run {started.number}",
                 held=True,
                 caller=Caller("run", started.run_id),
+                subject=started.subject,
             )
             await self._record(RunDrafted(session.info.id))
         known = {path for one in session.drafts.all for path in getattr(one, "paths", ())}

@@ -75,6 +75,7 @@ class LiveReads:
             model=recorded.model,
             title=self._started.name,
             held=True,
+            subject=self._started.subject,
         )
         try:
             return [

@@ -138,6 +138,7 @@ class StepWork:
             model_chosen=choice.model_named,
             held=True,
             caller=Caller("run", started.run_id, step.id),
+            subject=started.subject,
         )
         engine.services.kept_agents[session.info.id] = self.kept
         return session

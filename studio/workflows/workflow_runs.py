@@ -36,7 +36,7 @@ PATIENCE = 20
 class RunOptions:
     """How a run is begun. ``provider`` and ``model`` answer where a step names none.
 
-    With a ``digest`` it begins only if that is the one of the file.
+    With a ``digest`` it begins only if that is the one of the file. ``subject`` is what it is about.
     """
 
     inputs: Mapping[str, Json]
@@ -46,6 +46,7 @@ class RunOptions:
     permission_mode: str = ""
     trigger: Trigger = "manual"
     digest: str = ""
+    subject: str = ""
 
 
 class WorkflowRuns:
@@ -85,6 +86,7 @@ class WorkflowRuns:
             model=options.model,
             permission_mode=options.permission_mode,
             trigger=options.trigger,
+            subject=options.subject,
         )
         parts = await self.parts.of(workflow, folder)
         started = replace(started, group=group_of(plan, started), parts=parts.digests)

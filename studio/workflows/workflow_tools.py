@@ -54,6 +54,7 @@ async def run_for_call(
         defined.model or info.model,
         info.permission_mode,
         "client" if info.origin == "server" else "manual",
+        subject=info.subject,
     )
     try:
         path = await runs.locate(defined.workflow, folder)

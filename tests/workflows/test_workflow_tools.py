@@ -13,6 +13,7 @@ from studio.simulator import Call, Pace, RequestView, Text, Turn
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.delegation_home import agent, cast, results, save, says
 from support.engine_home import EngineHome, engine_home, say
+from support.pack_home import install_code
 from support.waiting import until
 from support.workflow_home import asked_in, workflow, write
 
@@ -140,3 +141,35 @@ async def test_w2_a_run_that_needs_the_person_waits_and_a_stop_ends_it(tmp_path:
         session.stop()
         await turn
         assert [one.state for one in await runs_of(home)] == ["stopped", "done"]
+
+
+ABOUT = "guard:file/1"
+GUARD = f"""
+from studio.packs import ALLOWED, Pack, RequestPolicy, Verdict
+
+class Policy(RequestPolicy):
+    def ask(self, request, home):
+        return ALLOWED if request.subject == "{ABOUT}" else Verdict("Nobody knows what it is about.")
+
+pack = Pack(policy=Policy())
+"""
+
+
+async def test_w2_the_steps_are_about_what_the_chat_is_about(tmp_path: Path) -> None:
+    """KZ-7, KZ-42: a pack is asked about them as about the chat, also once the person goes on."""
+    gate = NOTES.replace("id: put,", "id: put, needs: ok,")
+    gate = gate.replace("  - {id: put", "  - {id: ok, approve: Go on?}\n  - {id: put")
+    script = cast(Lead=[RELEASE, says("There.")], Helper=[helped])
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        install_code(home, tmp_path, GUARD)
+        save(home.engine.paths.agents, agent("Lead", DEFINE), agent("Helper"))
+        write(home.folder, "release", gate)
+        session = await home.session("Lead")
+        await session.change(subject=ABOUT)
+        await say(session)
+        (run,) = await runs_of(home)
+        assert run.state == "needs_you" and run.step("look").state == "done", run.reason
+        runner = await WorkflowRuns(home.engine).open(run.id)
+        await runner.answer(next(question.id for _, question in run.questions), True)
+        assert (await runner.carry_out()).state == "done"
+        await WorkflowRuns(home.engine).close(runner)
