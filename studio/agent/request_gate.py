@@ -67,7 +67,7 @@ class RequestGate:
         asked = AskedRequest(
             provider.name,
             request.model,
-            address,
+            "" if hosted else address,
             provider.name in EMBEDDED or (_is_loopback(address or usual) and not hosted),
             purpose,
             subject,
