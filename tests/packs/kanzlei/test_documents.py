@@ -81,6 +81,10 @@ async def test_documents_are_files_that_any_program_reads(tmp_path: Path) -> Non
             dokumente.pages(changed, 3)
         (place / "Urteil.txt").unlink()
         assert "fehlt" in dokumente.refresh(pack.person, akte, changed)[1]
+        (tmp_path / "key.txt").write_text("nobody's business")
+        (place / "Urteil.txt").symlink_to(tmp_path / "key.txt")
+        same, problem = dokumente.refresh(pack.person, akte, changed)
+        assert same == changed and "aus dem Ordner der Akte hinaus" in problem
         assert [one.id for one in dokumente.find(akte, words="anderes")] == [second.id]
         assert dokumente.find(akte, words="100%") == []
 
@@ -93,6 +97,8 @@ async def test_documents_are_files_that_any_program_reads(tmp_path: Path) -> Non
         ("a.txt", "\ufeffGrüße".encode(), "Grüße"),
         ("a.html", b"<title>x</title><p>Eins</p><script>nein()</script><p>Zwei</p>", "Eins\nZwei"),
         ("a.eml", b"From: a@b.example\nSubject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\n\nHallo", "Subject: Grüße\n\nHallo"),
+        ("a.eml", b"From: " + b"(" * 5_000 + b"\n\nHallo", "From: (nicht lesbar)\n\nHallo"),
+        ("a.eml", b"Subject: " + b"x" * 3_000 + b"\n\nHallo", f"Subject: {'x' * 2_000}\n\nHallo"),
         ("a.pdf", pdf("Seite eins", "Seite zwei"), "Seite eins"),
     ],
 )  # fmt: skip
@@ -106,6 +112,8 @@ async def test_texts_are_read_by_page(tmp_path: Path, name: str, data: bytes, wo
 
 
 BOMB = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;">]>'
+LOCKED = docx("<w:p/>").replace(b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01")
+"""As one with a password: the mark is the first bit of the flags."""
 FETCH = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/hostname">]>'
 
 
@@ -117,6 +125,9 @@ FETCH = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/hostname">]>'
         ("a.docx", docx("<w:p>" + " " * 60_000_000 + "</w:p>"), "mehr als 50 MB"),
         ("a.docx", b"PK\x03\x04 no zip", "beschädigt"),
         ("a.docx", docx("<w:p>"), "beschädigt"),
+        ("a.docx", LOCKED, "verschlüsselt"),
+        ("a.html", b"<![foo[ x", "beschädigt"),
+        ("a.eml", b"Content-Type: multipart/mixed; boundary=a\n\n" + b"--a\n\nx\n" * 1_001, "Teile"),
         ("a.pdf", b"%PDF-1.7 broken", "beschädigt|damaged|Bilder"),
         ("a.tiff", b"II*\x00", "wird kein Text gelesen"),
         ("a.txt", b"", "leer"),
@@ -128,6 +139,9 @@ FETCH = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/hostname">]>'
         "zip bomb",
         "no zip",
         "cut xml",
+        "locked",
+        "markup",
+        "parts",
         "cut pdf",
         "picture",
         "empty",

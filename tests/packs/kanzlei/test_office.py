@@ -16,6 +16,7 @@ from studio.domain.drafts import KindDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.events import Failed, ToolFinished
 from studio.domain.persons import Person
+from studio.processes.keeper_process import MARK
 from studio.simulator import Call, Text, Turn
 from studio.tools.packs.policy import AskedRequest
 from studio.tools.packs.settings import settings_schema
@@ -212,6 +213,21 @@ async def test_an_akte_says_which_model_may_see_it(
         assert not verdict.refused
 
 
+async def test_a_model_that_a_listed_computer_only_passes_on_is_not_listed(tmp_path: Path) -> None:
+    """KZ-42: Ollama's servers answer then, wherever Ollama itself runs."""
+    async with engine_home(tmp_path, "ollama", [Turn(Text("Gut."))]) as home:
+        pack = switch_on(home)
+        pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
+        pack.settings_file.write_text(json.dumps({"erlaubte_hosts": "127.0.0.1, localhost"}))
+        akte = service(pack, "Akten").open(pack.person, "Wagner ./. Holzbau")
+        session = await chat_of(home, akte)
+        await say(session)
+        assert len(home.asked) == 1
+        await session.change(model="gpt-oss:120b-cloud")
+        (failed,) = [one for one in await say(session) if isinstance(one, Failed)]
+        assert akte.az in failed.title and len(home.asked) == 1
+
+
 async def test_a_refused_chat_sends_nothing(tmp_path: Path) -> None:
     """KZ-42: the person reads why."""
     async with office(tmp_path) as (home, pack, akte):
@@ -280,7 +296,7 @@ async def test_aktenzeichen_follow_their_pattern(tmp_path: Path) -> None:
 
 
 async def test_commands_open_akten_and_close_fristen(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """KZ-50: the same in the terminal."""
     async with office(tmp_path, Call("create_draft_frist", APPEAL)) as (home, pack, akte):
@@ -297,6 +313,13 @@ async def test_commands_open_akten_and_close_fristen(
 
         assert "Yilmaz" in await told("akte-anlegen", "Yilmaz ./. Reiter", "--ort", "BE")
         assert "Wagner" in await told("akten", "--words", "wagner")
+        monkeypatch.setenv(MARK, "1")
+        for command in (["akten"], ["akte", akte.az], ["dokumente", akte.az], ["fristen"]):
+            capsys.readouterr()
+            assert await home.command("packs", "run", "kanzlei", *command) != 0
+            said = capsys.readouterr()
+            assert "Wagner" not in said.out + said.err, "KZ-42: no command of an agent reads Akten"
+        monkeypatch.delenv(MARK)
         assert "Berufung, Notfrist, berechnet" in await told("fristen")
         assert "geprüft" in await told("frist", "1", "prüfen")
         assert "erledigt" in await told("frist", "1", "erledigen", "--notiz", "eingelegt")

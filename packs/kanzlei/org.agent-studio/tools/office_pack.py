@@ -1,4 +1,8 @@
-"""What the pack brings besides its tools: services, drafts, roles, secrecy, pages, commands."""
+"""What the pack brings besides its tools: services, drafts, roles, secrecy, pages, commands.
+
+No command says ``effect="read"``, so commands of agents cannot use any: what they print would go to
+whichever model the agent has, and nobody would ask the Akte's mode (KZ-42).
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,7 @@ from .search_gesetze import section_cited, whole
 _DOCUMENT = re.compile(r"kanzlei:akte/(\d{1,15})/dokument/(\d{1,15})(?:#s(\d{1,6}))?")
 
 
-@verb(effect="read")
+@verb
 def akten(context: Context, words: str = "") -> list[dict[str, object]]:
     """List the Akten.
 
@@ -34,7 +38,7 @@ def akten(context: Context, words: str = "") -> list[dict[str, object]]:
     return [{"az": one.az, "rubrum": one.rubrum, "ki_modus": one.mode} for one in found]
 
 
-@verb(effect="read")
+@verb
 def akte(context: Context, az: str) -> dict[str, object]:
     """Show one Akte with its open Fristen.
 
@@ -74,7 +78,7 @@ def akte_anlegen(
     return f"{made.az}: {made.rubrum}"
 
 
-@verb(effect="read")
+@verb
 def dokumente(context: Context, az: str, words: str = "") -> list[str]:
     """List the documents of an Akte.
 
@@ -119,7 +123,7 @@ def ki_modus(context: Context, az: str, modus: str, grundlage: str = "") -> str:
     return f"{one.az}: {modus} (vorher {one.mode}). Möglich sind: {', '.join(MODES)}."
 
 
-@verb(effect="read")
+@verb
 def fristen(context: Context, az: str = "") -> list[str]:
     """List the open Fristen by their end.
 

@@ -156,8 +156,12 @@ class Dokumente:
     def refresh(self, person: Person, akte: Akte, dokument: Dokument) -> tuple[Dokument, str]:
         """Look at the file: what changed is a new version. Returns the document, and what is wrong
         with its file."""
-        path = self.folder_of(akte) / dokument.folder / dokument.name
+        place = self.folder_of(akte)
+        path = place / dokument.folder / dokument.name
         try:
+            if not path.resolve().is_relative_to(place.resolve()):
+                # Who may write there could have it read what no agent may.
+                raise ToolFailed(f"{path} führt aus dem Ordner der Akte hinaus.")
             data = _read(path)
         except ToolFailed as error:
             return dokument, f"Die Datei fehlt oder ist nicht lesbar: {error}"
