@@ -36,7 +36,8 @@ PATIENCE = 20
 class RunOptions:
     """How a run is begun. ``provider`` and ``model`` answer where a step names none.
 
-    With a ``digest`` it begins only if that is the one of the file. ``subject`` is what it is about.
+    With a ``digest`` it begins only if that is the one of the file. ``subject`` is what it is
+    about.
     """
 
     inputs: Mapping[str, Json]

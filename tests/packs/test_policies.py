@@ -20,6 +20,7 @@ from support.pack_home import install_code
 
 CHAT = "openai-compatible"
 ABOUT = "guard:file/1"
+ALLOW = "permissions: {allow: [remember, notes_read]}"
 ALLOWS = """
 from studio.packs import ALLOWED, Pack, RequestPolicy, Verdict
 
@@ -171,6 +172,23 @@ async def test_a_mask_covers_the_whole_request(tmp_path: Path, provider: str) ->
         done = [one.text for one in events if isinstance(one, ToolFinished)]
         assert done == ["Hello Ada, says the tool."] * 2
         assert all(one.reason == "done" for one in events if isinstance(one, TurnComplete))
+
+
+async def test_what_a_chat_is_about_is_not_noted_for_others(tmp_path: Path) -> None:
+    """KZ-7: notes are read by every chat in the folder, with whichever model it has."""
+    note = Turn(Call("remember", {"name": "ada", "text": "Ada lives in Bonn."}))
+    look = Turn(Call("notes_read", {"word": ""}))
+    script = [note, Turn(Text("Noted.")), look, Turn(Text("There."))]
+    async with engine_home(tmp_path, CHAT, script) as home:
+        allow(home, tmp_path, "turn")
+        save(home.engine.paths.agents, agent("Keeper", ALLOW, "remember, notes_read"))
+        session = await home.session("Keeper")
+        await session.change(subject=ABOUT)
+        (kept,) = [one for one in await say(session) if isinstance(one, ToolFinished)]
+        assert kept.is_error and "nothing of it is noted" in kept.text, kept.text
+        other = await say(await home.session("Keeper"))
+        (found,) = [one for one in other if isinstance(one, ToolFinished)]
+        assert found.text == "There are no such notes."
 
 
 HOSTED = ALLOWS.replace(

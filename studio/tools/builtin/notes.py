@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import UTC, datetime
 
-from studio.tools import Context, Result, tool
+from studio.tools import Context, Result, ToolFailed, tool
 from studio.tools.sdk.result import plural
 
 
@@ -57,5 +57,10 @@ async def remember(context: Context, name: str, text: str, undo: bool = False) -
     if not text.strip():
         await asyncio.to_thread(notes.forget, name)
         return Result(f"The note {name} is forgotten.", "forgotten", (f"note {name}",))
+    if context.subject:
+        raise ToolFailed(
+            f"This chat is about {context.subject}, so nothing of it is noted: each chat in this "
+            "folder reads the notes, and its model may not be one that may see this."
+        )
     await asyncio.to_thread(notes.write, name, text, context.agent)
     return Result(f"The note {name} is kept.", "kept", (f"note {name}",))

@@ -19,7 +19,8 @@ PLACEHOLDER = 60
 @dataclass(frozen=True, slots=True)
 class AskedRequest:
     """A request that is about to be sent. ``address`` is empty for the provider's own, and
-    where the server there only passes it on; ``local``: it leaves this computer for nowhere. ``subject`` is what the chat is about."""
+    where the server there only passes it on; ``local``: it leaves this computer for nowhere.
+    ``subject`` is what the chat is about."""
 
     provider: str
     model: str

@@ -112,7 +112,9 @@ async def test_texts_are_read_by_page(tmp_path: Path, name: str, data: bytes, wo
 
 
 BOMB = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;">]>'
-LOCKED = docx("<w:p/>").replace(b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01")
+LOCKED = docx("<w:p/>").replace(
+    b"PK\x01\x02\x14\x03\x14\x00\x00", b"PK\x01\x02\x14\x03\x14\x00\x01"
+)
 """As one with a password: the mark is the first bit of the flags."""
 FETCH = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/hostname">]>'
 
@@ -127,7 +129,11 @@ FETCH = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/hostname">]>'
         ("a.docx", docx("<w:p>"), "beschädigt"),
         ("a.docx", LOCKED, "verschlüsselt"),
         ("a.html", b"<![foo[ x", "beschädigt"),
-        ("a.eml", b"Content-Type: multipart/mixed; boundary=a\n\n" + b"--a\n\nx\n" * 1_001, "Teile"),
+        (
+            "a.eml",
+            b"Content-Type: multipart/mixed; boundary=a\n\n" + b"--a\n\nx\n" * 1_001,
+            "Teile",
+        ),
         ("a.pdf", b"%PDF-1.7 broken", "beschädigt|damaged|Bilder"),
         ("a.tiff", b"II*\x00", "wird kein Text gelesen"),
         ("a.txt", b"", "leer"),

@@ -14,6 +14,7 @@ import re
 import xml.parsers.expat
 import zipfile
 from dataclasses import dataclass
+from typing import cast
 
 from studio.packs import ToolFailed, pdf_pages
 
@@ -161,7 +162,8 @@ def _mail(data: bytes) -> str:
     """The heads that a person reads, the body, and the names of what is attached."""
     if data.count(b"\n--") > _PARTS:
         raise ToolFailed(f"Die E-Mail hat mehr als {_PARTS} Teile und wurde nicht gelesen.")
-    message = email.message_from_bytes(data, policy=_ShortHeads())
+    read = email.message_from_bytes(data, policy=_ShortHeads())
+    message = cast("email.message.EmailMessage", read)
     heads = [_head(message, name) for name in ("From", "To", "Date", "Subject")]
     body = message.get_body(("plain", "html"))
     text = str(body.get_content()) if body is not None else ""
