@@ -27,6 +27,7 @@ from studio.ui.settings.servers.server_view import ABOUT, LOG, PROMPTS, RESOURCE
 from studio.ui.settings.servers.tool_list import TOOL, ToolFacts
 from studio.ui.settings.servers.trial import table_of
 from studio.ui.theme import Theme
+from studio.ui.widgets.choice import Toggle
 from support.authorization_server import Browser, guarded
 from support.mcp_servers import sdk_server
 from support.server_home import ListedServer, restart, tool
@@ -586,3 +587,25 @@ async def test_m19_a_server_may_ask_while_a_tool_is_tried(tmp_path: Path) -> Non
         panel.accept()
         await until(lambda: trial.output.text == "accept 7")
         assert trial.question is None
+
+
+@on_window_loop
+async def test_m20_a_switch_lets_a_server_ask_for_answers(tmp_path: Path) -> None:
+    """M-20: it is off, and kept with what the person said, not with the entry."""
+    async with at_window(tmp_path, "ollama", []) as person:
+        page = await opened(person)
+        await with_sdk_server(page)
+        assert page.one.tabs is not None
+        page.one.tabs.set_current(ABOUT)
+        page.one.tabs.chosen.emit(ABOUT)
+
+        def switch() -> Toggle:
+            found = page.one.findChildren(Toggle)
+            return next(one for one in found if "answers" in one.accessibleName())
+
+        file = person.engine.services.servers.file
+        await until(lambda: switch().isVisible())
+        assert not file.read().by_name["simple"].sampling
+        switch().click()
+        await until(lambda: file.read().by_name["simple"].sampling)
+        assert file.read().by_name["simple"].runs and "sampling" not in file.path.read_text("utf-8")
