@@ -236,7 +236,10 @@ class Normen:
                 texts.append(str(row["text"]))
             last = cast("int", rows[-1]["id"])
         known = vocabulary(one for title, texts in found.values() for one in (title, *texts))
-        of_word = cache(lambda word: " ".join(stems(word, known.__contains__)))
+
+        @cache
+        def of_word(word: str) -> str:
+            return " ".join(stems(word, known.__contains__))
 
         def indexed(text: str) -> str:
             return " ".join(map(of_word, words(text)))

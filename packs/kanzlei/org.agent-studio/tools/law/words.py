@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable
 from functools import cache
+from importlib import import_module
+from typing import Any
 
 SEEN = 3
 """How often a word stands in the texts before compounds are split by it."""
@@ -88,9 +90,8 @@ def asked(query: str, known: Known) -> list[str]:
 
 @cache
 def _stemmer() -> Callable[[str], str]:
-    import snowballstemmer  # it loads the rules of all languages
-
-    return snowballstemmer.stemmer("german").stemWord
+    module: Any = import_module("snowballstemmer")  # untyped; it loads the rules of all languages
+    return module.stemmer("german").stemWord
 
 
 def stem(word: str) -> str:
