@@ -56,6 +56,8 @@ class Pages:
     total: int
     worded: tuple[int, ...]
     """The pages that have words; others are pictures, scans for example."""
+    texts: tuple[str, ...]
+    """The words of each page, from the first one on."""
 
 
 def locked(data: bytes) -> bool:
@@ -109,7 +111,7 @@ def _opened(data: bytes) -> PdfReader | None:
 
 
 def _read(reader: PdfReader, first: int, total: int, limit: int, stop: Callable[[], bool]) -> Pages:
-    parts: list[str] = []
+    texts: list[str] = []
     worded: list[int] = []
     shown, last = 0, first - 1
     work = _Work(stop)
@@ -122,13 +124,14 @@ def _read(reader: PdfReader, first: int, total: int, limit: int, stop: Callable[
             break
         except Exception:  # the other pages may be sound
             words = "(this page cannot be read)"
-        if parts and shown + len(words) > limit:
+        if texts and shown + len(words) > limit:
             break
-        parts.append(f"--- page {number} ---\n{words}\n")
+        texts.append(words)
         shown, last = shown + len(words), number
         if words:
             worded.append(number)
-    return Pages("".join(parts), first, last, total, tuple(worded))
+    text = "".join(f"--- page {n} ---\n{words}\n" for n, words in enumerate(texts, first))
+    return Pages(text, first, last, total, tuple(worded), tuple(texts))
 
 
 class _Stopped(Exception):

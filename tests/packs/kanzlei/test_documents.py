@@ -99,7 +99,7 @@ async def test_documents_are_files_that_any_program_reads(tmp_path: Path) -> Non
         ("a.eml", b"From: a@b.example\nSubject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\n\nHallo", "Subject: Grüße\n\nHallo"),
         ("a.eml", b"From: " + b"(" * 5_000 + b"\n\nHallo", "From: (nicht lesbar)\n\nHallo"),
         ("a.eml", b"Subject: " + b"x" * 3_000 + b"\n\nHallo", f"Subject: {'x' * 2_000}\n\nHallo"),
-        ("a.pdf", pdf("Seite eins", "Seite zwei"), "Seite eins"),
+        ("a.pdf", pdf("--- page 2 ---", "Seite zwei"), "--- page 2 ---"),
     ],
 )  # fmt: skip
 async def test_texts_are_read_by_page(tmp_path: Path, name: str, data: bytes, words: str) -> None:

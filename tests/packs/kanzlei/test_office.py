@@ -131,6 +131,24 @@ async def test_a_checked_frist_is_not_taken_back(tmp_path: Path) -> None:
             fristen.cancel(me, frist, "doch nicht")
 
 
+async def test_who_may_not_decide_may_not_undo(tmp_path: Path) -> None:
+    """KZ-36, KZ-37: a Sachbearbeiter takes back what is theirs, a Praktikant nothing."""
+    call = Call("create_draft_frist", {**APPEAL, "kind": "Anfechtungsklage"})
+    async with office(tmp_path, call) as (home, pack, akte):
+        desk, fristen = desk_of(home), service(pack, "Fristen")
+        session = await chat_of(home, akte)
+        await say(session)
+        (draft,) = session.drafts.waiting()
+        await session.review.decide(draft.id, "approve", desk.decided("approve", [draft]))
+        pack.records.write("UPDATE person SET rolle = 'PRAKTIKANT'")
+        acts = desk.decided("undo", [draft])
+        assert await session.review.decide(draft.id, "undo", acts) == "approved"
+        pack.records.write("UPDATE person SET rolle = 'SACHBEARBEITER'")
+        acts = desk.decided("undo", [draft])
+        assert await session.review.decide(draft.id, "undo", acts) == "undone"
+        assert fristen.of_draft(draft.id).state == "storniert"
+
+
 async def test_a_second_draft_of_the_same_frist_is_a_conflict(tmp_path: Path) -> None:
     """KZ-37: what stands already is shown, and not entered twice."""
     call = Call("create_draft_frist", APPEAL)

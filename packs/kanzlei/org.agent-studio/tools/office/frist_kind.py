@@ -94,7 +94,11 @@ class FristKind(DraftKind):
             return
         if frist.state != COMPUTED:
             raise ToolFailed(f"Die Frist ist schon {frist.state}; storniere sie mit einem Grund.")
-        fristen.cancel(act.person, frist, "Entwurf zurückgenommen", draft.id)
+        akte = home.service(Akten).get(act.person, fields.akte)
+        require_may_decide(
+            act.person, notfrist=frist.notfrist, lawyer=akte.lawyer, clerk=akte.clerk
+        )
+        fristen.take_back(act.person, frist, draft.id)
 
 
 FRIST = FristKind()

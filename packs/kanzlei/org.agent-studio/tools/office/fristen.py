@@ -150,14 +150,18 @@ class Fristen:
         self._require_may(person, frist)
         self._change(person, frist, DONE, words.strip())
 
-    def cancel(self, person: Person, frist: Frist, reason: str, draft: str | None = None) -> None:
+    def take_back(self, person: Person, frist: Frist, draft: str) -> None:
+        """Cancel what came of a draft that is undone; the row stays."""
+        self._change(person, frist, CANCELLED, "Entwurf zurückgenommen", draft)
+
+    def cancel(self, person: Person, frist: Frist, reason: str) -> None:
         """A lawyer cancels it with a reason; the row stays."""
         self._require(frist, *OPEN)
         if person.role not in (ADMIN, ANWALT):
             raise ToolFailed(f"Eine Frist storniert ein Anwalt, nicht {person.role}.")
         if not reason.strip():
             raise ToolFailed("Warum? Eine Frist wird mit einem Grund storniert.")
-        self._change(person, frist, CANCELLED, reason.strip(), draft)
+        self._change(person, frist, CANCELLED, reason.strip())
 
     def _require(self, frist: Frist, *states: str) -> None:
         if frist.state not in states:

@@ -27,7 +27,6 @@ _HEAD = 2_000
 """Characters of a head of an e-mail that are read."""
 _PARTS = 1_000
 """Parts of an e-mail, also one in the other; reading ten times as many takes minutes."""
-_MARK = re.compile(r"^--- page (\d+) ---$", re.MULTILINE)
 _BREAKS = {"p", "br", "div", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "table"}
 _HIDDEN = {"script", "style", "template", "title"}
 
@@ -67,9 +66,7 @@ def _pdf(name: str, data: bytes) -> Words:
     while first <= total and sum(map(len, pages.values())) < MOST_TEXT:
         found = pdf_pages(data, name, first, 200_000, lambda: False)
         total = found.total
-        parts = _MARK.split(found.text)[1:]
-        for number, text in zip(parts[::2], parts[1::2], strict=True):
-            pages[int(number)] = text.strip()
+        pages.update(enumerate(map(str.strip, found.texts), first))
         if found.last < first:
             missing = f"Ab Seite {first} wurde nicht gelesen."
             break
