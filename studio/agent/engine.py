@@ -105,7 +105,11 @@ class Engine:
         self.delegation = Delegation(services, self.sessions, self._choose_model)
         services.delegation = self.delegation
         self.sessions.events.subscribe(services.budgets.count_request)
-        self.telemetry = Telemetry(lambda: settings.values, services.report_problem)
+        self.telemetry = Telemetry(
+            lambda: settings.values,
+            services.report_problem,
+            lambda session_id: bool(self.sessions.subject_of(session_id)),
+        )
         self.sessions.events.subscribe(self.telemetry.record)
         self.questions = RemoteApprovals(database, paths.data / "bells")
         """Permission questions between programs that use the same data."""

@@ -11,8 +11,8 @@ semantic conventions for generative AI (status "development" in November 2026)::
           invoke_agent Researcher
 
 Messages, arguments and results are left out unless ``Settings.trace_content`` asks for
-them; what looks like a secret is always left out. Headers for the collector come from
-``OTEL_EXPORTER_OTLP_HEADERS``.
+them, and always in chats about a thing of a pack, which says who may see it (KZ-7); what looks like
+a secret is always left out. Headers for the collector come from ``OTEL_EXPORTER_OTLP_HEADERS``.
 """
 
 from __future__ import annotations
@@ -117,8 +117,14 @@ class Telemetry:
     are missing or a collector does not answer, on the event loop's thread.
     """
 
-    def __init__(self, settings: Callable[[], Settings], notice: Callable[[str], None]) -> None:
-        self._settings = settings
+    def __init__(
+        self,
+        settings: Callable[[], Settings],
+        notice: Callable[[str], None],
+        private: Callable[[str], bool] = lambda _: False,
+    ) -> None:
+        """``private`` says whether what is said in a session is in no trace."""
+        self._settings, self._private = settings, private
         self._notice = notice
         self._recorded: queue.Queue[_Recorded | None] = queue.Queue(MAX_QUEUED)
         self._thread: threading.Thread | None = None
@@ -128,10 +134,10 @@ class Telemetry:
         values, event = self._settings(), envelope.event
         if not values.trace_endpoint:
             return
-        content = values.trace_content
+        content = values.trace_content and not self._private(envelope.session_id)
         if not (isinstance(event, _FOLLOWED) or (content and isinstance(event, TextDelta))):
             return
-        self._record(envelope.session_id, event, envelope.caller)
+        self._record(envelope.session_id, event, envelope.caller, content=content)
 
     def run_began(self, run: Run) -> None:
         """Pass on that a run of a workflow is carried out from now on."""
@@ -145,15 +151,20 @@ class Telemetry:
             self._record("", _RunLeft(run.id, run.state), None)
 
     def _record(
-        self, session_id: str, event: Event | _RunBegan | _RunLeft, caller: Caller | None
+        self,
+        session_id: str,
+        event: Event | _RunBegan | _RunLeft,
+        caller: Caller | None,
+        *,
+        content: bool = False,
     ) -> None:
         values = self._settings()
         if self._thread is None:
             writer = _Writer(self._recorded, self._notify_once())
             self._thread = threading.Thread(target=writer.run, name="traces", daemon=True)
             self._thread.start()
-        endpoint, content = values.trace_endpoint, values.trace_content
-        recorded = _Recorded(time.time_ns(), session_id, event, endpoint, content, caller)
+        now, endpoint = time.time_ns(), values.trace_endpoint
+        recorded = _Recorded(now, session_id, event, endpoint, content, caller)
         try:
             self._recorded.put_nowait(recorded)
         except queue.Full:

@@ -16,6 +16,7 @@ from studio.domain import events as ev
 from studio.simulator import Call, Text, Turn, Usage, status
 from support.engine_home import EngineHome, engine_home, say
 from support.otlp_collector import about, collector
+from support.pack_home import install_code
 from support.waiting import FOREVER, until, within
 
 SECRET = "hunter2hunter2"
@@ -29,11 +30,13 @@ SCRIPT = [
 ]
 
 
-async def traced(home: EngineHome, url: str, *, content: bool = False) -> None:
+async def traced(home: EngineHome, url: str, *, content: bool = False, subject: str = "") -> None:
     """One turn that is traced, with everything sent when this returns."""
     values = home.engine.settings.values
     values.trace_endpoint, values.trace_content = url, content
-    await say(await home.session(), f"Go, my password: {SECRET}", answer="once")
+    session = await home.session()
+    await session.change(subject=subject)
+    await say(session, f"Go, my password: {SECRET}", answer="once")
     await home.engine.telemetry.close()
 
 
@@ -94,6 +97,18 @@ async def test_content_is_sent_where_it_is_wanted_and_secrets_never(tmp_path: Pa
         [tool] = [one for one in told if names.GEN_AI_TOOL_NAME in one]
         assert tool[names.GEN_AI_TOOL_CALL_ARGUMENTS] and tool[names.GEN_AI_TOOL_CALL_RESULT]
         assert SECRET.encode() not in b"".join(at.bodies)
+
+
+async def test_no_trace_has_the_words_of_a_chat_about_a_thing_of_a_pack(tmp_path: Path) -> None:
+    """KZ-7: the pack says who may see them, and no collector is asked about."""
+    code = "from studio.packs import Pack\npack = Pack()"
+    with collector() as at:
+        async with engine_home(tmp_path, "anthropic", SCRIPT) as home:
+            install_code(home, tmp_path, code)
+            await traced(home, at.url, content=True, subject="guard:file/1")
+        assert "invoke_agent Coder" in {span.name for span in at.spans}
+        texts = " ".join(str(about(span)) for span in at.spans)
+        assert not any(words in texts for words in ("Looking.", "Go, my", "echo"))
 
 
 async def test_it_is_off_by_default_and_nothing_is_imported(tmp_path: Path) -> None:

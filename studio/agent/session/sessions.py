@@ -285,6 +285,11 @@ class Sessions:
         elsewhere = {info.id for info in infos if unfinished.get(info.id)}
         return replace(found, infos=infos, elsewhere=elsewhere)
 
+    def subject_of(self, session_id: str) -> str:
+        """What an open session is about, as a pack writes it."""
+        session = self._open.get(session_id)
+        return session.info.subject if session is not None else ""
+
     def _present(
         self, stored: Sequence[SessionInfo], unfinished: Mapping[str, bool]
     ) -> list[SessionInfo]:
