@@ -51,6 +51,7 @@ class AktenPage(Page):
     def __init__(self, studio: PackWindow) -> None:
         super().__init__(studio)
         self.wanted = ""
+        self._reading = 0
         self.rows: list[AkteRow] = []
         self.search = Field(
             self.theme, "Aktenzeichen oder Rubrum", icon="search", name="Akten suchen"
@@ -76,11 +77,14 @@ class AktenPage(Page):
         self.run(self.load())
 
     async def load(self) -> None:
-        """Read and show everything anew."""
+        """Read and show everything anew; an older reading that ends later is not shown."""
+        self._reading = reading = self._reading + 1
         words = self.search.text()
         found = await self.in_thread(
             lambda: self.home.service(Akten).find(self.home.person, words, MOST)
         )
+        if reading != self._reading:
+            return
         self.rows = [AkteRow(self.theme, one) for one in found]
         for row in self.rows:
             row.chat.clicked.connect(

@@ -51,6 +51,7 @@ class TodayPage(Page):
         super().__init__(studio)
         self.today = datetime.date.today()
         self.opened: int | None = None
+        self._reading = 0
         self.date = Label(self.theme, "", "small", "text2")
         self.body = ScrolledColumn(self.theme)
         self.rows: list[FristRow] = []
@@ -65,8 +66,11 @@ class TodayPage(Page):
         self.run(self.load())
 
     async def load(self) -> None:
-        """Read and show everything anew."""
+        """Read and show everything anew; an older reading that ends later is not shown."""
+        self._reading = reading = self._reading + 1
         found = await self.in_thread(lambda: self.home.service(Fristen).find(self.home.person))
+        if reading != self._reading:
+            return
         self.date.setText(long_day(self.today))
         self.body.show_parts(self._parts(found))
 
