@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import datetime
 import json
+import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -22,6 +24,7 @@ from studio.tools.packs.policy import AskedRequest
 from studio.tools.packs.settings import settings_schema
 from support.engine_home import EngineHome, engine_home, say
 from support.office_home import desk_of, service, switch_on
+from support.waiting import HANG
 
 CHAT = "openai-compatible"
 APPEAL = {
@@ -286,6 +289,22 @@ async def test_a_foreign_akte_and_a_missing_one_are_alike(tmp_path: Path) -> Non
             fristen.check(pack.person, frist)
         pack.records.write("UPDATE akte SET gesperrt = 1 WHERE id = ?", akte.id)
         assert akten.find(eva) == [] and akten.find(pack.person)
+
+
+async def test_who_asks_first_is_the_same_for_all_who_ask(tmp_path: Path) -> None:
+    """KZ-14: a page and a tool that ask at the same moment see one person, with a role."""
+    async with engine_home(tmp_path, CHAT, []) as home:
+        pack = switch_on(home)
+        for _ in range(20):
+            pack.records.write("DELETE FROM person")
+            start = threading.Barrier(4)
+
+            def ask(start: threading.Barrier = start) -> Person:
+                start.wait(HANG)
+                return pack.person
+
+            found = await asyncio.gather(*(asyncio.to_thread(ask) for _ in range(4)))
+            assert {(one.role, one.id) for one in found} == {("ADMIN", found[0].id)}
 
 
 async def test_aktenzeichen_follow_their_pattern(tmp_path: Path) -> None:

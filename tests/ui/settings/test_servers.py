@@ -127,6 +127,7 @@ async def test_a_server_is_pasted_seen_switched_on_tried_and_removed(tmp_path: P
         trial.kind.chosen.emit(1)
         assert json.loads(trial.json.text) == {"item": "bolts"}
         trial.json.edit.setPlainText("{")
+        await until(trial.run.isVisible)  # the call before is over
         person.click(trial.run)
         assert trial.problem.text().startswith("This is no JSON")
         assert len(listed.calls) == 1

@@ -16,7 +16,7 @@ from studio.storage.installation import installation
 from studio.storage.paths import resources
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
-from studio.ui.theme import Theme
+from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr
 from studio.ui.widgets import Button, FocusRing, Label, Logo, OverlayBar
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
@@ -113,14 +113,15 @@ class AboutPage(SettingsPage):
         self.copy.set_text(tr("Copy"))
 
     def _show_licence(self, name: str, file: str) -> None:
-        box = TextDialog(self, name, (resources() / file).read_text(encoding="utf-8"))
+        text = (resources() / file).read_text(encoding="utf-8")
+        box = TextDialog(self, name, text, joined((tr("Licences of what ships"), name)))
         box.open()
 
 
 class TextDialog(QDialog):
-    """A long text: a licence, a report."""
+    """A long text: a licence, a report. ``spoken`` is its name for a screen reader."""
 
-    def __init__(self, page: AboutPage, name: str, text: str) -> None:
+    def __init__(self, page: AboutPage, name: str, text: str, spoken: str = "") -> None:
         super().__init__(page.window())
         self.setWindowTitle(name)
         theme = page.theme
@@ -128,7 +129,7 @@ class TextDialog(QDialog):
         self.text = QPlainTextEdit(text)
         self.text.setReadOnly(True)
         self.text.setFont(theme.font("code"))
-        self.text.setAccessibleName(name)
+        self.text.setAccessibleName(spoken or name)
         OverlayBar(self.text)
         FocusRing.of(theme).follow(self.text)
         close = Button(theme, tr("Close"), clicked=self.accept)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import getpass
 from collections.abc import Mapping, Sequence
 
-from studio.packs import Home, Person
+from studio.packs import Home, Person, Records
 
 ADMIN, ANWALT, SACHBEARBEITER = "ADMIN", "ANWALT", "SACHBEARBEITER"
 READS = (
@@ -36,15 +36,21 @@ ROLES: Mapping[str, Sequence[str]] = {
 
 def person_here(home: Home) -> Person:
     """Who works on this computer; the first one becomes ADMIN. Blocks."""
-    login = _login()
-    rows = home.records.read("SELECT id, name, rolle FROM person WHERE login = ?", login)
-    if rows:
-        return Person(str(rows[0]["id"]), str(rows[0]["name"]), str(rows[0]["rolle"]))
-    with home.records.together():
-        if home.records.read("SELECT 1 FROM person"):
+    login, records = _login(), home.records
+    if (known := _known(records, login)) is not None:
+        return known
+    with records.together():
+        if (known := _known(records, login)) is not None:  # another thread was first
+            return known
+        if records.read("SELECT 1 FROM person"):
             return Person("0", login)  # nobody gave this person a role
         sql = "INSERT INTO person (login, name, rolle) VALUES (?, ?, ?)"
-        return Person(str(home.records.write(sql, login, login, ADMIN)), login, ADMIN)
+        return Person(str(records.write(sql, login, login, ADMIN)), login, ADMIN)
+
+
+def _known(records: Records, login: str) -> Person | None:
+    rows = records.read("SELECT id, name, rolle FROM person WHERE login = ?", login)
+    return Person(*(str(rows[0][name]) for name in ("id", "name", "rolle"))) if rows else None
 
 
 def _login() -> str:
