@@ -53,6 +53,7 @@ async def main(session_id, kind):
     session.subscribe(heard)
     async for _ in session.turn([Text("Go on")]):
         pass
+    await asyncio.gather(*tasks)  # a slow disk may let the turn end first
 
 asyncio.run(main(*sys.argv[1:]))
 """
