@@ -49,11 +49,11 @@ async def drafted(person: Person) -> None:
 
 def test_only_a_file_has_a_folder(qapp: QApplication) -> None:
     """KZ-5: a draft of a pack's kind is listed by its title, which may have a slash."""
-    values = ("s", "Urteil", "Helena", "/work", "d", "Berufung (1/26)", "write", "", "waiting", "")
+    values = ("s", "Urteil", "Helena", "/files", "d", "Berufung (1/26)", "write", "", "waiting", "")
     frist = DraftEntry(*values, created=0.0, noun="Frist")  # type: ignore[arg-type]
     assert heading(frist) == whole_place(frist) == "Berufung (1/26)"
     file = DraftEntry(*values, created=0.0)  # type: ignore[arg-type]
-    assert (heading(file), whole_place(file)) == ("Write 26)", "/work/Berufung (1/26)")
+    assert (heading(file), whole_place(file)) == ("Write 26)", "/files/Berufung (1/26)")
 
 
 async def page_of(person: Person) -> DraftsPage:
