@@ -20,6 +20,8 @@ from studio.packs.ui import (
     widget_of,
 )
 
+AGENT = "Helena"
+"""Whom chats about an Akte are with."""
 DAYS = ("Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag")
 MONTHS = (
     *("Januar", "Februar", "März", "April", "Mai", "Juni", "Juli", "August"),

@@ -29,9 +29,8 @@ from studio.packs.ui import (
 
 from ..tools.office.akten import MODES, Akte, Akten
 from ..tools.office.dokumente import Dokumente
-from ._rows import ScrolledColumn, section
+from ._rows import AGENT, ScrolledColumn, section
 
-AGENT = "Helena"
 UNKNOWN = "unbekannt"
 MOST = 100
 _WAIT = 120

@@ -27,11 +27,9 @@ from studio.packs.ui import (
 
 from ..tools import _german as german
 from ..tools.office.fristen import CHECKED, COMPUTED, Frist, Fristen
-from ._rows import ScrolledColumn, day_block, long_day, section
+from ._rows import AGENT, ScrolledColumn, day_block, long_day, section
 
 DAYS_AHEAD = 14
-LOOK_AHEAD = 60
-"""Days in which the next Frist is looked for when nothing else is due."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +106,7 @@ class TodayPage(Page):
         return row
 
     def _chat(self, frist: Frist) -> None:
-        self.studio.new_chat(f"kanzlei:akte/{frist.akte}", agent="Helena")
+        self.studio.new_chat(f"kanzlei:akte/{frist.akte}", agent=AGENT)
 
     def _nothing(self, later: Sequence[Due]) -> QWidget:
         words = "Nichts fällig."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
@@ -10,6 +9,7 @@ from decimal import Decimal, InvalidOperation
 from studio.packs import Result, ToolFailed, tool
 
 from . import _german as german
+from .deadlines.reading import read_day
 from .fees.bill import Assignment, Bill, Item, Row, compute_bill, instance_risk
 from .fees.positions import find_position
 from .law.citations import addresses
@@ -57,11 +57,11 @@ def get_kosten_rules(
         return _rules(positions)
     if not day:
         raise ToolFailed("Der Tag des Auftrags fehlt (day); nach ihm richtet sich die Tabelle.")
-    mandate = _day("day", day)
+    mandate = read_day("day", day)
     assignment = Assignment(
         _amount("value", value),
         mandate,
-        _day("pending", pending) if pending else mandate,
+        read_day("pending", pending) if pending else mandate,
         clients,
         pkh,
         small_business,
@@ -147,12 +147,3 @@ def _amount(name: str, text: str) -> Decimal:
     if not amount.is_finite():
         raise ToolFailed(f"{name}: „{text}“ ist keine Zahl. Geschrieben wird sie 3100.55.")
     return amount
-
-
-def _day(name: str, text: str) -> datetime.date:
-    try:
-        return german.read_day(text)
-    except ValueError as error:
-        raise ToolFailed(
-            f"{name}: „{text}“ ist kein Tag. Geschrieben wird er 2025-06-01."
-        ) from error

@@ -6,11 +6,11 @@ import re
 
 from studio.packs import Context, Result, ToolFailed, tool
 
+from ._lists import MOST, listed
 from .deadlines.reading import read_day
 from .office.akten import akte_here
 from .office.dokumente import Dokument, Dokumente
 
-PAGE = 20
 MOST_PAGES = 10
 _RANGE = re.compile(r"(\d{1,5})(?:\s*[-–]\s*(\d{1,5}))?")
 
@@ -39,16 +39,16 @@ def read_dokumente(
     here = akte_here(context, akte)
     day = read_day("since", since).isoformat() if since else ""
     found = context.service(Dokumente).find(here, words=query, folder=folder, kind=kind, since=day)
-    shown = found[max(0, cursor) : max(0, cursor) + PAGE]
-    sources = tuple(one.address for one in shown)
-    value: dict[str, object] = {
-        "data": [_short(one) for one in shown],
-        "sources": sources,
-        "total": len(found),
-    }
-    if cursor + PAGE < len(found):
-        value["cursor"] = cursor + PAGE
-    return Result(value, f"{len(found)} Dokumente", sources or (here.address,))
+    first = max(0, cursor)
+    shown = found[first : first + MOST]
+    return listed(
+        [_short(one) for one in shown],
+        tuple(one.address for one in shown),
+        first=first,
+        total=len(found),
+        what="Dokumente",
+        source=here.address,
+    )
 
 
 @tool(

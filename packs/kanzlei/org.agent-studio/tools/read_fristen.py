@@ -5,11 +5,10 @@ from __future__ import annotations
 from studio.packs import Context, Result, ToolFailed, tool
 
 from . import _german as german
+from ._lists import MOST, listed
 from .deadlines.reading import read_day
 from .office.akten import akte_here
 from .office.fristen import OPEN, STATES, Frist, Fristen
-
-PAGE = 20
 
 
 @tool(effect="read", verb="Reading Fristen", done="Read Fristen")
@@ -32,16 +31,16 @@ def read_fristen(
         states=(state,) if state else OPEN,
         until=read_day("until", until) if until else None,
     )
-    shown = found[max(0, cursor) : max(0, cursor) + PAGE]
-    sources = tuple(one.address for one in shown)
-    value: dict[str, object] = {
-        "data": [_short(one) for one in shown],
-        "sources": sources,
-        "total": len(found),
-    }
-    if cursor + PAGE < len(found):
-        value["cursor"] = cursor + PAGE
-    return Result(value, f"{len(found)} Fristen", sources or (here.address,))
+    first = max(0, cursor)
+    shown = found[first : first + MOST]
+    return listed(
+        [_short(one) for one in shown],
+        tuple(one.address for one in shown),
+        first=first,
+        total=len(found),
+        what="Fristen",
+        source=here.address,
+    )
 
 
 @tool(effect="read", target="frist", verb="Reading Frist", done="Read Frist")

@@ -7,11 +7,11 @@ import datetime
 
 from studio.packs import Context, Result, ToolFailed, tool
 
+from ._lists import MOST, listed
 from .deadlines.reading import read_day
 from .law.citations import Citation, citations, cited_by
 from .law.normen import Normen, Section
 
-PAGE = 20
 _SHOWN = 400
 """Characters of a passage."""
 
@@ -34,20 +34,14 @@ def search_gesetze(
     cited = [(one, normen.section(one, when)) for one in citations(query)]
     if named := [(one, section) for one, section in cited if section]:
         found = [(section, one.absatz or next(iter(section.texts))) for one, section in named]
-        found, total = found[first : first + PAGE], len(found)
+        found, total = found[first : first + MOST], len(found)
     else:
-        found, total = normen.search(query, law=law, day=when, first=first, most=PAGE)
+        found, total = normen.search(query, law=law, day=when, first=first, most=MOST)
     if not total and not normen.laws():
         raise ToolFailed(_EMPTY)
     sources = tuple(_address(section, absatz) for section, absatz in found)
-    value: dict[str, object] = {
-        "data": [_short(section, absatz) for section, absatz in found],
-        "sources": sources,
-        "total": total,
-    }
-    if first + PAGE < total:
-        value["cursor"] = first + PAGE
-    return Result(value, f"{total} Normen", sources)
+    data = [_short(section, absatz) for section, absatz in found]
+    return listed(data, sources, first=first, total=total, what="Normen")
 
 
 @tool(effect="read", target="citation", verb="Reading norm", done="Read norm")

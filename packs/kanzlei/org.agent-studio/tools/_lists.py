@@ -1,0 +1,29 @@
+"""Lists: how a tool answers with many things, twenty at a time (KZ-35)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from studio.packs import Result
+
+MOST = 20
+"""Things in one answer."""
+
+
+def listed(
+    data: Sequence[object],
+    sources: tuple[str, ...],
+    *,
+    first: int,
+    total: int,
+    what: str,
+    source: str = "",
+) -> Result:
+    """The things from ``first`` on, and where the next ones begin; ``what`` says what they are.
+
+    ``source`` is that of an answer without things.
+    """
+    value: dict[str, object] = {"data": data, "sources": sources, "total": total}
+    if first + MOST < total:
+        value["cursor"] = first + MOST
+    return Result(value, f"{total} {what}", sources or ((source,) if source else ()))
