@@ -111,6 +111,7 @@ async def _drafted(engine: Engine, run: Run) -> dict[str, dict[str, ChangedBySte
                     draft=(info.id, entry.draft_id) if state == "waiting" else None,
                 )
         found[info.id] = files
+        await engine.sessions.put_away_idle(info.id)
     return found
 
 

@@ -31,5 +31,6 @@ async def run(context: CommandContext, options: Namespace) -> int:
     if not (console.interactive and sys.stdout.isatty()):
         console.say('A chat needs a terminal. For one message there is: agent-studio run "…"')
         return USAGE
+    await engine.delegation.bring_back_left()
     session = await open_session(engine, options, console.say)
     return await open_chat(engine, session, console.desk)

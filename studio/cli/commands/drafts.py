@@ -75,6 +75,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     )
     of_run = await _of_run(engine, options)
     if options.what == "list":
+        await engine.delegation.bring_back_left()
         found = await engine.store.drafts(session_id, done=options.done)
         found = [one for one in found if of_run is None or one.draft_id in of_run]
         if options.json:

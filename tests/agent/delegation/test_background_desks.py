@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -79,13 +80,15 @@ async def test_w24_a_child_in_the_background_works_on_a_desk(tmp_path: Path) -> 
         }
 
 
-async def test_w24_what_it_did_is_there_though_its_program_ended(tmp_path: Path) -> None:
+async def test_w24_what_it_did_is_there_though_its_program_ended(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     slow = Turn(Says("Slow."), pace=Pace(600.0, 1.0))
     script = cast(
         Lead=[Turn(delegate("Helper", "work", background=True)), says("Later.")],
         Helper=[*WORK, slow],
     )
-    async with engine_home(tmp_path, "anthropic", script) as home, within():
+    async with engine_home(tmp_path, "anthropic", script, pace=True) as home, within():
         await ready(home)
         session = await home.session("Lead")
         async for envelope in session.turn([Text("Go")]):
@@ -97,8 +100,9 @@ async def test_w24_what_it_did_is_there_though_its_program_ended(tmp_path: Path)
         child = home.engine.delegation.of(session.info.id)[0].session.info.id
         home.engine.delegation.tasks.cancel()
     async with engine_home(tmp_path, "anthropic", script) as home:
-        await home.engine.delegation.bring_back_left()
-        found = {one.path for one in await home.engine.store.drafts(child)}
+        assert await home.command("drafts", "list", "--json") == 0
+        listed = json.loads(capsys.readouterr().out)
+        found = {one["path"] for one in listed if one["session_id"] == child}
         assert found == {"new.txt", "seen.txt", "both.txt", "gone.txt"}
         assert "new.txt" not in names(home) and not list(desks.glob("*/folder"))
 

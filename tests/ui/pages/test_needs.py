@@ -249,6 +249,8 @@ async def test_w26_what_a_run_changed_stands_by_step_and_is_approved(tmp_path: P
         person.window.pages.show_page("workflows", "run", runner.run.id)
         changes = workflows.run_view.inspector.run.changes
         await until(lambda: len(changes.checks) == 3, "the drafts")
+        owners = {one.draft[0] for group in changes.groups for one in group.files if one.draft}
+        assert owners and not owners & {*person.engine.sessions._open}, "read and put away"
         assert changes.approve.text() == "Approve all 3"
         (b,) = [check for checks in changes.checks.values() for check in checks][1:2]
         assert b.text() == "b.txt"
