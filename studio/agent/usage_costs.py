@@ -184,7 +184,7 @@ class UsageCosts:
     async def of_tree(self, session_id: str) -> dict[str, UsageTotal]:
         """The usage and cost of a session and of all that it began, by agent (W-39)."""
         found: dict[str, UsageTotal] = {}
-        for one in (session_id, *await self._store.descendants((session_id,))):
+        for one in (session_id, *await self._store.descendants((session_id,), of_runs=True)):
             for agent, used in (await self.spent("agent", one)).items():
                 found[agent] = found.get(agent, UsageTotal()) + used
         return found

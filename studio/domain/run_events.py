@@ -80,7 +80,7 @@ class RunStarted:
     is the run whose step ``parent_step`` this one is, empty for one that a person began. Runs of
     one ``group`` are not carried out at the same time; empty for none. ``parts`` are the digests of
     the agents and tools that it began with. ``subject`` is what the chat was about whose agent
-    began it: the steps are about that too (KZ-7).
+    began it: the steps are about that too (KZ-7). ``called_by`` is the session whose call this is.
     """
 
     run_id: str
@@ -101,6 +101,7 @@ class RunStarted:
     group: str = ""
     parts: JsonObject = field(default_factory=dict[str, Json], hash=False)
     subject: str = ""
+    called_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -471,6 +471,20 @@ def _draft_nouns(db: Connection) -> None:
     db.execute("ALTER TABLE drafts ADD COLUMN noun TEXT NOT NULL DEFAULT 'file'")
 
 
+def _run_callers(db: Connection) -> None:
+    """Runs that a session's call or a step of a run began, see ``Caller``."""
+    for statement in (
+        "ALTER TABLE runs ADD COLUMN caller_kind TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE runs ADD COLUMN caller TEXT NOT NULL DEFAULT ''",
+        """UPDATE runs SET caller_kind = 'run', caller = first.parent FROM (
+            SELECT run_id, json_extract(body, '$.parent') AS parent FROM run_events
+            WHERE seq = 1 AND json_valid(body)
+        ) AS first WHERE first.run_id = runs.id AND coalesce(first.parent, '') <> ''""",
+        "CREATE INDEX runs_caller ON runs (caller) WHERE caller <> ''",
+    ):
+        db.execute(statement)
+
+
 _USED = (
     "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
@@ -497,5 +511,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _triggers,
     _subjects,
     _draft_nouns,
+    _run_callers,
 )
 LATEST = len(MIGRATIONS)

@@ -25,12 +25,6 @@ _COLUMNS = (
     "id, name, source, folder, digest, number, state, reason, tokens, dollars, created, updated"
 )
 
-_PARENT = """coalesce((
-    SELECT json_extract(body, '$.parent') FROM run_events
-    WHERE run_id = runs.id AND seq = 1 AND json_valid(body)
-), '')"""
-"""The run that a run is a step of; empty for none."""
-
 
 class RunInUse(StorageError):
     """Another program carries out this run."""
@@ -164,7 +158,7 @@ class RunStore:
                 WHERE run_id = runs.id AND seq = 1 AND json_valid(body)
             ), 'manual'), owner FROM runs
             WHERE substr(id, 1, ?1) = ?2 AND (?3 = '' OR source = ?3)
-            AND (?1 > 0 OR {_PARENT} = '')
+            AND (?1 > 0 OR caller_kind <> 'run')
             AND (?5 = '' OR ?5 = coalesce((
                 SELECT json_extract(body, '$.trigger') FROM run_events
                 WHERE run_id = runs.id AND seq = 1 AND json_valid(body)
@@ -182,13 +176,16 @@ class RunStore:
     async def waiting(self) -> list[str]:
         """The ids of the runs that wait for the person, the one that changed last first.
 
-        What a run asks that is a step of another one, that one asks.
+        What a run asks that is a step of another one, that one asks; and the chat what a run asks
+        that a call of it began, as long as the call goes on.
         """
         rows = await self._db.rows(
-            f"""SELECT id FROM runs WHERE state IN ('needs_you', 'unsure') AND {_PARENT} = ''
+            """SELECT id, CASE caller_kind WHEN 'session' THEN owner ELSE '' END FROM runs
+            WHERE state IN ('needs_you', 'unsure') AND caller_kind <> 'run'
             ORDER BY updated DESC, id"""
         )
-        return [str(id) for (id,) in rows]
+        living = await self._db.alive({str(owner) for _, owner in rows} - {""})
+        return [str(id) for id, owner in rows if owner not in living]
 
     async def claim(self, run_id: str) -> None:
         """Let this program alone carry out a run, until ``release``; raises RunInUse."""
@@ -276,12 +273,15 @@ def _create(
     first = replace(new.started, number=number)
     texts = [(first.digest, sanitise_text(new.text)), *((digest(one), one) for one in new.kept)]
     db.executemany("INSERT OR IGNORE INTO run_files VALUES (?, ?)", texts)
+    caller = first.called_by
     values = (
         *(first.run_id, name, source, sanitise_text(first.folder), first.digest, number),
         *("running", "", 0, 0.0, at, at, owner),
+        *(("run", first.parent) if first.parent else ("session" * bool(caller), caller)),
     )
     marks = ", ".join("?" * len(values))
-    db.execute(f"INSERT INTO runs ({_COLUMNS}, owner) VALUES ({marks})", values)
+    query = f"INSERT INTO runs ({_COLUMNS}, owner, caller_kind, caller) VALUES ({marks})"
+    db.execute(query, values)
     _insert(db, first.run_id, at, [first, *more])
     return first
 

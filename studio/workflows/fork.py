@@ -127,6 +127,7 @@ def plan_fork(run: Run, workflow: Workflow, text: str, request: ForkRequest) -> 
         run_id=uuid.uuid4().hex,
         digest=workflow.digest,
         forked_from=run.id,
+        called_by="",
         trigger="fork",
     )
     return ForkPlan(started, edited, text, (*edits, *fork.events()), tuple(fork.to_run()))

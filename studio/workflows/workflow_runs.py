@@ -37,7 +37,7 @@ class RunOptions:
     """How a run is begun. ``provider`` and ``model`` answer where a step names none.
 
     With a ``digest`` it begins only if that is the one of the file. ``subject`` is what it is
-    about.
+    about, ``called_by`` the session whose call it is.
     """
 
     inputs: Mapping[str, Json]
@@ -48,6 +48,7 @@ class RunOptions:
     trigger: Trigger = "manual"
     digest: str = ""
     subject: str = ""
+    called_by: str = ""
 
 
 class WorkflowRuns:
@@ -88,6 +89,7 @@ class WorkflowRuns:
             permission_mode=options.permission_mode,
             trigger=options.trigger,
             subject=options.subject,
+            called_by=options.called_by,
         )
         parts = await self.parts.of(workflow, folder)
         started = replace(started, group=group_of(plan, started), parts=parts.digests)

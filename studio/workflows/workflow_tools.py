@@ -13,6 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from studio.agent.delegation.report import LONGEST, NAMED, NOTE
+from studio.agent.delegation.session_tree import WORKFLOW
 from studio.agent.engine import Engine
 from studio.agent.loop.structured_output import parse_answer
 from studio.agent.prompts import CHILD_MISFIT, CHILD_SAID_NOTHING, WORKFLOW_END, WORKFLOW_WAITS
@@ -55,6 +56,7 @@ async def run_for_call(
         info.permission_mode,
         "client" if info.origin == "server" else "manual",
         subject=info.subject,
+        called_by=info.id,
     )
     try:
         path = await runs.locate(defined.workflow, folder)
@@ -125,7 +127,7 @@ async def _result(engine: Engine, caller: Session, runner: Runner, defined: Defi
     return Result(
         f"{answer or CHILD_SAID_NOTHING}\n{tail}",
         f"{run.state.replace('_', ' ')}, {used}",
-        ("the workflow",),
+        (WORKFLOW,),
         failed,
         keeps_end=True,
     )

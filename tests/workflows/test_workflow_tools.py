@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+from studio.agent.delegation.session_tree import session_tree
 from studio.domain.agents import Caps
-from studio.domain.events import ToolFinished
+from studio.domain.events import AwaitingPermission, ToolFinished
 from studio.domain.messages import Text as Said
 from studio.domain.runs import Run
 from studio.simulator import Call, Pace, RequestView, Text, Turn
@@ -87,6 +88,38 @@ async def test_w20_w21_a_run_of_a_tool_may_no_more_than_its_caller(tmp_path: Pat
         async for _ in capped.turn([Said("Go")], caps=Caps(tokens=3_000)):
             pass
         assert home.engine.services.budgets.used(capped.info.id).tokens <= 3_000
+
+
+async def test_w22_w39_what_its_agents_ask_and_cost_is_the_chats(tmp_path: Path) -> None:
+    """The chat alone waits for the answer, as long as the call goes on."""
+
+    def asks(view: RequestView) -> Turn:
+        return helped(view) if results(view) else Turn(Call("run", {"command": "echo hello"}))
+
+    script = cast(Lead=[RELEASE, says("There.")], Helper=[asks])
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        save(home.engine.paths.agents, agent("Lead", DEFINE), agent("Helper"))
+        write(home.folder, "release", NOTES)
+        session, asked = await home.session("Lead"), 0
+        store = WorkflowRuns(home.engine).store
+        async for envelope in session.turn([Said("Go")]):
+            if isinstance(envelope.event, AwaitingPermission):
+                asked += 1
+                (run,) = await store.list()
+                while (await store.list())[0].state != "needs_you":
+                    await asyncio.sleep(0)
+                assert run.live and await store.waiting() == []
+                assert session.info.id in {one.id for one in await home.engine.store.waiting()}
+                session.answer_permission(envelope.event.question.id, "once")
+        assert asked == 2
+        tree = await session_tree(home.engine.store, home.engine.usage_costs, session.info)
+        assert [(one.info.agent, one.depth, one.caller) for one in tree] == [
+            ("Lead", 0, ""),
+            ("Helper", 1, session.info.id),
+            ("Helper", 1, session.info.id),
+        ]
+        used = await home.engine.usage_costs.of_tree(session.info.id)
+        assert used["Helper"].usage.total == sum(one.used.usage.total for one in tree[1:]) > 0
 
 
 async def test_w34_a_workflow_whose_agent_has_it_as_a_tool_comes_to_an_end(tmp_path: Path) -> None:

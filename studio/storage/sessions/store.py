@@ -158,10 +158,29 @@ class SessionStore:
         rows = await self._db.rows(query, caller.id, caller.kind, caller.part)
         return [_info(row) for row in rows]
 
-    async def descendants(self, ids: Collection[str]) -> list[str]:
-        """The sessions that these sessions or runs began, and those that these began."""
+    async def descendants(self, ids: Collection[str], *, of_runs: bool = False) -> list[str]:
+        """The sessions that these sessions or runs began, and those that these began.
+
+        With ``of_runs`` also those of the runs that calls of them began.
+        """
         await self._flush_all()
-        return await self._db.read(lambda db: _descendants(db, ids))
+        return await self._db.read(lambda db: _descendants(db, ids, of_runs))
+
+    async def calling_sessions(self, runs: Collection[str]) -> dict[str, str]:
+        """The sessions whose calls began runs, or the runs above these, by the id of the run."""
+
+        def read(db: Connection) -> dict[str, str]:
+            found: dict[str, str] = {}
+            for run in runs:
+                kind, caller = "run", run
+                while kind == "run":
+                    query = "SELECT caller_kind, caller FROM runs WHERE id = ?"
+                    kind, caller = db.execute(query, (caller,)).fetchone() or ("", "")
+                if kind:
+                    found[run] = str(caller)
+            return found
+
+        return await self._db.read(read) if runs else {}
 
     async def listing(self, most: int, archive: int) -> tuple[SessionListing, dict[str, bool]]:
         """Pinned and grouped sessions, the ``most`` newest others, ``archive`` archived ones.
@@ -633,14 +652,18 @@ def _info(row: tuple[Any, ...]) -> SessionInfo:
     )
 
 
-def _descendants(db: Connection, ids: Collection[str]) -> list[str]:
+def _descendants(db: Connection, ids: Collection[str], of_runs: bool) -> list[str]:
     found: dict[str, None] = {}
     left = list(ids)
     while left:
-        rows = db.execute("SELECT id FROM sessions WHERE caller = ?", (left.pop(),))
+        caller = (left.pop(),)
+        rows = db.execute("SELECT id FROM sessions WHERE caller = ?", caller)
         new = [str(one) for (one,) in rows if one not in found]
         found |= dict.fromkeys(new)
         left += new
+        if of_runs:
+            rows = db.execute("SELECT id FROM runs WHERE caller = ?", caller)
+            left += [str(one) for (one,) in rows]
     return list(found)
 
 

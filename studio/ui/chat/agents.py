@@ -52,7 +52,14 @@ class ChatAgents(QObject):
         model.subscribe(self._heard, "chat", "event")
 
     def _heard(self, change: Change) -> None:
-        from studio.domain.events import ChildWorks, StepEnded, TurnComplete, TurnStarted
+        from studio.agent.delegation.session_tree import WORKFLOW
+        from studio.domain.events import (
+            ChildWorks,
+            StepEnded,
+            ToolFinished,
+            TurnComplete,
+            TurnStarted,
+        )
 
         if change.part == "chat":
             self._show(())
@@ -60,17 +67,21 @@ class ChatAgents(QObject):
                 self._read()
             return
         news = isinstance(change.event, ChildWorks)
+        if isinstance(change.event, ToolFinished):
+            news = WORKFLOW in change.event.sources
         if self.members:
             news = news or isinstance(change.event, StepEnded | TurnComplete | TurnStarted)
         if news and not 0 <= self._timer.remainingTime() <= SOON:
             self._timer.start(SOON)
 
     def _started(self) -> bool:
+        from studio.agent.delegation.session_tree import WORKFLOW
         from studio.domain.blocks import ToolBlock
 
         session = self._model.session
         blocks = session.transcript.blocks if session is not None else ()
-        return any(isinstance(block, ToolBlock) and block.child is not None for block in blocks)
+        calls = (block for block in blocks if isinstance(block, ToolBlock))
+        return any(one.child is not None or WORKFLOW in one.sources for one in calls)
 
     def _read(self) -> None:
         session, engine = self._model.session, self._model.engine
