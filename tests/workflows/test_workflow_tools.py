@@ -106,7 +106,7 @@ async def test_w22_w39_what_its_agents_ask_and_cost_is_the_chats(tmp_path: Path)
             if isinstance(envelope.event, AwaitingPermission):
                 asked += 1
                 (run,) = await store.list()
-                while (await store.list())[0].state != "needs_you":
+                while (await store.list())[0].state != "needs_you":  # noqa: ASYNC110 (of the database)
                     await asyncio.sleep(0)
                 assert run.live and await store.waiting() == []
                 assert session.info.id in {one.id for one in await home.engine.store.waiting()}
