@@ -1,6 +1,7 @@
 """Many agents, in markdown.
 
-- ``reader``: Makes a workflow of the text of its file, and the JSON Schema of the format.
+- ``reader``: Makes a workflow of the text of its file.
+- ``workflow_keys``: The tables of what may stand where in a workflow's file, and its JSON Schema.
 - ``value_readers``: Read the values of a workflow's keys from YAML, each with its schema.
 - ``workflow_check``: Finds all that is wrong in the text of a workflow's file.
 - ``graph``: Tells which steps each step needs.
@@ -8,12 +9,14 @@
 - ``expressions``: Compute values from inputs and from results of steps.
 - ``file_reads``: Brings expressions what they read in the folder, without blocking.
 - ``plan``: Tells what happens next in a run.
+- ``step_values``: What the expressions of steps know, and the prompts and commands made of it.
 - ``editing``: Changes steps in the text of a file, and none of its other words.
 - ``breakpoints``: Tell where a run stops for the person.
 - ``runner``: Carries out one run, as its plan says, and goes on with its steps after a crash.
-- ``run_accounts``: What a run and its steps may use, and have used.
+- ``run_accounts``: What a run and its steps may use, and have used, in money and in time.
 - ``run_questions``: What the sessions of a run ask, and the runs below it.
 - ``instant_steps``: What comes of steps that take no time.
+- ``step_sessions``: The sessions that steps work in, with the agents that the run began with.
 - ``step_tasks``: The work on steps that is under way.
 - ``step_work``: Does the tries of an agent's or a command's step in sessions of their own.
 - ``command_line``: Puts values into a command so that a shell never carries them out.
@@ -23,7 +26,8 @@
 - ``child_runs``: Begins and opens the runs of steps that are workflows themselves.
 - ``run_files``: Finds the file of a workflow, checks it, and fits a run's inputs to it.
 - ``kept_agents``: Keeps the agents that a run began with, and tells what has changed since.
-- ``desk``: Lets steps that write see their own changes on a copy, and merges them.
+- ``desk``: Lets steps that write see their own changes on a copy, and offers them as drafts.
+- ``change_merge``: What files become by the changes of several steps, and where these clash.
 - ``workflow_tools``: Does a call of an agent that is a run of a workflow.
 - ``run_changes``: Lists what the steps of a run changed, by step, and which of it waits.
 - ``bundle``: Writes a recorded run to one file, and reads it.

@@ -28,7 +28,7 @@ def begin_or_stop(plan: Plan, run: Run, starts: list[Start]) -> list[Start] | Br
     if passed := [one for one in starts if _passed(run, one)]:
         return passed
     for start in starts:
-        if _stops(plan, run, start.step, "before", plan.names(run, start.step, start.item)):
+        if _stops(plan, run, start.step, "before", plan.values.names(run, start.step, start.item)):
             return _reached(start)
     if run.may_begin is None:
         return starts
@@ -46,7 +46,7 @@ def stop_after(plan: Plan, run: Run, events: Sequence[RunEvent]) -> BreakpointRe
         if event.state == "skipped" or (event.step, "after") not in run.breakpoints:
             continue
         step = plan.workflow.step(event.step)
-        names = plan.names(run, step) | {"outputs": event.outputs}
+        names = plan.values.names(run, step) | {"outputs": event.outputs}
         if _stops(plan, run, step, "after", names):
             reason = f"Stopped after {step.label}."
             return BreakpointReached(step.id, "", "after", reason)
@@ -68,6 +68,6 @@ def _stops(plan: Plan, run: Run, step: Step, moment: Moment, names: Mapping[str,
     if when is None:
         return False
     try:
-        return not when or bool(plan.compute(when, names))
+        return not when or bool(plan.values.compute(when, names))
     except (ExpressionError, NotRead):
         return True

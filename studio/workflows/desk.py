@@ -2,30 +2,26 @@
 
 Each step works on a copy of the folder with the changes of the steps that it needs (W-23). What
 it changed is kept by digests when its try ends. Where steps meet, their changes are merged in
-order, each on what it began with (W-25): the changes and the answers alone decide what a file
-becomes, so it is found again whenever it is asked for. In the end all waits as the drafts of one
-session (W-26).
+order, each on what it began with (W-25). In the end all waits as the drafts of one session (W-26).
 """
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import os
 import shutil
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 from studio.agent.budget import Account, Budget
 from studio.agent.engine import Engine
 from studio.domain.drafts import BINARY, FileDraft
-from studio.domain.errors import ConfigurationError, StorageError, ToolFailed
-from studio.domain.jsonvalue import JsonObject
+from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.run_events import (
     MERGE,
     ChangedFile,
@@ -45,11 +41,10 @@ from studio.files.atomic_write import write_atomically
 from studio.files.folders import private_folder
 from studio.processes.desk import Desk, DeskTooLarge
 from studio.storage.runs import RunStore
-from studio.storage.snapshots.blob_store import UNDO_SECONDS, BlobStore, digest_of
-from studio.tools.drafts.three_way_merge import Merge, three_way
-from studio.tools.workspace.encodings import NotText, decode, encode
+from studio.storage.snapshots.blob_store import UNDO_SECONDS, BlobStore
+from studio.tools.workspace.encodings import NotText, encode
 
-from .expressions import as_words
+from .change_merge import ChangeMerge, Clash, DeskContents
 from .plan import Plan
 from .step_work import Outcome, StepWork
 
@@ -57,65 +52,6 @@ LARGEST = 10_000_000
 """Bytes of the largest file that is kept of a desk."""
 _FILES = frozenset({"read", "draft", "act"})
 _WRITES = frozenset({"draft", "act"})
-_MERGED: JsonObject = {
-    "type": "object",
-    "properties": {"text": {"type": "string"}},
-    "required": ["text"],
-}
-_TASK = """\
-{theirs} and {ours} changed the file {path} differently. Merge them: keep what each of them \
-wanted, and lose nothing. Answer with the whole text of the file.
-
-The file before:
-
-{base}
-
-As {theirs} has it:
-
-{one}
-
-As {ours} has it:
-
-{other}"""
-
-
-@dataclass(frozen=True, slots=True)
-class Clash:
-    """A file that steps changed differently. Sides are digests, or empty for a deleted file.
-
-    ``names`` are those of the sides, ``texts`` the base and the sides; None where one is no text.
-    """
-
-    path: str
-    sides: tuple[str, str]
-    names: tuple[str, str]
-    id: str
-    merge: Merge | None = None
-    texts: tuple[str, str, str] | None = None
-    encoding: str = "utf-8"
-
-    @property
-    def choices(self) -> tuple[str, ...]:
-        of = [
-            f"As {name} has it" if side else f"Delete it, as {name}"
-            for name, side in zip(self.names, self.sides, strict=True)
-        ]
-        return (*of, "Both, between marks") if self.merge is not None else tuple(of)
-
-    @property
-    def marked(self) -> str:
-        """The whole text, with both sides of what differs between marks."""
-        assert self.merge is not None
-        marks = f"<<<<<<< {self.names[0]}", f">>>>>>> {self.names[1]}"
-        return "".join(line for hunk in self.merge.hunks for line in hunk.marked(*marks))
-
-    @property
-    def question(self) -> RunQuestion:
-        marks = f"<<<<<<< {self.names[0]}", f">>>>>>> {self.names[1]}"
-        hunks = [one for one in self.merge.hunks if one.side == "conflict"] if self.merge else []
-        shown = [f"Line {one.at[0]}:\n{''.join(one.marked(*marks))}" for one in hunks]
-        text = f"{self.names[0]} and {self.names[1]} changed {self.path} differently."
-        return RunQuestion(self.id, "conflict", text, "\n".join(shown), self.choices)
 
 
 class Desks:
@@ -140,7 +76,9 @@ class Desks:
         self._accounts = accounts
         self._record = record
         self._place = engine.paths.data / "desks"
-        self._contents = BlobStore(self._place / "contents.db")
+        contents = engine.services.folders.contents
+        self._contents = DeskContents(BlobStore(self._place / "contents.db"), contents)
+        self._merge = ChangeMerge(plan.workflow, run, self._contents)
         self._chosen: dict[str, str] | None = None
         self._turn = asyncio.Lock()
         self._open: dict[tuple[str, str], str] = {}
@@ -186,7 +124,7 @@ class Desks:
         if step.kind != "agent" or self._run.started is None:
             return set()
         try:
-            agent = await self._work.agent(step.target)
+            agent = await self._work.sessions.agent(step.target)
         except ConfigurationError:  # the step itself says so
             return set()
         tools = self._engine.tools()
@@ -239,7 +177,9 @@ class Desks:
             def lay() -> Desk:
                 private_folder(self._place)
                 shutil.rmtree(at, ignore_errors=True)
-                contents = {path: self._bytes(one) if one else None for path, one in found.items()}
+                contents = {
+                    path: self._contents.bytes(one) if one else None for path, one in found.items()
+                }
                 desk = Desk.lay(folder, contents, at)
                 base = {**kept, **needed}
                 write_atomically(at / "base.json", json.dumps(base).encode("ascii"))
@@ -286,13 +226,13 @@ class Desks:
                 try:
                     if ordinary and place.stat().st_size > LARGEST:
                         raise OSError
-                    after = self._put(place.read_bytes()) if ordinary else ""
+                    after = self._contents.put(place.read_bytes()) if ordinary else ""
                 except OSError:
                     left.append(name)
                     continue
                 before = base[name] if name in base else self._in_folder(desk, name)
                 if before != after:
-                    self._keep(before)
+                    self._contents.keep(before)
                     files.append(ChangedFile(name, before, after))
             return StepChanged(step, item, tuple(files), tuple(dict.fromkeys(left)))
 
@@ -312,7 +252,7 @@ class Desks:
     ) -> Mapping[str, str] | RunQuestion | StepFinished:
         """What files become by these changes, by digest; or what has to be answered first."""
         while True:
-            found, clashes = await asyncio.to_thread(self._fold, changes)
+            found, clashes = await asyncio.to_thread(self._merge.fold, changes)
             if not clashes:
                 return found
             clash, how = clashes[0], self._plan.workflow.on_conflict
@@ -322,74 +262,12 @@ class Desks:
             if how == "ask" or not await self._merged_by_agent(how, clash):
                 return clash.question
 
-    def _fold(self, changes: Sequence[StepChanged]) -> tuple[dict[str, str], list[Clash]]:
-        """Merge changes in this order; clashes without an answer have both sides in the result."""
-        found: dict[str, str] = {}
-        names: dict[str, list[str]] = {}
-        clashes: list[Clash] = []
-        for change in changes:
-            for file in change.files:
-                now, who = found.get(file.path), self._label(change)
-                if now is None or now == file.before:
-                    found[file.path] = file.after
-                elif now != file.after:
-                    sides = " and ".join(names[file.path]), who
-                    merged = self._merge(file, now, sides)
-                    if isinstance(merged, Clash):
-                        clashes.append(merged)
-                        merged = self._both(merged)
-                    found[file.path] = merged
-                names.setdefault(file.path, []).append(who)
-        return found, clashes
-
-    def _merge(self, file: ChangedFile, now: str, names: tuple[str, str]) -> str | Clash:
-        """The digest of a file that two sides changed since ``before``."""
-        sides = now, file.after
-        words = "\n".join((file.path, file.before, *sides))
-        clash = Clash(file.path, sides, names, hashlib.sha256(words.encode()).hexdigest()[:32])
-        try:
-            texts = (
-                [self._text(one, file.path) for one in (file.before, *sides)] if all(sides) else []
-            )
-        except NotText:
-            texts = []
-        if texts:
-            (base, _), (theirs, _), (ours, encoding) = texts
-            merge = three_way(base, theirs, ours)
-            clash = replace(clash, merge=merge, texts=(base, theirs, ours), encoding=encoding)
-            if not merge.conflicts:
-                return self._put(encode(merge.text, encoding))
-        answer = self._answer(clash.id)
-        if answer is None:
-            return clash
-        if answer in clash.choices[:2]:
-            return sides[clash.choices.index(answer)]
-        if answer.strip() and answer not in clash.choices:
-            return self._put(encode(answer, clash.encoding))
-        return self._both(clash)
-
-    def _both(self, clash: Clash) -> str:
-        if clash.merge is None:
-            return clash.sides[1] or clash.sides[0]
-        return self._put(encode(clash.marked, clash.encoding))
-
-    def _answer(self, id: str) -> str | None:
-        if id in self._run.answers:
-            return as_words(self._run.answers[id])
-        outputs = self._run.step(MERGE, id).outputs
-        return as_words(outputs["text"]) if isinstance(outputs, dict) else None
-
     async def _merged_by_agent(self, agent: str, clash: Clash) -> bool:
         """Have an agent merge a text; False if it did not."""
         if clash.texts is None or self._run.step(MERGE, clash.id).over:
             return False
-        base, one, other = clash.texts
-        step = Step(MERGE, "agent", agent, title=f"Merge {clash.path}", outputs=_MERGED)
-        theirs, ours = clash.names
-        said = _TASK.format(
-            path=clash.path, theirs=theirs, ours=ours, base=base, one=one, other=other
-        )
-        session = await self._work.session(step, clash.id)
+        step, said = clash.step(agent), clash.task
+        session = await self._work.sessions.create(step)
         await self._record(StepStarted(MERGE, clash.id, session_id=session.info.id))
         budget = Budget(self._accounts())
         outcome = await self._work.run(step, clash.id, session, said, budget, ())
@@ -431,15 +309,15 @@ class Desks:
 
     async def tidy(self, store: RunStore) -> None:
         """Once a day delete contents of runs that ended 30 days ago: from these nothing goes on."""
-        if not await asyncio.to_thread(self._contents.due):
+        if not await asyncio.to_thread(self._contents.blobs.due):
             return
         wanted = await store.contents_since(time.time() - UNDO_SECONDS)
-        await asyncio.to_thread(self._contents.collect, wanted)
+        await asyncio.to_thread(self._contents.blobs.collect, wanted)
 
     async def offer(self) -> int:
         """Make drafts of what the run changed, both sides of what differs in them; how many."""
         changes = self._ordered(self._plan.every)
-        found, _ = await asyncio.to_thread(self._fold, changes)
+        found, _ = await asyncio.to_thread(self._merge.fold, changes)
         first: dict[str, str] = {}
         for change in changes:
             for file in change.files:
@@ -474,13 +352,13 @@ class Desks:
     def _draft(self, path: str, before: str, after: str) -> FileDraft:
         """A draft of a file that no other draft changes."""
         try:
-            old, encoding = self._text(before, path)
-            new, encoding = self._text(after, path) if after else ("", encoding)
-            if encode(old, encoding) != (self._bytes(before) if before else b""):
+            old, encoding = self._contents.text(before, path)
+            new, encoding = self._contents.text(after, path) if after else ("", encoding)
+            if encode(old, encoding) != (self._contents.bytes(before) if before else b""):
                 raise NotText(path)
         except (NotText, ToolFailed):
-            old = self._bytes(before).decode("latin-1") if before else ""
-            new = self._bytes(after).decode("latin-1") if after else ""
+            old = self._contents.bytes(before).decode("latin-1") if before else ""
+            new = self._contents.bytes(after).decode("latin-1") if after else ""
             encoding = BINARY
         return FileDraft(
             uuid.uuid4().hex,
@@ -498,37 +376,9 @@ class Desks:
     def _folder(self) -> str:
         return self._run.started.folder if self._run.started else ""
 
-    def _label(self, change: StepChanged) -> str:
-        label = self._plan.workflow.step(change.step).label
-        value = self._run.items.get(change.step, {}).get(change.item)
-        return f"{label} ({as_words(value)[:40]})" if change.item else label
-
-    def _put(self, data: bytes) -> str:
-        digest = digest_of(data)
-        self._contents.put({digest: data})
-        return digest
-
-    def _keep(self, digest: str) -> None:
-        """Keep what a file had before, which other contents are about to be deleted with."""
-        if digest and self._contents.get(digest) is None:
-            data = self._engine.services.folders.contents.get(digest)
-            if data is not None:
-                self._contents.put({digest: data})
-
     def _in_folder(self, desk: Desk, name: str) -> str:
         """The digest of a file of the folder that was too big to be kept; empty for none."""
         place = desk.folder / name
         if desk.outdated(name) or not place.is_file() or place.is_symlink():
             return ""
-        return self._put(place.read_bytes())
-
-    def _bytes(self, digest: str) -> bytes:
-        """Raises StorageError if the content is not there any more."""
-        data = self._contents.get(digest)
-        if data is None:
-            raise StorageError("What a step of this run changed is not stored any more.")
-        return data
-
-    def _text(self, digest: str, path: str) -> tuple[str, str]:
-        """The text and the encoding of a content; of none an empty one. Raises NotText."""
-        return decode(self._bytes(digest), path) if digest else ("", "utf-8")
+        return self._contents.put(place.read_bytes())

@@ -30,7 +30,8 @@ from studio.agent.frontmatter import Entry, Frontmatter
 from studio.domain.errors import ConfigurationError
 from studio.domain.workflows import Step, StepKind
 
-from .reader import Places, WorkflowText, read_workflow_text, section_for
+from .reader import WorkflowText, read_workflow_text, section_for
+from .value_readers import Places
 
 _TEMPLATE = re.compile(r"\$\{\{.*?\}\}", re.DOTALL)
 _EXPRESSIONS = ("if", "for_each", "check")

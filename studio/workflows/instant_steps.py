@@ -14,11 +14,11 @@ from studio.domain.run_events import RunQuestion, StepAsked, StepFinished
 from studio.domain.workflows import Step
 
 from .expressions import as_words
-from .plan import Plan
+from .step_values import StepValues
 
 
 def result_or_question(
-    plan: Plan, step: Step, item: str, names: Mapping[str, Json], path: tuple[str, ...]
+    values: StepValues, step: Step, item: str, names: Mapping[str, Json], path: tuple[str, ...]
 ) -> StepFinished | StepAsked:
     """The end of a step, or what it asks; ``names`` are those that its expressions know.
 
@@ -26,10 +26,10 @@ def result_or_question(
     """
     match step.kind:
         case "set":
-            values = plan.fill_all(dict(step.inputs), names)
-            return StepFinished(step.id, item, text=as_words(values), outputs=values)
+            outputs = values.fill_all(dict(step.inputs), names)
+            return StepFinished(step.id, item, text=as_words(outputs), outputs=outputs)
         case "check":
-            holds = bool(plan.compute(step.target, names))
+            holds = bool(values.compute(step.target, names))
             done = StepFinished(step.id, item, outputs={"passed": holds})
             if not holds:
                 reason = f"“{step.target}” does not hold."
@@ -37,7 +37,7 @@ def result_or_question(
             return done
         case _:
             kind = "approve" if step.kind == "approve" else "ask"
-            text = as_words(plan.fill(step.target, names))
+            text = as_words(values.fill(step.target, names))
             question = RunQuestion(uuid.uuid4().hex, kind, text, form=step.form, path=path)
             return StepAsked(step.id, item, question)
 

@@ -6,13 +6,9 @@ a run that is read again from its events goes on as it would have (W-14, W-15).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from itertools import product
-from typing import Any, cast
 
-from studio.agent.prompts import REDO_STEP
-from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.run_events import (
     MERGE,
     ItemsFound,
@@ -25,17 +21,13 @@ from studio.domain.run_events import (
 )
 from studio.domain.runs import Run, StepRun
 from studio.domain.workflows import Step, Workflow
-from studio.tools.sdk.result import shorten
 
-from .command_line import fill_command
-from .expressions import ExpressionError, Reads, parse_expression, parse_template
+from .expressions import ExpressionError, Reads
 from .graph import all_needs, direct_needs, find_circle
+from .step_values import StepValues
 
 PARALLEL = 8
 """Steps and items that run at a time where the workflow says nothing."""
-MOST_ITEMS = 100_000
-LONGEST_RESULT = 8_000
-"""Characters of a result that a step is told when it is done again."""
 INSTANT = ("set", "check", "approve", "ask")
 """Steps that take no time of the computer, and so no place."""
 
@@ -74,7 +66,7 @@ class Plan:
         self.workflow = workflow
         self.needs = direct_needs(workflow)
         self.every = all_needs(self.needs)
-        self.reads = reads or {}
+        self.values = StepValues(workflow, self.every, reads)
         self._steps = {step.id: step for step in workflow.steps}
         self._handles: dict[str, tuple[str, ...]] = {}
         """The steps whose failure a step is for (``on_error``)."""
@@ -126,7 +118,12 @@ class Plan:
             return [finish, RetryPlanned(finish.step, finish.item, now + wait)]
         redo, whole = step.redo, not finish.item
         judged = finish.state == "done" or (step.kind == "check" and finish.state == "failed")
-        if redo is None or not whole or not judged or not self._goes_back(run, step, finish):
+        if (
+            redo is None
+            or not whole
+            or not judged
+            or not self.values.goes_back(run, step, finish.outputs)
+        ):
             return [finish]
         if run.redone.get(step.id, 0) >= redo.most:
             times = "once" if redo.most == 1 else f"{redo.most} times"
@@ -138,87 +135,6 @@ class Plan:
         """A step and all that need it, in the order of the file."""
         found = (one.id for one in self.workflow.steps if start in self._after[one.id])
         return tuple(dict.fromkeys((start, *found)))
-
-    def sent_back(self, run: Run, step: Step, item: str) -> str:
-        """What a step is told beside its prompt where another one sent the run back to it.
-
-        Empty where none did.
-        """
-        by = run.sent_back.get(step.id, "")
-        earlier = [
-            one for one in run.step(step.id, item).tries if one.round < run.round_of(step.id)
-        ]
-        if not by or not earlier:
-            return ""
-        judge, result = run.step(by).last, earlier[-1]
-        judged = [
-            one.last
-            for one in run.steps.values()
-            if one.step == by and one.last and judge and one.last.round == judge.round
-        ]
-        found = "\n\n".join(filter(None, (one.text or one.reason for one in judged)))
-        return REDO_STEP.format(
-            by=self._steps[by].label,
-            result=shorten(result.text or result.reason, LONGEST_RESULT),
-            found=shorten(found, LONGEST_RESULT),
-        )
-
-    # Values
-
-    def names(self, run: Run, step: Step | None = None, item: str = "") -> dict[str, Json]:
-        """What expressions of a step know, or those of the whole file."""
-        assert run.started is not None
-        known = self._steps if step is None else self.every[step.id]
-        names: dict[str, Json] = {
-            "inputs": run.started.inputs,
-            "steps": {id: self._result(run, self._steps[id]) for id in known},
-            "run": {
-                "id": run.id,
-                "number": run.started.number,
-                "folder": run.started.folder,
-                "started": run.began,
-            },
-        }
-        if item and step is not None:
-            names |= {"item": run.items[step.id][item], "key": item}
-        return names
-
-    def fill(self, template: str, names: Mapping[str, Json]) -> Json:
-        """A text with its expressions computed; raises ExpressionError."""
-        return parse_template(template).evaluate(names, self.reads)
-
-    def command(self, template: str, names: Mapping[str, Json]) -> str:
-        """A command line with its expressions computed, each a part of one word of the shell.
-
-        Raises ExpressionError.
-        """
-        return fill_command(template, names, self.reads)
-
-    def fill_all(self, value: Json, names: Mapping[str, Json]) -> Json:
-        """A value in whose texts expressions are computed; raises ExpressionError."""
-        match value:
-            case str():
-                return self.fill(value, names)
-            case dict():
-                return {key: self.fill_all(one, names) for key, one in value.items()}
-            case list():
-                return [self.fill_all(one, names) for one in value]
-            case _:
-                return value
-
-    def compute(self, expression: str, names: Mapping[str, Json]) -> Json:
-        """The value of an expression; raises ExpressionError."""
-        return parse_expression(expression).evaluate(names, self.reads)
-
-    def _result(self, run: Run, step: Step) -> Json:
-        keys = run.items.get(step.id)
-        if keys is None:
-            return _result_of(run.step(step.id))
-        parts = [_result_of(run.step(step.id, key)) for key in keys]
-        listed: JsonObject = {
-            name: [part[name] for part in parts] for name in ("outputs", "text", "state", "cost")
-        }
-        return listed
 
     # One step
 
@@ -235,12 +151,14 @@ class Plan:
                 decision.events.append(StepFinished(step.id, "", "skipped", skip))
                 return
             try:
-                if step.condition and not self.compute(step.condition, self.names(run, step)):
+                if step.condition and not self.values.compute(
+                    step.condition, self.values.names(run, step)
+                ):
                     reason = f"“{step.condition}” is not true."
                     decision.events.append(StepFinished(step.id, "", "skipped", reason))
                     return
                 if step.for_each or step.matrix:
-                    decision.events.append(ItemsFound(step.id, self._values(run, step)))
+                    decision.events.append(ItemsFound(step.id, self.values.items(run, step)))
                     return
             except ExpressionError as error:
                 decision.events.append(_failed(step.id, str(error)))
@@ -302,34 +220,6 @@ class Plan:
             finish = replace(finish, state="stopped", reason=stopped[0].reason)
         decision.events += self.finished(run, finish, now)
 
-    def _values(self, run: Run, step: Step) -> tuple[Json, ...]:
-        """The items of a step; raises ExpressionError."""
-        if step.matrix:
-            return tuple(_combinations(step.matrix))
-        if not isinstance(step.for_each, str):
-            return step.for_each
-        found = self.compute(step.for_each, self.names(run, step))
-        if not isinstance(found, list):
-            raise ExpressionError(
-                "for_each needs a list, and “{text}” is none", 0, {"text": step.for_each}
-            )
-        if len(found) > MOST_ITEMS:
-            raise ExpressionError(
-                "for_each takes {most} items at most", 0, {"most": f"{MOST_ITEMS:,}"}
-            )
-        return tuple(found)
-
-    def _goes_back(self, run: Run, step: Step, finish: StepFinished) -> bool:
-        assert step.redo is not None
-        names = self.names(run, step) | {"outputs": finish.outputs}
-        if step.id in run.items:
-            result = cast("dict[str, Any]", self._result(run, step))
-            names["outputs"] = result["outputs"]
-        try:
-            return bool(self.compute(step.redo.when, names))
-        except ExpressionError:  # it has no such output
-            return False
-
     # The end
 
     def _failure(self, run: Run) -> StepRun | None:
@@ -355,24 +245,14 @@ class Plan:
     def _end(self, run: Run, failed: StepRun | None) -> RunFinished:
         if failed is not None:
             reason = f"{self._steps[failed.step].label}: {failed.reason}"
-            return RunFinished("failed", reason, self._outputs(run))
+            return RunFinished("failed", reason, self.values.outputs(run))
         found = [run.step(step.id) for step in self.workflow.steps]
         if stopped := [one for one in found if one.state == "stopped"]:
             label = self._steps[stopped[0].step].label
-            return RunFinished("stopped", f"{label}: {stopped[0].reason}", self._outputs(run))
+            return RunFinished("stopped", f"{label}: {stopped[0].reason}", self.values.outputs(run))
         passed_over = [self._steps[one.step].label for one in found if one.state == "failed"]
         reason = f"Failed, and passed over: {', '.join(passed_over)}." if passed_over else ""
-        return RunFinished("done", reason, self._outputs(run))
-
-    def _outputs(self, run: Run) -> JsonObject:
-        """The outputs of the workflow; null where a step that one needs has no result."""
-        names, outputs = self.names(run), dict[str, Json]()
-        for name, template in self.workflow.outputs.items():
-            try:
-                outputs[name] = self.fill(template, names)
-            except ExpressionError:
-                outputs[name] = None
-        return outputs
+        return RunFinished("done", reason, self.values.outputs(run))
 
 
 _WORDS = {"failed": "failed", "skipped": "was left out", "stopped": "was stopped"}
@@ -404,23 +284,5 @@ class _Places:
             self._of_step[step] -= 1
 
 
-def _result_of(one: StepRun) -> dict[str, Json]:
-    return {"outputs": one.outputs, "text": one.text, "state": one.state, "cost": one.dollars}
-
-
 def _failed(step: str, reason: str) -> StepFinished:
     return StepFinished(step, "", "failed", reason, fault="invalid")
-
-
-def _combinations(matrix: Mapping[str, tuple[Json, ...]]) -> Iterator[JsonObject]:
-    """Each value of each name with each of the others.
-
-    ``include`` has further combinations, ``exclude`` those that are left out, also in part.
-    """
-    axes = {name: values for name, values in matrix.items() if name not in ("include", "exclude")}
-    excluded = [cast("JsonObject", one) for one in matrix.get("exclude", ())]
-    for values in product(*axes.values()):
-        one: JsonObject = dict(zip(axes, values, strict=True))
-        if not any(other.items() <= one.items() for other in excluded):
-            yield one
-    yield from (cast("JsonObject", one) for one in matrix.get("include", ()))

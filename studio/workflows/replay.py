@@ -71,7 +71,7 @@ from .bundle import (
     RecordedSession,
     write_bundle,
 )
-from .expressions import ExpressionError, as_words
+from .expressions import ExpressionError
 from .fork import ForkRequest, edited_workflow
 from .live_reads import LiveReads
 from .plan import Plan
@@ -285,8 +285,7 @@ class _Replay:
         said = next((one.said for one in session.events if isinstance(one, TurnStarted)), ())
         recorded = "".join(part.text for part in said if isinstance(part, Text))
         try:
-            names = self._plan.names(run, step, event.item)
-            prompt = as_words(self._plan.fill(step.prompt, names))
+            prompt = self._plan.values.prompt(run, step, event.item)
         except ExpressionError as error:
             prompt = str(error)
         if said and _unmasked(prompt) != _unmasked(recorded):
@@ -314,11 +313,11 @@ class _Replay:
 
     async def _work(self, run: Run, step: Step, session_id: str, event: StepFinished) -> None:
         self._report.steps += 1
-        names = self._plan.names(run, step, event.item)
+        names = self._plan.values.names(run, step, event.item)
         if step.kind == "set" and event.state == "done":
-            _same("The values", event.outputs, self._plan.fill_all(dict(step.inputs), names))
+            _same("The values", event.outputs, self._plan.values.fill_all(dict(step.inputs), names))
         elif step.kind == "check" and event.outputs is not None:
-            passed = bool(self._plan.compute(step.target, names))
+            passed = bool(self._plan.values.compute(step.target, names))
             _same("The check", event.outputs, {"passed": passed})
         elif step.kind != "agent":
             self._report.taken.append(f"{step.label}: what came of it is taken from the record.")

@@ -1,4 +1,4 @@
-"""Run accounts: what a run and each of its steps may use, and has used (W-20)."""
+"""Run accounts: what a run and its steps may use and have used, in money and in time (W-20)."""
 
 from __future__ import annotations
 
@@ -72,3 +72,30 @@ class RunAccounts:
         account = self._steps.setdefault(step.id, Account("step", caps))
         account.caps = caps
         return [account]
+
+
+class RunTime:
+    """How long one run may work.
+
+    ``minutes`` are those of its file, ``seconds`` those of the step that it is; 0 for any time.
+    """
+
+    def __init__(self, run: Run, minutes: float, seconds: float) -> None:
+        self._run, self._minutes = run, minutes
+        self.of_step = seconds
+
+    @property
+    def minutes(self) -> float:
+        """Those that steps of the run may work in all; the person may have raised them."""
+        return self._run.minutes or self._minutes
+
+    def step_over(self, now: float) -> bool:
+        return 0 < self.of_step <= self._run.worked_until(now)
+
+    def over(self, now: float) -> bool:
+        return 0 < self.minutes * 60 <= self._run.worked_until(now)
+
+    def left(self, now: float) -> float | None:
+        """Seconds until one of the two is reached; None for any time, or where nothing works."""
+        most = min(filter(None, (self.minutes * 60, self.of_step)), default=0.0)
+        return max(most - self._run.worked_until(now), 0.0) if most and self._run.works else None

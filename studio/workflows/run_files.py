@@ -140,7 +140,7 @@ def group_of(plan: Plan, started: RunStarted) -> str:
         return ""
     names: dict[str, Json] = {"inputs": started.inputs, "run": {"folder": started.folder}}
     try:
-        return as_words(plan.fill(plan.workflow.concurrency.group, names))
+        return as_words(plan.values.fill(plan.workflow.concurrency.group, names))
     except (ExpressionError, NotRead) as error:
         raise ConfigurationError(f"The group of concurrency cannot be told: {error}.") from error
 

@@ -24,8 +24,7 @@ from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.events import Exposed
 from studio.domain.jsonvalue import Json
-from studio.domain.permissions import Answer, Rule
-from studio.domain.questions import ServerAnswer
+from studio.domain.permissions import Rule
 from studio.domain.run_events import (
     MERGE,
     UNSURE,
@@ -66,9 +65,10 @@ from .fork import edited_workflow
 from .instant_steps import approved, result_or_question
 from .kept_agents import RunParts, kept_agents
 from .plan import INSTANT, Plan, Start
-from .run_accounts import RunAccounts, out_of_time
+from .run_accounts import RunAccounts, RunTime, out_of_time
 from .run_files import RunFiles
 from .run_questions import ASKS, Key, QuestionsBelow, session_question
+from .step_sessions import StepSessions
 from .step_tasks import StepTasks
 from .step_work import (
     Held,
@@ -116,7 +116,8 @@ class Runner:
         self._engine = engine
         self._store = store
         caller = above[0]._work.caller if above else caller
-        self._work = StepWork(engine, plan.workflow, run.started, caller)
+        self._sessions = StepSessions(engine, run.started)
+        self._work = StepWork(engine, plan.workflow, run.started, self._sessions, caller)
         called = caller.budget.accounts if caller is not None and above is None else ()
         self._accounts = RunAccounts(run, (above[0]._accounts, above[1]) if above else None, called)
         self._desks = Desks(engine, plan, run, self._work, self._accounts.upward, self._record)
@@ -126,10 +127,10 @@ class Runner:
             plan.workflow.permissions,
             for_client=run.started.trigger == "client",
         )
-        plan.reads = self._reads.functions
+        plan.values.reads = self._reads.functions
         self._above = above
-        self._seconds = seconds_of(above[1]) if above else 0.0
-        """Those that the step may work which this run is; 0 for any time."""
+        seconds = seconds_of(above[1]) if above else 0.0
+        self._time = RunTime(run, plan.workflow.budget.minutes, seconds)
         self._work.above = self._rules
         self._work.paused = lambda step: self.run.paused is not None or step in self.run.held
         self._child_runs = ChildRuns(RunFiles(engine, store), RunParts(engine))
@@ -139,9 +140,6 @@ class Runner:
         self._tasks = StepTasks()
         self._fresh: set[Key] = set()
         """What has begun here, and is not worked on yet."""
-        self._sessions: dict[Key, Session] = {}
-        self._keys: dict[str, Key] = {}
-        """The same by the ids of the sessions."""
         self._recording = BackgroundTasks()
         self._listeners: list[Listener] = []
         self._closing = False
@@ -159,7 +157,7 @@ class Runner:
         """
         self._closing = False
         if self.run.started is not None:
-            self._work.kept = await kept_agents(self._store, self.run.started.parts)
+            self._sessions.kept = await kept_agents(self._store, self.run.started.parts)
         self._engine.telemetry.run_began(self.run)
         unsubscribe = self._engine.sessions.events.subscribe(self._heard)
         watching = asyncio.create_task(self._watch_for_stop())
@@ -241,7 +239,9 @@ class Runner:
         if self.run.end is None:
             await self._record(event)
             if isinstance(event, StepEdited):
-                self.plan = Plan(edited_workflow(self.plan.workflow, [event]), self.plan.reads)
+                self.plan = Plan(
+                    edited_workflow(self.plan.workflow, [event]), self.plan.values.reads
+                )
 
     async def raise_cap(self, caps: Caps, step: str = "", minutes: float = 0.0) -> None:
         """Let the run, or one of its steps, use this much in all; 0 minutes stay as they are."""
@@ -259,7 +259,7 @@ class Runner:
         for one in tuple(self.run.busy):
             if one.run_id:
                 child = await self._child(self.plan.workflow.step(one.step), one.run_id)
-                if 0 < child._minutes < minutes:
+                if 0 < child._time.minutes < minutes:
                     await child._record(CapRaised(child.run.caps[""], "", minutes))
                 await child._raise_minutes_below(minutes)
 
@@ -291,7 +291,6 @@ class Runner:
         one, question = found
         if not await self._waits_for_answer(one, question):
             raise ConfigurationError("This is asked again when the run goes on.")
-        session = self._sessions.get((one.step, one.item))
         answered = StepAnswered(one.step, one.item, question_id, answer, by)
         if question.kind == "conflict":
             await self._record(answered)
@@ -306,19 +305,8 @@ class Runner:
             await child.answer(question_id, answer, by)
             return
         match question.kind:
-            case "permission":
-                if session is not None:
-                    permitted: Answer = "deny"
-                    if answer in ("once", "session", "folder", "always"):
-                        permitted = answer
-                    elif answer == "run":
-                        permitted = "session"
-                    session.answer_permission(question_id, permitted, by)
-            case "reply":
-                if session is not None and question.server is not None:
-                    session.answer_form(question_id, ServerAnswer.of(answer))
-                elif session is not None:
-                    session.answer_question(question_id, as_words(answer))
+            case "permission" | "reply":
+                self._sessions.answer((one.step, one.item), question, answer, by)
             case "approve":
                 finish = approved(one.step, one.item, bool(answer))
                 await self._record(answered, *await self._finished(finish))
@@ -337,8 +325,7 @@ class Runner:
             child = await self._child(step, one.run_id)
             asked = [found for found in child.run.questions if found[1].id == question.id]
             return bool(asked) and await child._waits_for_answer(*asked[0])
-        session = self._sessions.get((one.step, one.item))
-        return session is not None and session.asks(question.id)
+        return self._sessions.asks((one.step, one.item), question.id)
 
     # The loop
 
@@ -383,20 +370,15 @@ class Runner:
                 self._recording.start(self.stop(reason))
                 return
 
-    @property
-    def _minutes(self) -> float:
-        """Those that steps of the run may work in all; 0 for any time."""
-        return self.run.minutes or self.plan.workflow.budget.minutes
-
     async def _out_of_time(self) -> bool:
         """Pause the run if it has worked as long as it may; end it where its step may no more."""
-        worked = self.run.worked_until(time.time())
-        if self._seconds and worked >= self._seconds:
-            await self.stop(f"It was stopped after {self._seconds:g} s.")
+        now = time.time()
+        if self._time.step_over(now):
+            await self.stop(f"It was stopped after {self._time.of_step:g} s.")
             return True
-        if not self._minutes or self.run.paused is not None or worked < self._minutes * 60:
+        if self.run.paused is not None or not self._time.over(now):
             return False
-        reason = out_of_time(self._minutes)
+        reason = out_of_time(self._time.minutes)
         reached = [CapReached("minutes", one.step, one.item, reason) for one in self.run.busy]
         await self._record(*reached[:1])
         await self.pause(reason)
@@ -430,9 +412,8 @@ class Runner:
             return True
         now = time.time()
         waits = [max(decision.due - now, 0.0)] if decision.due else []
-        most = min(filter(None, (self._minutes * 60, self._seconds)), default=0.0)
-        if most and self.run.works:
-            waits.append(max(most - self.run.worked_until(now), 0.0))
+        if (left := self._time.left(now)) is not None:
+            waits.append(left)
         await self._tasks.change(min(waits, default=None))
         return False
 
@@ -456,8 +437,7 @@ class Runner:
                         below.append((step, plan, new))
                         run_id = new.started.run_id
                     else:
-                        session = await self._work.session(step, start.item)
-                        self._use(start.key, session)
+                        session = await self._sessions.begin(step, start.item)
                 except (StudioError, ExpressionError) as error:
                     events += await self._finished(failed_start(step, start.item, error))
                     continue
@@ -605,14 +585,14 @@ class Runner:
         """Do a try, or go on with it."""
         if step.kind == "workflow":
             return await self._run_below(step, one)
-        key = one.step, one.item
-        session = self._sessions.get(key) or await self._reopened(step, one)
+        session = await self._session(step, one)
         work = partial(self._work_of, step, one, session)
         return await self._desks.working(step, one.item, session.info.id, work)
 
     async def _work_of(self, step: Step, one: StepRun, session: Session) -> Outcome:
         key, exposed = (one.step, one.item), self._exposed(step)
         budget = Budget(self._accounts.of(step))
+        values = self.plan.values
         answer, calls = "", unsure_actions(session, self._engine.tools())
         if calls and step.effects == "repeatable":
             await self._record(StepResumed(*key, REPEATED))
@@ -627,13 +607,13 @@ class Runner:
         if step.kind == "run":
             if answer == "happened":
                 return StepFinished(*key, reason=YOU_SAID, outputs={"exit_code": None})
-            line = await self._reads.having(lambda: self.command(step, one.item))
+            line = await self._reads.having(lambda: values.command(self.run, step, one.item))
             return await self._work.command(
                 *(step, one.item, session, line, budget, exposed), again=answer == "again"
             )
         if not session.transcript.blocks:
-            said = await self._reads.having(lambda: self.prompt(step, one.item))
-            if sent_back := self.plan.sent_back(self.run, step, one.item):
+            said = await self._reads.having(lambda: values.prompt(self.run, step, one.item))
+            if sent_back := values.sent_back(self.run, step, one.item):
                 said = f"{said}\n\n{sent_back}"
             return await self._work.run(step, one.item, session, said, budget, exposed)
         before = await self._engine.store.events(session.info.id)
@@ -664,10 +644,7 @@ class Runner:
 
     async def _allow(self, rules: Iterable[Rule]) -> None:
         """Let all that works now in the run use these rules."""
-        for session in self._sessions.values():
-            if session.running:
-                for rule in rules:
-                    await session.rules.add(rule)
+        await self._sessions.allow(rules)
         for child in self._children.values():
             await child._allow(rules)
 
@@ -683,10 +660,11 @@ class Runner:
 
     async def _planned_below(self, step: Step, item: str) -> tuple[Plan, NewRun]:
         """The new run of a step, which is not stored yet."""
-        names = self.plan.names(self.run, step, item)
-        inputs = await self._reads.having(lambda: self.plan.fill_all(dict(step.inputs), names))
+        values = self.plan.values
+        names = values.names(self.run, step, item)
+        inputs = await self._reads.having(lambda: values.fill_all(dict(step.inputs), names))
         assert isinstance(inputs, dict)
-        return await self._child_runs.planned(step, inputs, self._upward(), self._work.kept)
+        return await self._child_runs.planned(step, inputs, self._upward(), self._sessions.kept)
 
     async def _child(self, step: Step, run_id: str) -> Runner:
         """The run of a step that began before; raises StudioError."""
@@ -715,9 +693,7 @@ class Runner:
 
     def _let_go(self, step: str, item: str) -> list[str]:
         """Keep neither the session nor the run of a try that is over; the run, if it has one."""
-        if (session := self._sessions.pop((step, item), None)) is not None:
-            self._keys.pop(session.info.id, None)
-            self._engine.services.kept_agents.pop(session.info.id, None)
+        self._sessions.let_go((step, item))
         run_id = self.run.step(step, item).run_id
         return [run_id] if self._children.pop(run_id, None) is not None else []
 
@@ -727,27 +703,16 @@ class Runner:
         if (event := self._questions_below.follow(key, child.run, path)) is not None:
             self._note(event)
 
-    async def _reopened(self, step: Step, one: StepRun) -> Session:
-        """The session of a try that began before; a new one where it was not stored any more."""
+    async def _session(self, step: Step, one: StepRun) -> Session:
+        """The session of a try; a new one where it was not stored any more."""
         key = one.step, one.item
-        if await self._engine.store.get(one.session_id) is not None:
-            session = await self._engine.sessions.open(one.session_id)
-            self._engine.services.kept_agents[one.session_id] = self._work.kept
-        else:  # killed before its first message was on the disk
-            session = await self._work.session(step, one.item)
+        session = await self._sessions.open(key, one.session_id)
+        if session is None:  # killed before its first message was on the disk
+            session = await self._sessions.begin(step, one.item)
             attempt = one.last.attempt if one.last is not None else 1
             round = self.run.round_of(step.id)
             await self._record(StepStarted(*key, round, attempt, session.info.id))
-        return self._use(key, session)
-
-    def _use(self, key: Key, session: Session) -> Session:
-        """Listen to the questions of a session, in which a step works."""
-        self._sessions[key], self._keys[session.info.id] = session, key
         return session
-
-    def command(self, step: Step, item: str) -> str:
-        """The command line of a step; raises ExpressionError."""
-        return self.plan.command(step.target, self.plan.names(self.run, step, item))
 
     def _path(self, step: Step, item: str, *more: str) -> tuple[str, ...]:
         """Who asks: the run, the step with its item, and an agent (W-22)."""
@@ -756,16 +721,12 @@ class Runner:
             label += f" {as_words(self.run.items[step.id][item])[:40]}"
         return (self.plan.workflow.name, label, *more)
 
-    def prompt(self, step: Step, item: str) -> str:
-        """What a step's agent is told; raises ExpressionError."""
-        return as_words(self.plan.fill(step.prompt, self.plan.names(self.run, step, item)))
-
     async def _instant(self, step: Step, item: str) -> list[RunEvent]:
         """What comes of a step that takes no time: its end, or a question."""
 
         def compute() -> StepFinished | StepAsked:
-            names = self.plan.names(self.run, step, item)
-            return result_or_question(self.plan, step, item, names, self._path(step, item))
+            values, path = self.plan.values, self._path(step, item)
+            return result_or_question(values, step, item, values.names(self.run, step, item), path)
 
         try:
             done = await self._reads.having(compute)
@@ -826,7 +787,7 @@ class Runner:
 
     def _heard(self, envelope: EventEnvelope) -> None:
         """Record that a step's session asks the person, or was answered."""
-        key = self._keys.get(envelope.session_id)
+        key = self._sessions.key_of(envelope.session_id)
         if key is None or self._closing or key not in self._tasks:
             return
         if not isinstance(envelope.event, ASKS):

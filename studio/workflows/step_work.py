@@ -8,14 +8,13 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 from studio.agent.budget import Budget
 from studio.agent.delegation.report import answer_of
-from studio.agent.engine import Engine, SessionDefaults
+from studio.agent.engine import Engine
 from studio.agent.loop.structured_output import parse_answer
 from studio.agent.loop.turn_context import FinishedCall, Guard, TurnEnd, TurnState
 from studio.agent.loop.user_messages import describe_end
@@ -25,7 +24,7 @@ from studio.agent.session.event_channel import EventEnvelope
 from studio.agent.session.session import Session
 from studio.agent.session.turn_builder import ParentTurn
 from studio.agent.usage_costs import total
-from studio.domain.agents import NO_AGENTS, Agent, Limits, longer
+from studio.domain.agents import Limits, longer
 from studio.domain.blocks import ToolBlock
 from studio.domain.events import (
     CompletionReason,
@@ -42,12 +41,13 @@ from studio.domain.messages import Text, ToolCall
 from studio.domain.models import Generation
 from studio.domain.permissions import Rule
 from studio.domain.run_events import Fault, RunCap, RunQuestion, RunStarted, StepFinished
-from studio.domain.sessions import Caller
 from studio.domain.tools import RUN
 from studio.domain.transcript import Transcript
 from studio.domain.workflows import Step, Workflow
 from studio.processes.shell_command import last_states
 from studio.tools.sdk.result import NO_OUTPUT
+
+from .step_sessions import StepSessions
 
 FAULTS: dict[CompletionReason, Fault] = {
     "step_limit": "limit",
@@ -100,52 +100,19 @@ class StepWork:
         engine: Engine,
         workflow: Workflow,
         started: RunStarted,
+        sessions: StepSessions,
         caller: ParentTurn | None = None,
     ) -> None:
         """``caller`` is the turn whose call the run is: its steps may do no more."""
         self._engine = engine
         self._workflow = workflow
         self._started = started
+        self.sessions = sessions
         self.caller = caller
         self.paused: Callable[[str], bool] = lambda step: False
         """Whether a step has to end between two requests, to go on later."""
         self.above: Callable[[], list[Rule]] = list
         """The rules of the runs above this one, and those of the person for the run."""
-        self.kept: Mapping[str, Agent] = NO_AGENTS
-        """The agents as they were when the run began (W-13)."""
-
-    async def session(self, step: Step, item: str) -> Session:
-        """A new session for a try; raises ConfigurationError for an unknown agent or model."""
-        started, engine = self._started, self._engine
-        if step.kind == "run":  # no agent and no model works in it
-            choice = SessionDefaults(started.name, started.provider, started.model)
-        else:
-            choice = await engine.choose(
-                agent=step.target,
-                provider="" if step.model else started.provider,
-                model=step.model or started.model,
-                folder=Path(started.folder),
-                kept=self.kept,
-            )
-        mode = started.permission_mode
-        session = await engine.sessions.create(
-            folder=started.folder,
-            agent=choice.agent,
-            provider=choice.provider,
-            model=choice.model,
-            permission_mode=mode if mode in ("ask", "auto", "plan") else None,
-            title=f"{started.name}, {step.label}",
-            model_chosen=choice.model_named,
-            held=True,
-            caller=Caller("run", started.run_id, step.id),
-            subject=started.subject,
-        )
-        engine.services.kept_agents[session.info.id] = self.kept
-        return session
-
-    async def agent(self, name: str) -> Agent:
-        """An agent as the run has it; raises ConfigurationError."""
-        return await self._engine.agent(name, Path(self._started.folder), kept=self.kept)
 
     async def run(
         self,
@@ -305,7 +272,7 @@ class StepWork:
         seconds = seconds_of(step)
         if not seconds:
             return None
-        agent = await self.agent(session.info.agent)
+        agent = await self.sessions.agent(session.info.agent)
         limits = self._engine.limits(agent, longer(agent.mode, "background"))
         return replace(limits, seconds=seconds, extensible=False)
 

@@ -52,9 +52,9 @@ async def test_w65_a_run_stops_is_changed_and_goes_on_after_a_restart(tmp_path: 
         assert stop_of(run) == ("before", "note") and run.state == "paused"
         assert run.reason == "Stopped before note." and not run.step("note").tries
         step = runner.plan.workflow.step("note")
-        assert runner.prompt(step, "") == "Note Two parts"
+        assert runner.plan.values.prompt(runner.run, step, "") == "Note Two parts"
         await runner.debug(ResultEdited("plan", "", "Three parts"))
-        assert runner.prompt(step, "") == "Note Three parts"
+        assert runner.plan.values.prompt(runner.run, step, "") == "Note Three parts"
         await runner.debug(BreakpointSet("test", "after", "outputs.passed"))
 
     async with engine_home(tmp_path, "anthropic", ANSWERS) as home:

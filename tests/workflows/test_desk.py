@@ -20,7 +20,7 @@ from studio.domain.runs import Run
 from studio.simulator import Call, RequestView, Returned, Text, Turn, stall
 from studio.storage.snapshots.blob_store import UNDO_SECONDS, BlobStore, digest_of
 from studio.tools.drafts.three_way_merge import three_way
-from studio.workflows.desk import Clash
+from studio.workflows.change_merge import Clash
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import EngineHome, engine_home
 from support.waiting import within

@@ -300,7 +300,7 @@ def test_w5_items_run_side_by_side_within_their_bound() -> None:
     assert list(one.run.items["each"].values()) == ["a", "b", "a"]
     assert len({key for key in one.run.items["each"]}) == 3
     assert one.widest == 2 and one.run.step("all").state == "done"
-    names = one.plan.names(one.run, one.workflow.step("all"))
+    names = one.plan.values.names(one.run, one.workflow.step("all"))
     texts = [f"about {key}" for key in one.run.items["each"]]
     assert names["steps"]["each"]["text"] == texts  # type: ignore[index, call-overload]
 
@@ -374,7 +374,7 @@ def test_w5_a_step_is_told_what_the_judge_of_this_round_found() -> None:
     did("j1", "It is too long.")
     log.append((0.0, StepsRedone("polish", "j1", plan.behind("polish"))))
     did("polish", "p2")
-    found = plan.sent_back(Run(log), plan.workflow.step("polish"), "")
+    found = plan.values.sent_back(Run(log), plan.workflow.step("polish"), "")
     assert found.startswith("You did this before") and "It is too long." in found
     did("j1", "All is fine now.")
     log.append((0.0, ItemsFound("j2", ("a", "b"))))
@@ -382,10 +382,12 @@ def test_w5_a_step_is_told_what_the_judge_of_this_round_found() -> None:
         did("j2", said, key)
     log.append((0.0, StepFinished("j2")))
     log.append((0.0, StepsRedone("w", "j2", plan.behind("w"))))
-    found = plan.sent_back(Run(log), plan.workflow.step("w"), "")
+    found = plan.values.sent_back(Run(log), plan.workflow.step("w"), "")
     assert found.endswith("The start is wrong.\n\nDull.")
     did("w", "w2")
-    assert not plan.sent_back(Run(log), plan.workflow.step("polish"), "")  # nobody sent it back
+    assert not plan.values.sent_back(
+        Run(log), plan.workflow.step("polish"), ""
+    )  # nobody sent it back
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -14,15 +14,9 @@ from studio.agent.frontmatter import Problem
 from studio.domain.agents import Caps
 from studio.domain.workflows import Budget, Redo, Retry
 from studio.workflows.graph import all_needs
-from studio.workflows.reader import (
-    KINDS,
-    STEP,
-    WORKFLOW,
-    WorkflowText,
-    json_schema,
-    read_workflow_text,
-)
+from studio.workflows.reader import KINDS, WorkflowText, read_workflow_text
 from studio.workflows.workflow_check import KnownNames, check_workflow
+from studio.workflows.workflow_keys import STEP, WORKFLOW, json_schema
 from support import nightly
 
 KNOWN = KnownNames(

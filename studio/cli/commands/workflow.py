@@ -197,7 +197,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         case _:
             pass
     if options.what == "schema":
-        from studio.workflows.reader import json_schema
+        from studio.workflows.workflow_keys import json_schema
 
         console.write_json(json_schema(), indent=2)
         return DONE

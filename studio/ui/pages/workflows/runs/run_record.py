@@ -21,7 +21,6 @@ from studio.ui.formatting import clock, day_of, dollars, number, plain, short_co
 from studio.ui.graph.nodes import NodeState
 from studio.ui.inspector.fact_list import Fact
 from studio.ui.translation import locale, tr, tr_later, tr_plural
-from studio.workflows.expressions import as_words
 from studio.workflows.fork import edited_workflow
 from studio.workflows.plan import Plan
 
@@ -131,8 +130,7 @@ class RunRecord:
         Raises ExpressionError, and NotRead for what is read in the folder.
         """
         plan = Plan(edited_workflow(self.workflow, self.run.edits.values()))
-        template = plan.workflow.step(step.id).prompt
-        return as_words(plan.fill(template, plan.names(self.run, step, item)))
+        return plan.values.prompt(self.run, plan.workflow.step(step.id), item)
 
     # Facts
 

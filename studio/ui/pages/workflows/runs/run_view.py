@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -590,7 +590,9 @@ class RunView(PaintedWidget):
             run_tab.choose_step(step if record.step(step) else record.workflow.steps[0].id)
         elif self.inspector.page == STEP:
             runner = self._runner
-            prompt = runner.prompt if runner is not None else record.prompt
+            prompt = record.prompt
+            if runner is not None:
+                prompt = partial(runner.plan.values.prompt, runner.run)
             facts = facts_of(record, step, item, prompt)
             can_hold = facts.can_hold and not self._is_below
             self.inspector.step.show_step(replace(facts, can_hold=can_hold))

@@ -1,0 +1,120 @@
+"""Step sessions: the sessions that the steps of one run work in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from studio.agent.engine import Engine, SessionDefaults
+from studio.agent.session.session import Session
+from studio.domain.agents import NO_AGENTS, Agent
+from studio.domain.jsonvalue import Json
+from studio.domain.permissions import Answer, Rule
+from studio.domain.questions import ServerAnswer
+from studio.domain.run_events import RunQuestion, RunStarted
+from studio.domain.sessions import Caller
+from studio.domain.workflows import Step
+
+from .expressions import as_words
+from .run_questions import Key
+
+
+class StepSessions:
+    """The sessions of one run's tries, by step and item, from the beginning of a try to its end."""
+
+    def __init__(self, engine: Engine, started: RunStarted) -> None:
+        self._engine, self._started = engine, started
+        self.kept: Mapping[str, Agent] = NO_AGENTS
+        """The agents as they were when the run began (W-13)."""
+        self._sessions: dict[Key, Session] = {}
+        self._keys: dict[str, Key] = {}
+        """The same by the ids of the sessions."""
+
+    async def agent(self, name: str) -> Agent:
+        """An agent as the run has it; raises ConfigurationError."""
+        return await self._engine.agent(name, Path(self._started.folder), kept=self.kept)
+
+    async def create(self, step: Step) -> Session:
+        """A new session of a step; raises ConfigurationError for an unknown agent or model."""
+        started, engine = self._started, self._engine
+        if step.kind == "run":  # no agent and no model works in it
+            choice = SessionDefaults(started.name, started.provider, started.model)
+        else:
+            choice = await engine.choose(
+                agent=step.target,
+                provider="" if step.model else started.provider,
+                model=step.model or started.model,
+                folder=Path(started.folder),
+                kept=self.kept,
+            )
+        mode = started.permission_mode
+        session = await engine.sessions.create(
+            folder=started.folder,
+            agent=choice.agent,
+            provider=choice.provider,
+            model=choice.model,
+            permission_mode=mode if mode in ("ask", "auto", "plan") else None,
+            title=f"{started.name}, {step.label}",
+            model_chosen=choice.model_named,
+            held=True,
+            caller=Caller("run", started.run_id, step.id),
+            subject=started.subject,
+        )
+        engine.services.kept_agents[session.info.id] = self.kept
+        return session
+
+    async def begin(self, step: Step, item: str) -> Session:
+        """The new session of a try; raises ConfigurationError as ``create`` does."""
+        return self._use((step.id, item), await self.create(step))
+
+    async def open(self, key: Key, session_id: str) -> Session | None:
+        """The session of a try that began before; None if it was never stored."""
+        if (session := self._sessions.get(key)) is not None:
+            return session
+        if await self._engine.store.get(session_id) is None:
+            return None
+        session = await self._engine.sessions.open(session_id)
+        self._engine.services.kept_agents[session_id] = self.kept
+        return self._use(key, session)
+
+    def key_of(self, session_id: str) -> Key | None:
+        """The step and item that work in a session here."""
+        return self._keys.get(session_id)
+
+    def let_go(self, key: Key) -> None:
+        """Keep the session of a try no longer, which is over."""
+        if (session := self._sessions.pop(key, None)) is not None:
+            self._keys.pop(session.info.id, None)
+            self._engine.services.kept_agents.pop(session.info.id, None)
+
+    async def allow(self, rules: Iterable[Rule]) -> None:
+        """Let all that works now use these rules."""
+        for session in self._sessions.values():
+            if session.running:
+                for rule in rules:
+                    await session.rules.add(rule)
+
+    def asks(self, key: Key, question_id: str) -> bool:
+        """Whether the session of a try waits for the answer to a question."""
+        session = self._sessions.get(key)
+        return session is not None and session.asks(question_id)
+
+    def answer(self, key: Key, question: RunQuestion, answer: Json, by: str) -> None:
+        """Hand the person's answer to the session that asks, if it is still here."""
+        if (session := self._sessions.get(key)) is None:
+            return
+        if question.kind == "permission":
+            permitted: Answer = "deny"
+            if answer in ("once", "session", "folder", "always"):
+                permitted = answer
+            elif answer == "run":
+                permitted = "session"
+            session.answer_permission(question.id, permitted, by)
+        elif question.server is not None:
+            session.answer_form(question.id, ServerAnswer.of(answer))
+        else:
+            session.answer_question(question.id, as_words(answer))
+
+    def _use(self, key: Key, session: Session) -> Session:
+        self._sessions[key], self._keys[session.info.id] = session, key
+        return session
