@@ -158,7 +158,8 @@ def frist(context: Context, nummer: int, tun: str, notiz: str = "") -> str:
 def gesetze(context: Context) -> list[str]:
     """List the laws in the store, with their Stand."""
     return [
-        f"{one['kurz']}: {one['titel']}, {one['tag']}" for one in context.service(Normen).laws()
+        f"{one['kurz']}: {one['titel']}, {one['tag']}{_without('Auszug' if one['auszug'] else '')}"
+        for one in context.service(Normen).laws()
     ]
 
 

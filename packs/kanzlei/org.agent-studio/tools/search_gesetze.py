@@ -37,11 +37,12 @@ def search_gesetze(
         found, total = found[first : first + MOST], len(found)
     else:
         found, total = normen.search(query, law=law, day=when, first=first, most=MOST)
-    if not total and not normen.laws():
-        raise ToolFailed(_EMPTY)
     sources = tuple(_address(section, absatz) for section, absatz in found)
     data = [_short(section, absatz) for section, absatz in found]
-    return listed(data, sources, first=first, total=total, what="Normen")
+    what = "Normen"
+    if not total and any(one["auszug"] for one in normen.laws()):
+        what = f"Normen; von den Gesetzen sind Auszüge da. {_IMPORT}"
+    return listed(data, sources, first=first, total=total, what=what)
 
 
 @tool(effect="read", target="citation", verb="Reading norm", done="Read norm")
@@ -69,7 +70,8 @@ def section_cited(context: Context, words: str, day: str = "") -> tuple[Section,
         if not normen.has(norm.law):
             raise ToolFailed(_not_there(normen, norm.law))
         when = f" mit einem Wortlaut vom {day}" if day else ""
-        raise ToolFailed(f"{norm} gibt es im Bestand nicht{when}.")
+        excerpt = "" if normen.has(norm.law, whole=True) else f" {_ONLY_EXCERPTS} {_IMPORT}"
+        raise ToolFailed(f"{norm} gibt es im Bestand nicht{when}.{excerpt}")
     if norm.absatz and norm.absatz not in section.texts:
         raise ToolFailed(f"{section.citation} hat keinen Absatz {norm.absatz}.")
     return section, norm.absatz
@@ -86,15 +88,16 @@ def whole(section: Section, absatz: str) -> dict[str, object]:
     }
 
 
-_EMPTY = (
-    "Es sind keine Gesetze eingelesen. Die Person lädt sie von gesetze-im-internet.de und liest "
-    "sie mit „agent-studio kanzlei gesetze-import DATEI“ ein."
+_ONLY_EXCERPTS = "Von diesem Gesetz ist nur ein Auszug da."
+_IMPORT = (
+    "Die Person lädt ganze Gesetze von gesetze-im-internet.de und liest sie mit „agent-studio "
+    "kanzlei gesetze-import DATEI“ ein."
 )
 
 
 def _not_there(normen: Normen, law: str) -> str:
     known = ", ".join(str(one["kurz"]) for one in normen.laws())
-    return f"{law} ist nicht im Bestand; darin sind: {known}." if known else _EMPTY
+    return f"{law} ist nicht im Bestand; darin sind: {known}. {_IMPORT}"
 
 
 def _day(text: str) -> str:

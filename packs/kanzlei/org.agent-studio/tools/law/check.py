@@ -54,6 +54,8 @@ def _norm(normen: Normen, cited: Citation, quotes: list[str]) -> Finding:
     if not normen.has(cited.law):
         return Finding(name, NOT_STORED, f"{cited.law} ist nicht eingelesen.")
     section = normen.section(cited)
+    if section is None and not normen.has(cited.law, whole=True):
+        return Finding(name, NOT_STORED, f"{cited.law} ist nur in Auszügen eingelesen.")
     if section is None:
         return Finding(name, NOT_FOUND, f"{cited.law} hat {cited.sign} {cited.section} nicht.")
     if "weggefallen" in section.title or not any(section.texts.values()):

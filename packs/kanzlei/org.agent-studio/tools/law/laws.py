@@ -27,13 +27,15 @@ _WITHOUT = frozenset({"fussnoten", "FnR", "kommentar", "FILE", "IMG"})
 
 @dataclass(slots=True)
 class Section:
-    """One section. ``texts`` has its text by Absatz; without any, the Absatz is empty."""
+    """One section. ``texts`` has its text by Absatz; without any, the Absatz is empty.
+    ``hint`` says what the file knows of newer wordings."""
 
     sign: str
     number: str
     title: str
     place: str
     texts: dict[str, str] = field(default_factory=dict[str, str])
+    hint: str = ""
 
 
 @dataclass(slots=True)
@@ -142,7 +144,8 @@ class _Reader:
         for sign, number in _numbers(fields.get("enbez", "")):
             place = " › ".join(self._groups.values())
             title = fields.get("titel", "")
-            section = Section(sign, number, title, place, _texts("".join(self._content)))
+            texts, hint = _texts("".join(self._content)), fields.get("standkommentar", "")
+            section = Section(sign, number, title, place, texts, hint)
             self._sections.setdefault(number, section)
 
 

@@ -9,6 +9,7 @@ import datetime
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from threading import Lock
 from typing import cast
 
 from studio.packs import Home, Records, ToolFailed, Value
@@ -19,6 +20,8 @@ from .files import laws_of
 from .laws import Law
 from .words import asked, stems, vocabulary, words
 
+SHIPPED = Path(__file__).parents[2] / "data" / "gesetze"
+"""Sections that the pack computes with, by the wording of 2022 (KZ-27)."""
 OLD_DAYS = 90
 """After so many days a wording is shown with a warning."""
 _TITLE_WEIGHT = 6
@@ -47,6 +50,7 @@ class Section:
     place: str
     day: str
     state: str
+    hint: str
     texts: dict[str, str]
 
     @property
@@ -63,19 +67,44 @@ class Section:
         """What to check first; empty for a wording that is new enough."""
         days = (today - datetime.date.fromisoformat(self.day)).days
         if days <= OLD_DAYS:
-            return ""
-        return f"Der Stand ist {days} Tage alt. Prüfe den Wortlaut, bevor Du ihn verwendest."
+            return self.hint
+        old = f"Der Stand ist {days} Tage alt. Prüfe den Wortlaut, bevor Du ihn verwendest."
+        return f"{old} {self.hint}".strip()
 
 
 class Normen:
-    """The laws that were imported. All of it blocks."""
+    """The laws that ship with the pack, and those that were imported. All of it blocks."""
 
     def __init__(self, home: Home) -> None:
-        self._records: Records = home.records
+        self._home = home
+        self._lock = Lock()
+        self._shipped = False
+
+    @property
+    def _records(self) -> Records:
+        """The store; with its first use it gets the excerpts of laws that nobody imported."""
+        with self._lock:
+            first, self._shipped = not self._shipped, True
+            if first:
+                try:
+                    self._add_shipped()
+                except BaseException:
+                    self._shipped = False
+                    raise
+        return self._home.records
+
+    def _add_shipped(self) -> None:
+        known = "SELECT 1 FROM gesetz WHERE kurz = ? AND (auszug = 0 OR tag >= ?)"
+        changed = 0
+        for law in laws_of(SHIPPED):
+            if isinstance(law, Law) and not self._home.records.read(known, law.short, law.day):
+                changed += self._add(law, excerpt=True)
+        if changed or not self._home.records.read("SELECT 1 FROM wort LIMIT 1"):
+            self._index()
 
     def add(self, path: Path) -> Imported:
         """Import the laws of a file, a zip or a folder; raises ToolFailed where there are none."""
-        done = Imported()
+        done, records = Imported(), self._records
         for law in laws_of(path):
             if isinstance(law, str):
                 done.problems.append(law)
@@ -87,13 +116,16 @@ class Normen:
                 continue
             done.laws += 1
             done.sections += len(law.sections)
-        if done.changed or not self._records.read("SELECT 1 FROM wort LIMIT 1"):
+        if done.changed or not records.read("SELECT 1 FROM wort LIMIT 1"):
             self._index()
         return done
 
     def laws(self) -> list[dict[str, Value]]:
-        """The laws in the store: ``kurz``, ``titel``, ``stand``, ``tag``."""
-        return self._records.read("SELECT kurz, titel, stand, tag FROM gesetz ORDER BY kurz")
+        """The laws in the store: ``kurz``, ``titel``, ``stand``, ``tag``, and whether it is only an
+        excerpt, ``auszug``."""
+        return self._records.read(
+            "SELECT kurz, titel, stand, tag, auszug FROM gesetz ORDER BY kurz"
+        )
 
     def search(
         self, query: str, *, law: str = "", day: str = "", first: int = 0, most: int = 20
@@ -125,17 +157,18 @@ class Normen:
         )
         return self._section(cast("int", rows[0]["id"]), day) if rows else None
 
-    def has(self, law: str) -> bool:
-        """Whether a law is in the store."""
-        sql = "SELECT 1 FROM gesetz WHERE kurz = ? COLLATE NOCASE"
-        return bool(self._records.read(sql, law))
+    def has(self, law: str, *, whole: bool = False) -> bool:
+        """Whether a law is in the store, or the whole of it."""
+        sql = "SELECT auszug FROM gesetz WHERE kurz = ? COLLATE NOCASE"
+        return any(not (whole and row["auszug"]) for row in self._records.read(sql, law))
 
     def _section(self, number: int, day: str) -> Section | None:
         """None where it had no wording on the day."""
         when, days = _when(day)
         rows = self._records.read(
             "SELECT gesetz.kurz, gesetz.titel AS gesetz, gesetz.tag, gesetz.stand AS neu, "
-            "paragraf.zeichen, nummer, gliederung, absatz, norm.titel, text, norm.stand, von, bis "
+            "paragraf.zeichen, nummer, gliederung, paragraf.hinweis, absatz, norm.titel, text, "
+            "norm.stand, von, bis "
             "FROM norm JOIN paragraf ON paragraf.id = norm.paragraf "
             "JOIN gesetz ON gesetz.id = paragraf.gesetz "
             f"WHERE paragraf.id = ? AND {when}",
@@ -154,6 +187,7 @@ class Normen:
             place=str(row["gliederung"]),
             day=max(str(one["von"]) for one in rows) if ended else str(row["tag"]),
             state=str(row["stand"] if ended else row["neu"]),
+            hint="" if ended else str(row["hinweis"]),
             texts={
                 str(one["absatz"]): str(one["text"])
                 for one in sorted(rows, key=lambda one: _order(str(one["absatz"])))
@@ -163,9 +197,9 @@ class Normen:
     def _known(self, word: str) -> bool:
         return bool(self._records.read("SELECT 1 FROM wort WHERE wort = ?", word))
 
-    def _add(self, law: Law) -> int:
+    def _add(self, law: Law, *, excerpt: bool = False) -> int:
         """Keep a law; returns how many wordings are new, changed or gone."""
-        records = self._records
+        records = self._home.records
         with records.together():
             rows = records.read("SELECT id, tag FROM gesetz WHERE kurz = ?", law.short)
             if rows and str(rows[0]["tag"]) > law.day:
@@ -175,10 +209,11 @@ class Normen:
                 )
             today = datetime.datetime.now(datetime.UTC).date().isoformat()
             records.write(
-                "INSERT INTO gesetz (kurz, titel, stand, tag, eingelesen) VALUES (?, ?, ?, ?, ?) "
+                "INSERT INTO gesetz (kurz, titel, stand, tag, eingelesen, auszug) "
+                "VALUES (?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (kurz) DO UPDATE SET titel = excluded.titel, stand = excluded.stand, "
-                "tag = excluded.tag, eingelesen = excluded.eingelesen",
-                *(law.short, law.title, law.state, law.day, today),
+                "tag = excluded.tag, eingelesen = excluded.eingelesen, auszug = excluded.auszug",
+                *(law.short, law.title, law.state, law.day, today, int(excerpt)),
             )
             number = records.read("SELECT id FROM gesetz WHERE kurz = ?", law.short)[0]["id"]
             if changed := self._add_wordings(number, law):
@@ -186,7 +221,7 @@ class Normen:
             return changed
 
     def _add_wordings(self, number: Value, law: Law) -> int:
-        records, changed = self._records, 0
+        records, changed = self._home.records, 0
         before = {
             (str(row["nummer"]), str(row["absatz"])): row
             for row in records.read(
@@ -197,10 +232,10 @@ class Normen:
         }
         for order, section in enumerate(law.sections):
             records.write(
-                "INSERT INTO paragraf (gesetz, folge, zeichen, nummer, gliederung) "
-                "VALUES (?, ?, ?, ?, ?) ON CONFLICT (gesetz, nummer) DO UPDATE SET "
-                "folge = excluded.folge, gliederung = excluded.gliederung",
-                *(number, order, section.sign, section.number, section.place),
+                "INSERT INTO paragraf (gesetz, folge, zeichen, nummer, gliederung, hinweis) "
+                "VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (gesetz, nummer) DO UPDATE SET folge = "
+                "excluded.folge, gliederung = excluded.gliederung, hinweis = excluded.hinweis",
+                *(number, order, section.sign, section.number, section.place, section.hint),
             )
             sql = "SELECT id FROM paragraf WHERE gesetz = ? AND nummer = ?"
             paragraf = records.read(sql, number, section.number)[0]["id"]
@@ -223,7 +258,7 @@ class Normen:
 
     def _index(self) -> None:
         """Make the index anew: what is a compound depends on all texts. Slow."""
-        records = self._records
+        records = self._home.records
         found: dict[int, tuple[str, list[str]]] = {}
         last = 0
         while rows := records.read(
