@@ -377,4 +377,5 @@ async def test_addresses_of_the_office_have_titles(tmp_path: Path) -> None:
         ]
         found = home.engine.services.packs.resolve(asked)
         titles = [one.title if one else None for one in found.values()]
-        assert titles == [f"Akte {akte.az}", "§ 520 II ZPO", "VV 3100 RVG", None, None, None]
+        norm = "§ 520 II ZPO: Berufungsbegründung"
+        assert titles == [f"Akte {akte.az}", norm, "VV 3100 RVG", None, None, None]
