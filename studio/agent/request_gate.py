@@ -83,8 +83,9 @@ class RequestGate:
         masks = [one.mask for one in verdicts if one.mask is not None]
         if not masks:
             return provider.stream(request)
+        hiding = [one for one in masks if one.hides]
         try:
-            hidden = await in_daemon_thread(lambda: _hidden(request, masks))
+            hidden = await in_daemon_thread(lambda: _hidden(request, hiding) if hiding else request)
         except _NotText as error:
             words = f"{error} cannot be masked, so this was not sent. Leave it out."
             raise ProviderError("refused", words, provider=provider.name) from error
@@ -211,6 +212,8 @@ def _changed(
     if isinstance(value, Mapping):
         if media and _MEDIA & value.keys():
             raise _NotText("A picture or a file")
+        if "signature" in value and "signature" in kept:
+            return value  # its provider wrote it, and takes it back as it is alone
         return {
             name: one
             if name in kept

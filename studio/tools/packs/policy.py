@@ -37,6 +37,9 @@ class Mask(ABC):
     words are always hidden alike, and what is hidden stays as it is when it is hidden again.
     """
 
+    hides = True
+    """False for a mask that only shows what was hidden earlier: pictures are sent then."""
+
     @abstractmethod
     def hide(self, text: str) -> str: ...
 

@@ -16,6 +16,8 @@ from . import _german as german
 from .law.check import check
 from .law.citations import cited_by
 from .law.normen import Normen
+from .masking.mask import Masken
+from .office.agreements import Vereinbarungen
 from .office.akten import ADDRESS, MODES, Akten
 from .office.dokumente import Dokumente, read_words
 from .office.frist_kind import FRIST
@@ -121,6 +123,48 @@ def ki_modus(context: Context, az: str, modus: str, grundlage: str = "") -> str:
     one = akten.get(context.person, az)
     akten.set_mode(context.person, one, modus, grundlage)
     return f"{one.az}: {modus} (vorher {one.mode}). Möglich sind: {', '.join(MODES)}."
+
+
+@verb
+def vereinbarung(
+    context: Context,
+    anbieter: str,
+    tag: str,
+    land: str,
+    fundstelle: str,
+    unterauftragnehmer: str = "keine",
+) -> str:
+    """Record an agreement with a provider by § 43e BRAO, without which “pseudonym” sends nothing.
+
+    anbieter: The provider as the studio calls it: anthropic.
+    tag: Its day: 2026-03-02.
+    land: The country where data is processed.
+    fundstelle: Where its text is kept.
+    unterauftragnehmer: The sub-contractors it names.
+    """
+    try:
+        day = german.read_day(tag).isoformat()
+    except ValueError as error:
+        raise ToolFailed(f"tag: „{tag}“ ist kein Tag. Geschrieben wird 2026-03-02.") from error
+    agreements = context.service(Vereinbarungen)
+    agreements.record(context.person, anbieter, day, unterauftragnehmer, land, fundstelle)
+    return f"Vereinbarung mit {anbieter} vom {day} erfasst."
+
+
+@verb
+def vereinbarungen(context: Context, beenden: int = 0) -> list[str]:
+    """List the agreements with providers.
+
+    beenden: The number of one that ends now.
+    """
+    agreements = context.service(Vereinbarungen)
+    if beenden:
+        agreements.end(context.person, beenden)
+    return [
+        f"{one.id}: {one.provider}, {one.day}, {one.country}, Unterauftragnehmer: "
+        f"{one.subcontractors}, {one.place}{f', beendet {one.ended}' if one.ended else ''}"
+        for one in agreements.all()
+    ]
 
 
 @verb
@@ -237,7 +281,7 @@ def source(address: str, home: Home) -> Source | None:
 
 
 pack = Pack(
-    services=(Akten, Dokumente, Fristen, Normen),
+    services=(Akten, Dokumente, Fristen, Normen, Masken, Vereinbarungen),
     person=person_here,
     kinds=(FRIST,),
     policy=AktenPolicy(),
@@ -251,6 +295,8 @@ pack = Pack(
         dokument,
         dokumente,
         ki_modus,
+        vereinbarung,
+        vereinbarungen,
         fristen,
         frist,
         gesetz,

@@ -1,5 +1,6 @@
 """Office: the records of the office, and who may see and change them.
 
+- ``agreements``: Agreements with providers on secrecy (§ 43e BRAO).
 - ``akten``: Akten, found, opened and changed; the one filter of what a person may see.
 - ``dokumente``: Files in the folder of their Akte, by version, with their text.
 - ``fristen``: Fristen in their states, from computed to done.

@@ -1,6 +1,9 @@
 """Secrecy: which provider may see an Akte (§ 203 StGB, KZ-42). In doubt, none.
 
-Masking for the mode „pseudonym“ is not built, so nothing is sent in it.
+- lokal: models on this computer, and those of hosts that the office lists.
+- pseudonym: behind a mask; others than those by a recorded agreement (§ 43e BRAO) alone.
+- frei: all of them, by the consent of the client or an agreement.
+- keine KI: none, not even a local one.
 """
 
 from __future__ import annotations
@@ -9,6 +12,8 @@ from urllib.parse import urlsplit
 
 from studio.packs import ALLOWED, AskedRequest, Home, RequestPolicy, Verdict
 
+from ..masking.mask import Masken
+from .agreements import Vereinbarungen
 from .akten import akte_of
 from .settings import OfficeSettings
 
@@ -20,25 +25,28 @@ class AktenPolicy(RequestPolicy):
         if not request.subject.startswith("kanzlei:"):
             return ALLOWED
         akte = akte_of(request.subject)
-        rows = home.records.read("SELECT az, ki_modus FROM akte WHERE id = ?", akte or 0)
-        if not rows:
+        rows = home.records.read("SELECT id, az, ki_modus FROM akte WHERE id = ?", akte or 0)
+        if akte is None or not rows:
             return Verdict(f"Die Akte dieses Gesprächs ({request.subject}) gibt es nicht.")
         az, mode = rows[0]["az"], rows[0]["ki_modus"]
-        if mode == "frei":
-            return ALLOWED
+        if mode == "keine KI":
+            return Verdict(f"Für die Akte {az} ist keine KI erlaubt. Nichts wurde gesendet.")
+        here = request.local or self._listed(request.address, home)
+        if mode == "frei" or (mode == "lokal" and here):
+            return Verdict(mask=home.service(Masken).showing(akte))
         if mode == "lokal":
-            if request.local or self._listed(request.address, home):
-                return ALLOWED
             return Verdict(
                 f"Die Akte {az} ist „lokal“: {request.provider} liegt nicht auf diesem Rechner. "
                 "Nichts wurde gesendet. Wähle ein lokales Modell."
             )
-        if mode == "keine KI":
-            return Verdict(f"Für die Akte {az} ist keine KI erlaubt. Nichts wurde gesendet.")
-        return Verdict(
-            f"Die Akte {az} ist „{mode}“: Namen können noch nicht ersetzt werden. Nichts wurde "
-            "gesendet."
-        )
+        if mode != "pseudonym":
+            return Verdict(f"Den KI-Modus „{mode}“ der Akte {az} gibt es nicht.")
+        if not here and home.service(Vereinbarungen).of(request.provider) is None:
+            return Verdict(
+                f"Mit {request.provider} ist keine Vereinbarung nach § 43e BRAO erfasst. Nichts "
+                "wurde gesendet. Erfasse sie mit „agent-studio kanzlei vereinbarung“."
+            )
+        return Verdict(mask=home.service(Masken).of(akte))
 
     def _listed(self, address: str, home: Home) -> bool:
         """Whether the person named the host of an address, which is then as good as local."""

@@ -1,0 +1,306 @@
+"""Finding: finds those whom an Akte knows in a text, in every form; and numbers and addresses.
+
+Names are compared word by word, so that ten thousand pages take no longer than a hundred names
+would. A name of five letters or more is also found where a word goes on: Müllers, Müllerkonto.
+"""
+
+from __future__ import annotations
+
+import datetime
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+from .folding import Folded, folded
+from .known import Known
+
+FIRST, LAST, SHORT = "Vorname", "Nachname", "Kurzname"
+LONG = 5
+"""Letters from which on a name is found at the beginning of a longer word."""
+_ENDINGS = {
+    *("", "s", "es", "en", "n", "ns", "e", "er", "in", "sch"),
+    *("sche", "schen", "scher", "sches", "schem", "schs"),
+}
+_WORD = re.compile(r"[^\W\d_]+|\d+")
+_BETWEEN = re.compile(r"(?:[\s.,'\"„“«»&+/_-]|\\+[nrt\"]|<[^<>]{0,20}>){0,6}")
+_PARTICLES = {*("von", "van", "der", "den", "dem", "de", "zu", "zum", "zur", "vom", "del", "di")}
+_GENERAL = """
+gmbh mbh ag kg kgaa ohg ug gbr se eg ek ev partg partgmbb ltd limited inc co und der die das bau
+holzbau hochbau tiefbau logistik handel handels immobilien verwaltung verwaltungs versicherung
+versicherungs bank sparkasse volksbank stadt land gemeinde landkreis verein sued nord ost west
+deutschland deutsche bayern berlin hamburg muenchen koeln frankfurt haus hausverwaltung
+wohnungsbau wohnungen wohnen service services technik elektro sanitaer auto autohaus transport
+transporte spedition consulting beratung gesellschaft holding gruppe international invest
+capital media verlag software systems solutions group energie stiftung freistaat bundesrepublik
+zweigniederlassung niederlassung beteiligungs vertriebs vertrieb
+"""
+"""Words of firms' names that name nobody alone."""
+_MONTHS = "januar februar maerz april mai juni juli august september oktober november dezember"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A part of a text to hide. ``key`` is the same for all its forms; ``usual`` is its usual form,
+    ``part`` which part of a name it is."""
+
+    start: int
+    end: int
+    label: str
+    key: str
+    part: str = ""
+    usual: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Name:
+    words: tuple[str, ...]
+    label: str
+    key: str
+    part: str
+    usual: str
+
+
+class Finder:
+    """Finds what is known. One is kept as long as the same is known."""
+
+    def __init__(self, known: Sequence[Known]) -> None:
+        self._names: dict[str, list[_Name]] = {}
+        self._lengths: tuple[int, ...] = ()
+        self._days: dict[datetime.date, str] = {}
+        self._values: list[tuple[re.Pattern[str], Known]] = []
+        for one in known:
+            if one.value:
+                self._add_value(one)
+            else:
+                for name in _names(one):
+                    self._names.setdefault(name.words[0], []).append(name)
+        for names in self._names.values():
+            names.sort(key=lambda one: -len(one.words))
+        self._lengths = tuple(sorted({len(one) for one in self._names}, reverse=True))
+        self._beginnings = lru_cache(100_000)(self._beginning_names)
+
+    def find(self, text: str) -> list[Found]:
+        """What is to hide, in its order, without overlaps; the longest first."""
+        spans = [*self._in_names(text), *self._in_values(text), *_looking_like(text, self._days)]
+        spans.sort(key=lambda one: (one.start - one.end, one.start))
+        taken: list[Found] = []
+        busy = bytearray(len(text))
+        for one in spans:
+            if not any(busy[one.start : one.end]):
+                busy[one.start : one.end] = b"\1" * (one.end - one.start)
+                taken.append(one)
+        return sorted(taken, key=lambda one: one.start)
+
+    def _add_value(self, one: Known) -> None:
+        if one.label == "Geburtstag":
+            self._days[datetime.date.fromisoformat(one.value)] = one.value
+            return
+        pieces = map(re.escape, _WORD.findall(folded(one.value)))
+        pattern = r"(?<![^\W_])" + _LOOSE.join(pieces) + r"(?![^\W_])"
+        self._values.append((re.compile(pattern), one))
+
+    def _in_values(self, text: str) -> Iterator[Found]:
+        if not self._values:
+            return
+        plain = Folded(text)
+        for pattern, one in self._values:
+            for found in pattern.finditer(plain.text):
+                start, end = plain.origin(*found.span())
+                yield Found(start, end, one.label, _bare(one.value), usual=one.value)
+
+    def _in_names(self, text: str) -> Iterator[Found]:
+        if not self._names:
+            return
+        plain = Folded(text)
+        words = [(one.start(), one.end()) for one in _WORD.finditer(plain.text)]
+        number = 0
+        while number < len(words):
+            start, end = words[number]
+            taken = 0
+            after_escape = start and plain.text[start - 1] == "\\" and plain.text[start] in "nrtbf"
+            for begin in (start, start + 1) if after_escape else (start,):
+                if begin >= end:
+                    continue
+                for found, last in self._at(plain.text, words, number, begin):
+                    first, until = plain.origin(found[0], found[1])
+                    name = found[2]
+                    yield Found(first, until, name.label, name.key, name.part, name.usual)
+                    taken = max(taken, last - number)
+                if taken:
+                    break
+            number += max(1, taken)
+
+    def _at(
+        self, text: str, words: Sequence[tuple[int, int]], number: int, begin: int
+    ) -> list[tuple[tuple[int, int, _Name], int]]:
+        """The names that begin in a word, each with the number of the word after it."""
+        end = words[number][1]
+        found: list[tuple[tuple[int, int, _Name], int]] = []
+        for name in self._names.get(text[begin:end], ()):
+            if (until := _goes_on(name, text, words, number)) is not None:
+                stop, after = until
+                return [((begin, stop, name), after)]
+        offset = begin
+        for length, name in self._beginnings(text[begin:end]):
+            found.append(((offset, offset + length, name), number + 1))
+            offset += length
+        return found
+
+    def _beginning_names(self, word: str) -> tuple[tuple[int, _Name], ...]:
+        """Names of one word with which a word begins, one after the other: Müllers, ErikaMüller."""
+        for length in self._lengths:
+            for name in self._names.get(word[:length], ()) if length <= len(word) else ():
+                rest = word[length:]
+                if len(name.words) == 1 and (length >= LONG or rest in _ENDINGS):
+                    more = self._beginning_names(rest) if rest and rest not in _ENDINGS else ()
+                    return ((length, name), *more)
+        return ()
+
+
+def _goes_on(
+    name: _Name, text: str, words: Sequence[tuple[int, int]], number: int
+) -> tuple[int, int] | None:
+    """Where a name of several words ends, and the word after it; its last word may be inflected."""
+    place = words[number][1]
+    for offset, wanted in enumerate(name.words[1:], 1):
+        if number + offset >= len(words):
+            return None
+        start, end = words[number + offset]
+        if text[start - 1] == "\\" and text[start:end] != wanted:
+            start += 1
+        if _BETWEEN.fullmatch(text, place, start) is None:
+            return None
+        word, last = text[start:end], offset == len(name.words) - 1
+        rest = word[len(wanted) :]
+        if not word.startswith(wanted) or (rest and not last):
+            return None
+        if rest not in _ENDINGS and len(wanted) < LONG:
+            return None
+        place = start + len(wanted)
+    return place, number + len(name.words)
+
+
+def _names(known: Known) -> Iterator[_Name]:
+    """What somebody is called: whole, and in parts."""
+    key = " ".join(filter(None, (folded(known.first), folded(known.last))))
+    whole = f"{known.first} {known.last}".strip()
+
+    def of(text: str, part: str) -> Iterator[_Name]:
+        for words in _spelled(text):
+            yield _Name(words, known.label, key, part, text if part else whole)
+
+    if known.company:
+        yield from of(known.last, "")
+        words = _WORD.findall(folded(known.last))
+        legal, general = set(_LEGAL.split()), set(_GENERAL.split())
+        core = [one for one in words if one not in legal]
+        written = {folded(one): one for one in re.findall(r"[^\W_]+", known.last)}
+        if core and core != words:
+            short = " ".join(written.get(one, one) for one in core)
+            yield _Name(tuple(core), known.label, key, SHORT, short)
+        for one in core:
+            if len(one) >= 4 and one not in general and len(core) > 1:
+                yield from of(written.get(one, one), f"{SHORT} {core.index(one) + 1}")
+        return
+    if known.first:
+        yield from of(whole, "")
+        for words in _spelled(f"{known.last} {known.first}"):
+            yield _Name(words, known.label, key, "", whole)
+        for number, one in enumerate(_parts(known.first), 1):
+            yield from of(one, FIRST if number == 1 else f"{FIRST} {number}")
+    part = LAST if known.first else ""
+    yield from of(known.last, part)
+    parts = [one for one in _parts(known.last) if folded(one) not in _PARTICLES]
+    if len(_parts(known.last)) > 1:
+        for number, one in enumerate(parts, 1):
+            yield from of(one, LAST if len(parts) == 1 else f"{LAST} {number}")
+
+
+_LEGAL = """
+gmbh mbh ag kg kgaa ohg ug gbr se eg ek ev e k v co partg partgmbb ltd inc
+"""
+
+
+def _parts(name: str) -> list[str]:
+    return [one for one in re.findall(r"[^\W\d_]+(?:['’][^\W\d_]+)?", name) if len(one) > 1]
+
+
+def _spelled(name: str) -> Iterator[tuple[str, ...]]:
+    """The words of a name as they are compared; umlauts also without their e."""
+    words = tuple(_WORD.findall(folded(name)))
+    if words:
+        yield words
+    plain = name.translate(str.maketrans("äöüÄÖÜ", "aouAOU"))
+    if plain != name and (other := tuple(_WORD.findall(folded(plain)))):
+        yield other
+
+
+_LOOSE = r"(?:[\s./_:-]|\\+[nrt/]){0,4}"
+_BREAK = r"(?:\s|\\+[nrt]|&nbsp;)"
+_STREET = re.compile(
+    r"\b[A-ZÄÖÜ][\wäöüß.-]*(?:[sS]tra(?:ß|ss)e|[sS]tr\.|[wW]eg|[pP]latz|[aA]llee|[gG]asse|[rR]ing"
+    rf"|[dD]amm|[uU]fer)(?:{_BREAK}|\s)+\d{{1,4}}(?:\s?[a-z](?![\w]))?(?!\d)"
+    rf"|\b(?:[A-ZÄÖÜ][\wäöüß.-]*\s){{1,2}}(?:Stra(?:ß|ss)e|Str\.|Weg|Platz|Allee|Gasse|Ring|Damm|Ufer)"
+    r"\s+\d{1,4}(?:\s?[a-z](?![\w]))?(?!\d)"
+)
+_TOWN = re.compile(
+    rf"(?<![\d.,])(?:D[- ])?\d{{5}}{_BREAK}+(?!Euro|EUR|USD|Eur)[A-ZÄÖÜ][a-zäöüß]+"
+    r"(?:[- ][A-ZÄÖÜ][a-zäöüß]+)*"
+)
+_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ -]?[A-Z\d]{4}){3,7}(?:[ -]?[A-Z\d]{1,3})?\b", re.I)
+_PHONE = re.compile(
+    r"(?<![\w.,/-])(?:\+\d{2}|00[1-9]\d|\(?0[1-9]\d{1,4}\)?)"
+    r"(?:[ \xa0/()-]{0,3}\d){5,13}(?![\w/]|[.,]\d)"
+)
+_MAIL = re.compile(r"[\w.+%-]{1,64}@[\w-]+(?:\.[\w-]+)+")
+_PLATE = re.compile(r"\b[A-ZÄÖÜ]{1,3}[-–:][ ]?[A-Z]{1,2}[ -]?\d{1,4}[EH]?\b")
+_DAY = re.compile(
+    r"(?<!\d)(?:(\d{4})-(\d{1,2})-(\d{1,2})"
+    r"|(\d{1,2})\.\s?(?:(\d{1,2})\.|(Jan|Feb|M(?:ä|ae)r|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)"
+    r"[a-zä]*\.?)\s?(\d{4}|\d{2}))(?!\d)",
+    re.I,
+)
+_BORN = re.compile(r"(?:\bgeb(?:\.|oren)?(?:\s+am)?|\bGeburts(?:datum|tag)\W{0,12}|\*)\s*$", re.I)
+
+
+def _looking_like(text: str, days: dict[datetime.date, str]) -> Iterator[Found]:
+    """Numbers and addresses by how they look, whoever's they are."""
+    for label, pattern in (
+        ("IBAN", _IBAN),
+        ("Telefon", _PHONE),
+        ("E-Mail", _MAIL),
+        ("Kennzeichen", _PLATE),
+        ("Anschrift", _STREET),
+        ("Ort", _TOWN),
+    ):
+        for one in pattern.finditer(text):
+            if label != "IBAN" or sum(map(str.isdigit, one[0])) >= 12:
+                yield Found(one.start(), one.end(), label, _bare(one[0]))
+    for one in _DAY.finditer(text):
+        if (day := _day(one)) and (
+            day in days or _BORN.search(text[max(0, one.start() - 30) : one.start()])
+        ):
+            yield Found(one.start(), one.end(), "Geburtstag", day.isoformat())
+
+
+def _day(found: re.Match[str]) -> datetime.date | None:
+    if found[1]:
+        numbers = [int(found[1]), int(found[2]), int(found[3])]
+    else:
+        months = _MONTHS.split()
+        month = found[5] or 1 + next(
+            n for n, name in enumerate(months) if name.startswith(folded(found[6])[:3])
+        )
+        year = int(found[7])
+        year += (2000 if year < 40 else 1900) if year < 100 else 0
+        numbers = [year, int(month), int(found[4])]
+    try:
+        return datetime.date(*numbers)
+    except ValueError:
+        return None
+
+
+def _bare(value: str) -> str:
+    """A number without what only separates its parts."""
+    return "".join(_WORD.findall(folded(value)))
