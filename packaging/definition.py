@@ -36,6 +36,15 @@ class Licence:
 
 
 @dataclass(frozen=True)
+class Updates:
+    """Where programs ask for the newest version, whom they believe, where a person gets it."""
+
+    address: str
+    page: str
+    keys: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Definition:
     """What the program is called and what it is; ``command`` is what is typed to start it."""
 
@@ -55,6 +64,7 @@ class Definition:
     categories: tuple[str, ...]
     keywords: tuple[str, ...]
     licences: tuple[Licence, ...]
+    updates: Updates
 
     @property
     def mime_types(self) -> tuple[str, ...]:
@@ -113,6 +123,11 @@ def definition(root: Path = ROOT) -> Definition:
         categories=tuple(more["categories"]),
         keywords=tuple(more["keywords"]),
         licences=tuple(Licence(**one) for one in more["licences"]),
+        updates=Updates(
+            address=more["updates"]["address"],
+            page=more["updates"]["page"],
+            keys=tuple(more["updates"]["keys"]),
+        ),
     )
 
 

@@ -1,9 +1,20 @@
 #!/bin/sh
 # The steps of a release, each as `.github/workflows` calls it and as it runs at a desk:
 #   release.sh test | packages | notes [TAG] | gather ARTIFACTS FOLDER | fresh
+#   release.sh key FILE | sign FILE
 set -eu
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
+
+signing() { # with the one library that it needs
+    place=$(mktemp -d)
+    trap 'rm -rf "$place"' EXIT
+    "$python" -m venv "$place"
+    bin=$place/bin
+    [ -d "$bin" ] || bin=$place/Scripts # on Windows
+    "$bin/python" -m pip --disable-pip-version-check -q install "cryptography>=46"
+    "$bin/python" packaging/updates.py "$@"
+}
 
 case ${1:-} in
 test)
@@ -23,6 +34,16 @@ gather) # the packages of all systems in one folder, with one list of sums
     done
     (cd "$3" && sha256sum -- * > SHA256SUMS)
     ;;
+key) # a new key for the file that programs ask for the newest version, see updates.py
+    signing key "$2"
+    ;;
+sign) # that file, about this version
+    if [ -z "${UPDATE_KEY:-}" ]; then
+        echo "There is no UPDATE_KEY: programs will not hear of this release." >&2
+        exit 0
+    fi
+    signing sign "$2"
+    ;;
 fresh) # the newest of everything that pyproject.toml allows, whatever was tested before
     rm -rf .venv
     make check PYTHON="$python"
@@ -30,7 +51,7 @@ fresh) # the newest of everything that pyproject.toml allows, whatever was teste
     make test PYTHON="$python"
     ;;
 *)
-    echo "One of: test, packages, notes, gather, fresh" >&2
+    echo "One of: test, packages, notes, gather, fresh, key, sign" >&2
     exit 2
     ;;
 esac

@@ -53,5 +53,6 @@ Modules:
 - ``retry_policy``: Decides whether and when a failed request is sent again.
 - ``audit_export``: Writes the audit of tool calls to a file.
 - ``skills``: Tells an agent which skills it may open, opens them, keeps them in long chats.
+- ``updates``: Asks a signed file for the newest version, and says what is new in this one.
 - ``telemetry``: Sends OpenTelemetry spans of turns, requests and tools.
 """

@@ -45,6 +45,23 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("{reason} Name a model, or choose one in the settings."),
     tr_later("Lists, reads and searches files, in English. Often wrong; it changes nothing."),
     tr_later("No model is chosen. Choose one below the message."),
+    # Newer versions
+    tr_later("The newest version cannot be asked for. Check the connection."),
+    tr_later("The newest version cannot be asked for: status {status}."),
+    tr_later("The file with the newest version is too large."),
+    tr_later("The file with the newest version cannot be read."),
+    tr_later("The file with the newest version is about something else."),
+    tr_later(
+        "The file with the newest version is not signed by the makers of this program, "
+        "so it was not believed."
+    ),
+    tr_later("Install the newer package over this one."),
+    tr_later("Install the newer .deb with apt."),
+    tr_later("Unpack the newer archive in the place of this one."),
+    tr_later("Put the newer AppImage in the place of this one."),
+    tr_later("Run the newer installer; it replaces this version."),
+    tr_later("Drag the newer application over this one."),
+    tr_later("Type: {command}"),
     # What the first line of a call says
     tr_later(
         "{name} is there already, and you have not read it in this chat. Read it first, "

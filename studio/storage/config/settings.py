@@ -192,6 +192,15 @@ class Settings:
     last_folder: str = ""
     recent_folders: list[str] = field(default_factory=list[str])
 
+    look_for_updates: bool = True
+    """Ask once a day for the newest version."""
+    updates_asked: str = ""
+    """When that was last done, as ISO 8601 has it."""
+    update_told: str = ""
+    """The newest version that the person was told of."""
+    version_seen: str = ""
+    """The version that last ran: the first start of another shows what is new."""
+
     window_geometry: str = ""
     """Qt's own bytes, in base64."""
     other_windows: list[str] = field(default_factory=list[str])

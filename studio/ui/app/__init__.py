@@ -16,6 +16,7 @@
 - ``notifications``: Notifies the desktop when a chat out of sight is done or needs an answer.
 - ``background``: Lets turns go on without the window: asks when it is closed, and shows the way
   back.
+- ``updates``: Tells of newer versions, and after an update of what is new.
 - ``smoke``: Tries a package: window, database and one turn.
 - ``second_start``: Lets a second start of the program hand what it was given to the first.
 - ``link_registration``: Registers the program with the desktop as the one that opens its links.

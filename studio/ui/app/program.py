@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from studio.workflows.workflow_runs import RunOptions
 
     from .quick_ask import QuickAsk
+    from .updates import UpdateNews
 
 
 class Program(QObject):
@@ -392,6 +393,12 @@ class Program(QObject):
         self.later(engine.delegation.bring_back_left())
         self.later(engine.services.servers.start_with_program())
         self.later(self._follow_triggers(engine))
+        self.later(self._follow_updates(engine))
+
+    async def _follow_updates(self, engine: Engine) -> None:
+        """Show what is new, and tell of newer versions (I-10)."""
+        news = await asyncio.to_thread(_import_news)
+        await news(engine, self.settings, self._shared.theme, lambda: self.current).follow()
 
     def _watch(self) -> None:
         if self.engine is not None:
@@ -544,6 +551,12 @@ class Program(QObject):
     def _report(self, task: asyncio.Task[Any]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._show_error(error)
+
+
+def _import_news() -> type[UpdateNews]:
+    from .updates import UpdateNews
+
+    return UpdateNews
 
 
 def _import_clock() -> type[TriggerClock]:

@@ -18,6 +18,7 @@ screen readers find what they expect.
 - ``letters``: Underlines the letters of menus and buttons only while they are of use.
 - ``lone_letter``: Waits whether a letter stands alone, before it presses a button.
 - ``plain_text``: Shows the words of others in boxes and tool tips as they are.
+- ``text_dialog``: Shows a long text in a window of its own.
 - ``thread_signal``: A signal that a thread emits while the object that listens may be destroyed.
 - ``thumbnails``: Makes small versions of pictures in a thread, and caches the latest.
 """

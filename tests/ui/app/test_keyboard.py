@@ -29,11 +29,11 @@ from studio.ui.chat.dialogs import edit_text, trust_box
 from studio.ui.pages.first_run import FirstRun
 from studio.ui.settings.chats_dialog import ChatsDialog
 from studio.ui.settings.font_dialog import FontDialog
-from studio.ui.settings.pages.about import TextDialog
 from studio.ui.settings.registry import PAGES as SETTINGS
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets import Field, FocusRing
+from studio.ui.widgets.text_dialog import TextDialog
 from support.languages import language
 from support.waiting import until
 from support.window import CTRL, SHIFT, Key, alone, at_window, on_window_loop

@@ -16,9 +16,10 @@ from studio.domain.messages import Text as Words
 from studio.simulator import Text, Turn, stall
 from studio.ui.settings.bars import Part, ShareBar
 from studio.ui.settings.chats_dialog import ChatsDialog
-from studio.ui.settings.pages.about import AboutPage, TextDialog
+from studio.ui.settings.pages.about import AboutPage
 from studio.ui.settings.pages.data import DataPage, sizes
 from studio.ui.theme import Theme
+from studio.ui.widgets.text_dialog import TextDialog
 from support.engine_home import KEY
 from support.pixels import pixels
 from support.waiting import FOREVER, until

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import platform
+from urllib.parse import urlsplit
 
 from PySide6 import __version__ as pyside_version
-from PySide6.QtCore import QLibraryInfo, QUrl, qVersion
+from PySide6.QtCore import QLibraryInfo, Qt, QUrl, qVersion
 from PySide6.QtGui import QDesktopServices, QGuiApplication
-from PySide6.QtWidgets import QDialog, QPlainTextEdit
 
 from studio import __version__
+from studio.agent.updates import read_release
 from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.crash_reports import CrashReports
 from studio.storage.installation import installation
 from studio.storage.paths import resources
+from studio.ui.app.updates import ask_now, whats_new
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr
-from studio.ui.widgets import Button, FocusRing, Label, Logo, OverlayBar
-from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets import Button, Label, Logo
+from studio.ui.widgets.announcement import announce
+from studio.ui.widgets.layouts import column_of, row_of, widget_of
+from studio.ui.widgets.text_dialog import TextDialog
 
 LICENCES = (
     ("PySide6, Qt", "LGPL-3.0", ""),
@@ -62,9 +66,50 @@ class AboutPage(SettingsPage):
         self.versions = Label(theme, words, "ui", "text2", wrap=True)
         text = widget_of(column_of([name, self.versions], spacing=2))
         self.column.addLayout(row_of([Logo(theme), (text, 1)], spacing=14))
+        self._release = read_release(services.engine.paths.resources)
+        self._add_updates()
         self._add_help()
         self._add_licences()
         self.column.addStretch(1)
+
+    def _add_updates(self) -> None:
+        rows, release = FormCard(self.theme), self._release
+        line = tr("This program was built without an address to ask.")
+        if release.asks:
+            line = tr(
+                "Asks {host} for one signed file and sends nothing about you. Nothing is installed."
+            ).format(host=urlsplit(release.address).hostname)
+        self.updates = rows.add_toggle(tr("Look for newer versions once a day"), self._switch, line)
+        self.updates.setEnabled(release.asks)
+        self.look = Button(self.theme, tr("Look now"), clicked=self._look)
+        self.look.setEnabled(release.asks)
+        self.found = rows.add(tr("Newest version"), self.look)
+        self.found.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        if release.changes:
+            self.new = Button(self.theme, tr("Show"), clicked=self._show_new)
+            rows.add(tr("What is new"), self.new)
+        self.add_group(tr("Updates"), rows)
+
+    def _switch(self, on: bool) -> None:
+        self._services.values.look_for_updates = on
+        self.changed.emit()
+
+    def _look(self) -> None:
+        self.look.setEnabled(False)
+        self._services.tasks.start(self._tell_newest(), cancelled_on_close=True)
+
+    async def _tell_newest(self) -> None:
+        try:
+            text = await ask_now(self._services.engine, self._services.values, self._release)
+            self.found.setText(text)
+            self.found.show()
+            announce(self.found, text)
+            self.changed.emit()
+        finally:
+            self.look.setEnabled(True)
+
+    def _show_new(self) -> None:
+        whats_new(self, self.theme, self._release).open()
 
     def _add_help(self) -> None:
         rows = FormCard(self.theme)
@@ -88,7 +133,7 @@ class AboutPage(SettingsPage):
         self.column.addWidget(rows)
 
     def _show_crash(self) -> None:
-        box = TextDialog(self, tr("Last crash"), self._crashes.read())
+        box = TextDialog(self, self.theme, tr("Last crash"), self._crashes.read())
         box.open()
 
     def _add_licences(self) -> None:
@@ -110,29 +155,11 @@ class AboutPage(SettingsPage):
         self.copy.set_text(tr("Copied"))
 
     def refresh(self) -> None:
+        self.updates.show_value(self._release.asks and self._services.values.look_for_updates)
         self.copy.set_text(tr("Copy"))
 
     def _show_licence(self, name: str, file: str) -> None:
         text = (resources() / file).read_text(encoding="utf-8")
-        box = TextDialog(self, name, text, joined((tr("Licences of what ships"), name)))
+        spoken = joined((tr("Licences of what ships"), name))
+        box = TextDialog(self, self.theme, name, text, spoken=spoken)
         box.open()
-
-
-class TextDialog(QDialog):
-    """A long text: a licence, a report. ``spoken`` is its name for a screen reader."""
-
-    def __init__(self, page: AboutPage, name: str, text: str, spoken: str = "") -> None:
-        super().__init__(page.window())
-        self.setWindowTitle(name)
-        theme = page.theme
-        self.resize(theme.px(620), theme.px(520))
-        self.text = QPlainTextEdit(text)
-        self.text.setReadOnly(True)
-        self.text.setFont(theme.font("code"))
-        self.text.setAccessibleName(spoken or name)
-        OverlayBar(self.text)
-        FocusRing.of(theme).follow(self.text)
-        close = Button(theme, tr("Close"), clicked=self.accept)
-        foot = row_of([STRETCH, close])
-        column_of([(self.text, 1), foot], spacing=10, margins=(14, 14, 14, 14), on=self)
-        self.finished.connect(self.deleteLater)

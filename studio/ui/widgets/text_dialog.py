@@ -1,0 +1,47 @@
+"""Shows a long text in a window of its own: a licence, a report, what is new."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QDialog, QPlainTextEdit, QTextEdit, QWidget
+
+from studio.ui.theme import Theme
+from studio.ui.translation import tr
+
+from .buttons import Button
+from .focus import FocusRing
+from .layouts import STRETCH, column_of, row_of
+from .panels import OverlayBar
+
+
+class TextDialog(QDialog):
+    """A text as it is, or ``markdown``. ``spoken`` is its name for a screen reader."""
+
+    def __init__(
+        self,
+        over: QWidget,
+        theme: Theme,
+        name: str,
+        text: str,
+        *,
+        spoken: str = "",
+        markdown: bool = False,
+    ) -> None:
+        super().__init__(over.window())
+        self.setWindowTitle(name)
+        self.resize(theme.px(620), theme.px(520))
+        self.text: QPlainTextEdit | QTextEdit
+        if markdown:
+            self.text = QTextEdit()
+            self.text.setFont(theme.font("ui"))
+            self.text.setMarkdown(text)
+        else:
+            self.text = QPlainTextEdit(text)
+            self.text.setFont(theme.font("code"))
+        self.text.setReadOnly(True)
+        self.text.setAccessibleName(spoken or name)
+        OverlayBar(self.text)
+        FocusRing.of(theme).follow(self.text)
+        close = Button(theme, tr("Close"), clicked=self.accept)
+        foot = row_of([STRETCH, close])
+        column_of([(self.text, 1), foot], spacing=10, margins=(14, 14, 14, 14), on=self)
+        self.finished.connect(self.deleteLater)
