@@ -65,7 +65,7 @@ async def first_use(name: str, url: str, model: str, *, on_loop: bool) -> dict[s
     """One process's life until the first answer, in the phases of ``PHASES``."""
     from pathlib import Path
 
-    from studio.agent.provider_factory import ProviderFactory
+    from studio.agent.models.provider_factory import ProviderFactory
     from studio.providers.base import Request
     from studio.providers.http import Http
     from studio.storage.config.keychain import Keychain

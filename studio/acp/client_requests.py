@@ -28,8 +28,8 @@ from pydantic import AnyUrl, ValidationError
 from studio.agent.changes.draft_review import DraftDecision
 from studio.agent.permission.invisible_characters import escape_invisible
 from studio.agent.prompts import EDITOR_NO_ANSWER
-from studio.agent.server_facts import shown_server
-from studio.agent.servers import ServerView
+from studio.agent.servers.facts import shown_server
+from studio.agent.servers.server_tools import ServerView
 from studio.agent.session.session import Session
 from studio.domain.aio import BackgroundTasks
 from studio.domain.drafts import KindDraft

@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 from acp.schema import HttpMcpServer, McpServerStdio, SseMcpServer
 
 from studio.agent.permission.invisible_characters import escape_line
-from studio.agent.server_advice import advice
-from studio.agent.servers import ServerTools, ServerView
+from studio.agent.servers.advice import advice
+from studio.agent.servers.server_tools import ServerTools, ServerView
 from studio.agent.session.session import Session
 from studio.domain.errors import StorageError
 from studio.domain.jsonvalue import Json, JsonObject

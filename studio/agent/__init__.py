@@ -8,6 +8,9 @@ Folders:
 - ``permission``: Decides which calls run, and asks the person about the others.
 - ``delegation``: Lets an agent have others do tasks.
 - ``hooks``: Tells commands of the person's and of a folder's what a chat does, and hears them.
+- ``agent_files``: Finds, reads, checks and changes agents in markdown files.
+- ``models``: Finds the provider and the model that a name stands for, and makes providers.
+- ``servers``: Gives agents the tools, resources and prompts of MCP servers.
 - ``changes``: Keeps drafts of files and the changes of turns, so that they can be undone.
 
 Modules:
@@ -15,17 +18,6 @@ Modules:
 - ``engine``: Holds all parts of the program for the window, the terminal and the server.
 - ``bootstrap``: Opens what is stored and builds the engine.
 - ``services``: Holds what sessions, turns and tools share: agents, rules, providers, the web.
-- ``local_models``: Fetches, lists and deletes model files of this computer.
-- ``provider_factory``: Makes providers from the settings, the keys and the environment.
-- ``model_names``: Finds the provider and the model that a name stands for.
-- ``model_family``: Tells by a model's name how it is spoken to, and how it edits and reads.
-- ``agent_files``: Finds agents in markdown files, and writes a template for a new one.
-- ``agent_parser``: Parses one agent file, a stranger's too; finds unknown, wrong, repeated keys.
-- ``agent_keys``: Lists the keys of an agent file, and reads and checks the value of each.
-- ``foreign_agents``: Reads the agent files of Claude Code, and of VS Code and Copilot.
-- ``agent_check``: Adds to what the parser finds the names of tools and agents that do not exist.
-- ``agent_edit``: Changes one value in the text of an agent file, and none of its other words.
-- ``agent_library``: Saves, copies, deletes and restores agent files, and keeps unsaved texts.
 - ``frontmatter``: Splits a markdown file, finds its keys and values, and gives problems their line
   and column.
 - ``folder_files``: Reads what a folder brings for agents, with a digest for trust.
@@ -34,14 +26,6 @@ Modules:
 - ``packs``: Holds what the code of packs gives to agents, and closes it with the program.
 - ``request_gate``: Asks the policies of packs before each request to a provider.
 - ``extension_sources``: Says how what others bring is found, by rooms above this one.
-- ``servers``: Makes tools of what MCP servers offer, and keeps what the person said of them.
-- ``server_offers``: Offers resources of servers after @, and their prompts after a slash.
-- ``server_flags``: Finds in the words of a server's tool what a person should look at.
-- ``server_questions``: Makes what a server asks safe to show.
-- ``server_sampling``: Has the chat's model answer what a server asks it.
-- ``server_facts``: What a person approves of a server, escaped and without secrets.
-- ``server_advice``: Says what to do where a server does not work.
-- ``tool_search``: Lets a model find servers' tools where they are too many to tell.
 - ``look_alikes``: Finds names that a reader may take for each other.
 - ``yaml_text``: Loads YAML, also a stranger's.
 - ``prompts``: The words that models read.

@@ -28,8 +28,8 @@ from studio.storage.paths import Paths
 
 from .engine import Engine
 from .extension_sources import NO_SOURCES, ExtensionSources
+from .models.provider_factory import EmbeddedProvider, ProviderFactory
 from .pack_hosts import PackHosts
-from .provider_factory import EmbeddedProvider, ProviderFactory
 
 if TYPE_CHECKING:
     from studio.providers.demo.adapter import DemoProvider

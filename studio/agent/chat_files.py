@@ -31,7 +31,7 @@ from studio.providers.registry import PROVIDER_TITLES
 from studio.storage.config.server_token import ENTRY
 from studio.storage.sessions.idempotency import ImportLog
 
-from .model_names import UnknownModel
+from .models.names import UnknownModel
 from .session.import_export import (
     MARK,
     VERSION,

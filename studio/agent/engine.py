@@ -32,11 +32,11 @@ from studio.tools.discovery import Toolbox
 
 from .delegation.children import ChosenModel, Delegation
 from .extension_sources import NO_SOURCES, ExtensionSources
-from .local_models import LocalModels
-from .model_names import FoundModel, ModelNames
+from .models.local_models import LocalModels
+from .models.names import FoundModel, ModelNames
+from .models.provider_factory import ProviderFactory
 from .permission.policy import Policy
 from .permission.rulebook import Decision
-from .provider_factory import ProviderFactory
 from .services import Services
 from .session.session import Session
 from .session.sessions import Sessions

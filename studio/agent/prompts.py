@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Literal, TypeAlias
 
-from studio.agent.model_family import PromptPart
+from studio.agent.models.family import PromptPart
 from studio.domain.agents import PermissionMode
 from studio.domain.records import dataclass
 

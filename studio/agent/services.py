@@ -50,24 +50,24 @@ from studio.tools.sdk.context import ServiceRegistry
 from studio.tools.web import Web
 from studio.tools.workspace.editor import Editor
 
-from .agent_files import AgentFiles, Agents
+from .agent_files.finder import AgentFiles, Agents
 from .budget import Budgets
 from .changes.folder_tracker import FolderTracker
 from .delegation.offers import Delegation, may_start, with_children
 from .extension_sources import NO_SOURCES, ExtensionSources
 from .folder_files import read_folder_files
 from .instruction_files import project_paths, read_instructions, repository_root
+from .models.provider_factory import ProviderFactory
 from .packs import Packs, PackSet
 from .permission.client_policy import client_policy
 from .permission.content_filter import AnyKind, parse_kinds
 from .permission.invisible_characters import escape_invisible
 from .permission.policy import Policy
 from .permission.rules import RuleLayers, StandingRules, TrustOffer, trust_offer
-from .provider_factory import ProviderFactory
 from .request_gate import RequestGate
 from .retry_policy import RetryPolicy
-from .server_offers import ServerOffers
-from .servers import ServerTools, with_servers
+from .servers.offers import ServerOffers
+from .servers.server_tools import ServerTools, with_servers
 from .session.model_router import ModelRouter
 from .skills import with_skills
 from .usage_costs import UsageCosts

@@ -9,7 +9,7 @@ import sys
 import webbrowser
 
 from studio.agent.engine import Engine
-from studio.agent.servers import pool_name
+from studio.agent.servers.server_tools import pool_name
 from studio.domain.errors import ConfigurationError
 from studio.mcp.entries import ServerEntry
 from studio.mcp.faults import ServerFailed

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from studio.agent.engine import Engine
-from studio.agent.model_names import LONGEST, UnknownModel
+from studio.agent.models.names import LONGEST, UnknownModel
 from studio.domain.agents import Agent
 from studio.providers.registry import PROVIDER_TITLES
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias, get_args
 
-from studio.agent.agent_edit import (
+from studio.agent.agent_files.edit import (
     Edit,
     Scalar,
     after_line,

@@ -14,8 +14,8 @@ from datetime import datetime
 from typing import Any, TypeAlias, cast
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from studio.agent.agent_keys import read_rules
-from studio.agent.agent_parser import MOST_PROBLEMS
+from studio.agent.agent_files.keys import read_rules
+from studio.agent.agent_files.parser import MOST_PROBLEMS
 from studio.agent.frontmatter import Entry, Frontmatter, Problem, ValueProblem, no_such
 from studio.agent.yaml_text import YamlError, construct_yaml
 from studio.domain.errors import NothingRead

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
-from studio.agent.agent_parser import MOST_PROBLEMS
+from studio.agent.agent_files.parser import MOST_PROBLEMS
 from studio.agent.frontmatter import Frontmatter, Problem, ValueProblem, no_such
 from studio.domain.agents import OWN_TOOLS
 from studio.domain.jsonvalue import JsonObject

@@ -10,9 +10,9 @@ import pytest
 
 from benchmarks.agent.task import read_tasks
 from studio.agent import prompts
-from studio.agent.agent_files import AgentFiles
+from studio.agent.agent_files.finder import AgentFiles
 from studio.agent.context.token_count import BYTES_PER_TOKEN
-from studio.agent.model_family import model_family
+from studio.agent.models.family import model_family
 from studio.agent.prompts import FAMILY_PARTS, HOUSE, INSTRUCTIONS_CHANGED, MATERIAL
 from studio.agent.session.session import Session
 from studio.agent.session.system_prompt import SystemPrompt, instructions

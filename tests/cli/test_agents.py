@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from studio.agent.agent_files import AgentFiles
+from studio.agent.agent_files.finder import AgentFiles
 from support.engine_home import EngineHome, engine_home
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.agent.agent_files import AgentFiles
+from studio.agent.agent_files.finder import AgentFiles
 from studio.cli import build_parser, exit_codes
 from studio.domain.agents import Agent
 from studio.domain.models import ModelInfo

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.agent.agent_parser import parse_agent
+from studio.agent.agent_files.parser import parse_agent
 from studio.mcp.entries import parse_entries
 from support.engine_home import engine_home
 from support.server_home import ListedServer, tool

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.agent.agent_parser import parse_agent
+from studio.agent.agent_files.parser import parse_agent
 from studio.simulator import Call, RequestView, Text, Turn, html
 from studio.storage.migrations import LATEST
 from support.command import KEY_VARIABLES, Command, at_provider, finish, screen, session_of

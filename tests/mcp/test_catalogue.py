@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.tool_search import callable_tools
+from studio.agent.servers.tool_search import callable_tools
 from studio.domain.tools import USE_TOOL, ToolSpec
 from studio.mcp.catalogue import INSTRUCTIONS, Catalogue, Known, pin_of
 from studio.mcp.entries import ServerEntry

@@ -22,7 +22,7 @@ from PySide6.QtSvg import QSvgRenderer
 
 import studio
 from studio.__main__ import AGENT_ENDING, _is_for_the_window
-from studio.agent.foreign_agents import VSCODE_ENDING
+from studio.agent.agent_files.foreign import VSCODE_ENDING
 from studio.app import _folder_for
 from studio.cli.commands import COMMANDS, build_parser
 from studio.cli.commands.completion import SCRIPTS

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from studio.agent.engine import Engine
-from studio.agent.servers import pool_name
+from studio.agent.servers.server_tools import pool_name
 from studio.agent.session.session import Session
 from studio.app import build
 from studio.domain.blocks import ToolBlock

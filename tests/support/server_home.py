@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from studio.agent.servers import ServerTools
+from studio.agent.servers.server_tools import ServerTools
 from studio.domain.jsonvalue import JsonObject
 from studio.mcp.entries import ServerEntry
 from support.fork_server import forked_python

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.agent_parser import parse_agent
+from studio.agent.agent_files.parser import parse_agent
 from studio.agent.yaml_text import load_yaml
 from studio.domain.workflows import Workflow
 from studio.workflows import imports

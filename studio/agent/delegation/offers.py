@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from studio.agent.agent_files import Agents
+from studio.agent.agent_files.finder import Agents
 from studio.agent.prompts import DEFINED_ARGUMENTS, OFFERED_AGENTS
 from studio.domain.agents import Agent, DefinedTool
 from studio.domain.blocks import ToolBlock

@@ -15,7 +15,7 @@ from typing import TypeAlias, cast
 
 from studio.agent.permission.policy import COMMAND, target_of
 from studio.agent.prompts import FOREIGN_CALL, UNKNOWN_TOOL
-from studio.agent.tool_search import unwrapped
+from studio.agent.servers.tool_search import unwrapped
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.records import dataclass

@@ -32,8 +32,8 @@ from studio.agent.prompts import (
     NO_MORE_CALLS,
     ONE_CALL_AT_A_TIME,
 )
+from studio.agent.servers.tool_search import callable_tools
 from studio.agent.services import Services
-from studio.agent.tool_search import callable_tools
 from studio.domain.agents import Limits
 from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import NothingRead, ToolFailed

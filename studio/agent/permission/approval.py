@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from studio.agent.prompts import ANSWERED, NOT_ANSWERED
-from studio.agent.server_sampling import ServerSampling
+from studio.agent.servers.sampling import ServerSampling
 from studio.domain.aio import BackgroundTasks
 from studio.domain.blocks import ToolBlock
 from studio.domain.drafts import Draft, FileDraft

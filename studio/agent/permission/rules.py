@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Literal, TypeAlias
 from weakref import WeakSet
 
-from studio.agent.agent_files import Agents
-from studio.agent.agent_keys import read_rules
+from studio.agent.agent_files.finder import Agents
+from studio.agent.agent_files.keys import read_rules
 from studio.agent.folder_files import (
     MAX_FILE_BYTES,
     PROJECT_CHECKS,

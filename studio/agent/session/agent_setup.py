@@ -7,12 +7,12 @@ from contextlib import suppress
 from dataclasses import replace
 
 from studio.agent.context.token_count import tool_tokens
-from studio.agent.model_family import model_family
+from studio.agent.models.family import model_family
 from studio.agent.permission.content_filter import AnyKind
 from studio.agent.permission.policy import Policy
 from studio.agent.permission.rules import RuleLayers
+from studio.agent.servers.tool_search import search_tools, too_many
 from studio.agent.services import Services
-from studio.agent.tool_search import search_tools, too_many
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.extensions import Extension

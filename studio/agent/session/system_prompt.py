@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from studio.agent.model_family import ModelFamily
+from studio.agent.models.family import ModelFamily
 from studio.agent.prompts import (
     CLIENT_INSTRUCTIONS,
     FAMILY_PARTS,

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import field, replace
 from pathlib import Path
 
-from studio.agent.agent_files import place
+from studio.agent.agent_files.finder import place
 from studio.agent.budget import Budget, RequestMeter
 from studio.agent.changes.undo import Undo
 from studio.agent.context.cache_ledger import CacheLedger
@@ -37,10 +37,10 @@ from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.agent.permission.policy import COMMAND, Policy
 from studio.agent.permission.rules import SessionRules
 from studio.agent.prompts import ANSWER_IN_WORDS, PLAN_NOW, RESULT_MISSING, TAKE_OVER
-from studio.agent.server_sampling import ServerSampling
+from studio.agent.servers.sampling import ServerSampling
+from studio.agent.servers.tool_search import callable_tools
 from studio.agent.services import Services, chat_of
 from studio.agent.skills import catalogue, told_again
-from studio.agent.tool_search import callable_tools
 from studio.agent.usage_costs import token_rates
 from studio.domain.agents import NO_CAPS, Agent, Caps, Limits, Mode, addressed, longer
 from studio.domain.aio import BackgroundTasks

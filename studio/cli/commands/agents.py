@@ -13,7 +13,7 @@ from studio.cli.parser import CommandParser
 from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from studio.agent.agent_check import KnownNames
+    from studio.agent.agent_files.check import KnownNames
     from studio.agent.engine import Engine
     from studio.agent.frontmatter import Problem
     from studio.cli.console import Console
@@ -145,7 +145,7 @@ async def _show(engine: Engine, folder: Path, options: argparse.Namespace, conso
 async def _new(engine: Engine, options: argparse.Namespace, console: Console) -> int:
     import asyncio
 
-    from studio.agent.agent_files import create_agent_file
+    from studio.agent.agent_files.finder import create_agent_file
     from studio.files.folders import private_folder
 
     folder = await asyncio.to_thread(private_folder, engine.paths.agents)
@@ -164,8 +164,8 @@ async def _check(
 ) -> int:
     import asyncio
 
-    from studio.agent.agent_check import KnownNames
-    from studio.agent.agent_files import AgentFiles
+    from studio.agent.agent_files.check import KnownNames
+    from studio.agent.agent_files.finder import AgentFiles
     from studio.agent.folder_files import AGENT_PLACES
     from studio.providers.registry import PROVIDER_TITLES
 
@@ -208,7 +208,7 @@ def _files(folder: Path, ending: str) -> int:
 
 def _mistakes(one: Agent, known: KnownNames) -> tuple[Problem, ...]:
     """Find what an agent names and what does not exist."""
-    from studio.agent.agent_check import check_agent
+    from studio.agent.agent_files.check import check_agent
 
     path = Path(one.source)
     return check_agent(path.read_text("utf-8-sig"), known, path).problems

@@ -288,7 +288,7 @@ def _key_command(name: str, words: list[str]) -> None:
 
 
 def _agent(name: str, paths: Paths) -> None:
-    from studio.agent.agent_files import AgentFiles
+    from studio.agent.agent_files.finder import AgentFiles
 
     found = AgentFiles(paths.resources / "agents", *paths.agent_places).read()
     if name and found.get(name) is None:

@@ -17,7 +17,7 @@ from studio.domain.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
-    from studio.agent.servers import ServerView, ToolView
+    from studio.agent.servers.server_tools import ServerView, ToolView
     from studio.cli.console import Console
     from studio.domain.questions import AskForm, ServerAnswer, ServerQuestion
     from studio.mcp.entries import ServerEntry
@@ -237,7 +237,7 @@ class _Command:
         if entry.runs and not view.changed:
             self._told(entry, "on")
             return DONE
-        from studio.agent.server_facts import shown_server
+        from studio.agent.servers.facts import shown_server
 
         self._console.say(*shown_server(view), *await self._rules(view))
         if not await self._console.agrees(f"Let {entry.name} run?", self._options):
@@ -289,8 +289,8 @@ class _Command:
         return await self._try((await self._view()).entry, "works")
 
     async def _try(self, entry: ServerEntry, word: str) -> int:
-        from studio.agent.server_advice import advice
-        from studio.agent.server_facts import shown_flags
+        from studio.agent.servers.advice import advice
+        from studio.agent.servers.facts import shown_flags
         from studio.mcp.faults import ServerFailed
 
         try:
@@ -320,7 +320,7 @@ class _Command:
         return DONE
 
     async def do_tools(self) -> int:
-        from studio.agent.server_facts import shown_difference
+        from studio.agent.servers.facts import shown_difference
 
         view = await self._view()
         entry = view.entry
@@ -357,7 +357,7 @@ class _Command:
         self._console.say(f"{tool.name} {json.dumps(given, ensure_ascii=False)}")
         if not await self._console.agrees("Call it?", self._options):
             return DENIED
-        from studio.agent.servers import pool_name
+        from studio.agent.servers.server_tools import pool_name
 
         try:
             result = await self._servers.servers.call(
@@ -375,7 +375,7 @@ class _Command:
 
     def _asking(self, entry: ServerEntry) -> AskForm:
         """What asks the person what the server wants to know; it is declined where nobody is."""
-        from studio.agent.server_questions import readable
+        from studio.agent.servers.questions import readable
         from studio.cli.questions import ask_form
         from studio.domain.questions import DECLINED, nobody_fills_in
 
@@ -416,7 +416,7 @@ class _Command:
         return await self._try(entry, "signed in")
 
     async def do_logout(self) -> int:
-        from studio.agent.servers import pool_name
+        from studio.agent.servers.server_tools import pool_name
 
         entry = (await self._view()).entry
         was = await self._servers.servers.sign_out(pool_name(entry))
@@ -426,7 +426,7 @@ class _Command:
     async def do_logs(self) -> int:
         import asyncio
 
-        from studio.agent.servers import pool_name
+        from studio.agent.servers.server_tools import pool_name
 
         view = await self._view()
         path = self._servers.servers.log_file(pool_name(view.entry))

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import cast
 
 import studio
-from studio.agent.agent_files import AgentFiles
+from studio.agent.agent_files.finder import AgentFiles
 from studio.agent.folder_files import read_folder_files
 from studio.domain.errors import ConfigurationError, StorageError
 from studio.domain.jsonvalue import JsonObject

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from studio.agent.provider_factory import ProviderFactory
+from studio.agent.models.provider_factory import ProviderFactory
 from studio.domain.errors import ConfigurationError, ProviderError, ProviderFault, StorageError
 from studio.domain.redaction import redact
 from studio.mcp.entries import EntriesFile, ServerEntry

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from studio.agent.agent_parser import parse_agent
+from studio.agent.agent_files.parser import parse_agent
 from studio.agent.permission.invisible_characters import escape_invisible, escape_line
 from studio.extensions.documents import read_document
 from studio.extensions.hooks.hook_file import parse_hooks

@@ -29,7 +29,7 @@ from .matching import MatchIndex
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
-    from studio.agent.server_offers import OfferedResource
+    from studio.agent.servers.offers import OfferedResource
     from studio.domain.extensions import Extension
     from studio.mcp.entries import Entries as ServerEntries
     from studio.ui.app.page_stack import PackPlaces

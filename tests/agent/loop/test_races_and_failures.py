@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.agent.agent_files import AgentFiles
+from studio.agent.agent_files.finder import AgentFiles
 from studio.agent.folder_files import read_folder_files
 from studio.agent.permission.policy import Policy
 from studio.agent.permission.rule_suggestions import suggest_rules

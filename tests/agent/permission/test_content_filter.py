@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.agent_parser import parse_agent
+from studio.agent.agent_files.parser import parse_agent
 from studio.agent.permission import content_filter
 from studio.agent.permission.content_filter import KINDS, ContentFilter, parse_kinds
 from studio.domain.blocks import ToolBlock, UserBlock

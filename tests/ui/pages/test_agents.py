@@ -10,9 +10,9 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
-from studio.agent.agent_files import AgentFiles
-from studio.agent.agent_library import AgentLibrary, StoredText
-from studio.agent.agent_parser import parse_agent
+from studio.agent.agent_files.finder import AgentFiles
+from studio.agent.agent_files.library import AgentLibrary, StoredText
+from studio.agent.agent_files.parser import parse_agent
 from studio.simulator import Text, Turn
 from studio.ui.pages.agents.page import AgentsPage
 from studio.ui.theme.icons import Icons
@@ -390,7 +390,7 @@ async def test_t6_numbers_are_written_as_the_person_writes_them(tmp_path: Path) 
 
 
 def page_edit(page: AgentsPage, old: str, new: str):
-    from studio.agent.agent_edit import Edit
+    from studio.agent.agent_files.edit import Edit
 
     start = page.editor.text().index(old)
     return Edit(start, start + len(old), new)

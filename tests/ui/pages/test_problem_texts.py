@@ -7,8 +7,9 @@ import inspect
 import random
 import re
 
-from studio.agent import agent_check, agent_keys, agent_parser, frontmatter
-from studio.agent.agent_check import KnownNames, check_agent
+from studio.agent import frontmatter
+from studio.agent.agent_files import check, keys, parser
+from studio.agent.agent_files.check import KnownNames, check_agent
 from studio.ui.pages.files.problem_texts import PROBLEMS, problem_text
 from studio.ui.translation import tr
 from studio.workflows.reader import read_workflow_text
@@ -45,7 +46,7 @@ def written(tree: ast.Module) -> set[str]:
 
 def test_all_words_of_the_engine_are_known_and_no_others() -> None:
     found = set[str]()
-    for module in (agent_check, agent_keys, agent_parser, frontmatter):
+    for module in (check, keys, parser, frontmatter):
         found |= written(ast.parse(inspect.getsource(module)))
     assert found == set(PROBLEMS)
 

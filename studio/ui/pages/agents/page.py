@@ -15,14 +15,14 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QMenu, QStackedWidget
 
-from studio.agent.agent_check import check_agent
-from studio.agent.agent_edit import add_item, remove_item, set_value
-from studio.agent.agent_files import agent_template
-from studio.agent.agent_library import AgentLibrary
-from studio.agent.agent_parser import AgentText
+from studio.agent.agent_files.check import check_agent
+from studio.agent.agent_files.edit import add_item, remove_item, set_value
+from studio.agent.agent_files.finder import agent_template
+from studio.agent.agent_files.foreign import own_text, stem_of
+from studio.agent.agent_files.library import AgentLibrary
+from studio.agent.agent_files.parser import AgentText
 from studio.agent.engine import Engine
 from studio.agent.folder_files import PROJECT_AGENTS
-from studio.agent.foreign_agents import own_text, stem_of
 from studio.domain.agents import OWN_TOOLS, Agent, Mode
 from studio.ui.engine_texts import tr_engine
 from studio.ui.pages.files.document import FileDocument

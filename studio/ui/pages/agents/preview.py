@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QWidget
 
-from studio.agent.agent_parser import AgentText
+from studio.agent.agent_files.parser import AgentText
 from studio.domain.blocks import TextBlock
 from studio.domain.transcript import Transcript
 from studio.ui.theme import Theme

@@ -10,7 +10,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
 
-from studio.agent.agent_parser import AgentText
+from studio.agent.agent_files.parser import AgentText
 from studio.domain.agents import HUES
 from studio.domain.tools import ToolSpec
 from studio.ui.chat.model.session_options import EFFORT_NAMES

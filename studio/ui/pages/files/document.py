@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from studio.agent.agent_library import StoredText
-from studio.agent.foreign_agents import dialect_of
+from studio.agent.agent_files.foreign import dialect_of
+from studio.agent.agent_files.library import StoredText
 from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.agents import Origin
 from studio.tools.drafts.three_way_merge import three_way, with_line_ends

@@ -18,7 +18,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
 
-from studio.agent.agent_edit import Edit
+from studio.agent.agent_files.edit import Edit
 from studio.agent.frontmatter import Problem
 from studio.ui.markdown.parser import utf16
 from studio.ui.theme import Theme

@@ -11,7 +11,7 @@ from typing import Generic, Protocol, TypeVar
 
 from PySide6.QtCore import QFileSystemWatcher, QObject, QTimer, Signal
 
-from studio.agent.agent_library import AgentLibrary, DraftConflict, UnsavedText
+from studio.agent.agent_files.library import AgentLibrary, DraftConflict, UnsavedText
 from studio.agent.frontmatter import Frontmatter, Problem
 from studio.domain.agents import Origin
 from studio.domain.errors import ConfigurationError, StudioError

@@ -12,8 +12,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
-from studio.agent.agent_edit import Edit, quoted, set_value
-from studio.agent.agent_library import AgentLibrary
+from studio.agent.agent_files.edit import Edit, quoted, set_value
+from studio.agent.agent_files.library import AgentLibrary
 from studio.agent.engine import Engine
 from studio.agent.frontmatter import Problem
 from studio.domain.errors import StudioError

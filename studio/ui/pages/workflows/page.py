@@ -11,8 +11,8 @@ from pathlib import Path
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
-from studio.agent.agent_edit import set_value
-from studio.agent.agent_library import AgentLibrary
+from studio.agent.agent_files.edit import set_value
+from studio.agent.agent_files.library import AgentLibrary
 from studio.agent.engine import Engine
 from studio.domain.agents import Agent
 from studio.domain.errors import StudioError

@@ -13,7 +13,7 @@ from PySide6.QtCore import QTimer, QUrl
 from PySide6.QtGui import QDesktopServices, QHideEvent
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from studio.agent.local_models import BUILT_IN, Machine
+from studio.agent.models.local_models import BUILT_IN, Machine
 from studio.domain.errors import StudioError
 from studio.providers.model_files import TOKEN, TOKEN_VARIABLES
 from studio.providers.model_files.downloads import Download

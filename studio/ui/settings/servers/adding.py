@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtWidgets import QWidget
 
-from studio.agent.server_facts import shown_start
+from studio.agent.servers.facts import shown_start
 from studio.mcp.entries import ServerEntry
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QGridLayout, QWidget
 
-from studio.agent.server_facts import shown_pairs, shown_start, shown_text
+from studio.agent.servers.facts import shown_pairs, shown_start, shown_text
 from studio.mcp.entries import PACK, ServerEntry
 from studio.ui.formatting import short_path
 from studio.ui.settings.key_row import KeyOwner, KeyRow

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
-from studio.agent.server_advice import advice
-from studio.agent.server_offers import expanded, shown
-from studio.agent.server_questions import readable
-from studio.agent.servers import ServerTools, ServerView, ToolView, pool_name
+from studio.agent.servers.advice import advice
+from studio.agent.servers.offers import expanded, shown
+from studio.agent.servers.questions import readable
+from studio.agent.servers.server_tools import ServerTools, ServerView, ToolView, pool_name
 from studio.domain.codec import decode
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject, as_text

@@ -9,7 +9,7 @@ from functools import partial
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from studio.agent.server_offers import form_of, variables_form
+from studio.agent.servers.offers import form_of, variables_form
 from studio.mcp.lists import ServerPrompt, ServerResource, ServerTool
 from studio.ui.settings.registry import SettingsTasks
 from studio.ui.settings.rows import IconTile, RowCard

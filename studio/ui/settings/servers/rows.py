@@ -9,7 +9,7 @@ from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QMouseEvent, QPainter
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from studio.agent.server_facts import shown_start
+from studio.agent.servers.facts import shown_start
 from studio.mcp.entries import ServerEntry
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_count

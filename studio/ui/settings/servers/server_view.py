@@ -10,7 +10,7 @@ from typing import Any
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QMessageBox, QWidget
 
-from studio.agent.server_facts import shown_start
+from studio.agent.servers.facts import shown_start
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.questions import AskForm
 from studio.mcp.entries import PACK

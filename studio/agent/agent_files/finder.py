@@ -1,4 +1,4 @@
-"""Agent files: which agents there are, each a markdown file, see ``agent_parser``.
+"""Agent files: which agents there are, each a markdown file, see ``parser``.
 
 Agents come from four kinds of places: those that ship with the program, packs, the person's own
 folders, and the project's (``.agents/agents/``, and those of Claude Code and Copilot). The person's
@@ -19,14 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
 
-from studio.domain.agents import HUES, Agent, Origin
-from studio.domain.errors import ConfigurationError
-from studio.domain.extensions import PackPlace
-from studio.domain.records import dataclass
-from studio.tools.sdk.tool_template import write_new
-
-from .agent_parser import MAX_NAME_LENGTH, parse_agent
-from .folder_files import (
+from studio.agent.folder_files import (
     MAX_AGENTS,
     MAX_FILE_BYTES,
     FolderFiles,
@@ -34,8 +27,15 @@ from .folder_files import (
     describe_problem,
     read_agent_file,
 )
-from .look_alikes import skeleton
-from .permission.invisible_characters import escape_line
+from studio.agent.look_alikes import skeleton
+from studio.agent.permission.invisible_characters import escape_line
+from studio.domain.agents import HUES, Agent, Origin
+from studio.domain.errors import ConfigurationError
+from studio.domain.extensions import PackPlace
+from studio.domain.records import dataclass
+from studio.tools.sdk.tool_template import write_new
+
+from .parser import MAX_NAME_LENGTH, parse_agent
 
 MAX_PARSED = 1_000
 SETTLED_NS = 2_000_000_000

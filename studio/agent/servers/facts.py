@@ -7,13 +7,13 @@ import json
 import re
 from collections.abc import Mapping
 
+from studio.agent.permission.invisible_characters import escape_invisible
 from studio.domain.codec import encode
 from studio.domain.redaction import holds_secret, redact
 from studio.domain.secret_names import names_secret
 from studio.mcp.entries import EDITOR, PACK, ServerEntry
 
-from .permission.invisible_characters import escape_invisible
-from .servers import ServerView, ToolView
+from .server_tools import ServerView, ToolView
 
 DOTS = "•••••"
 _REFERENCE = re.compile(r"(\$\{[^{}]*\})")

@@ -14,14 +14,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from studio.agent.folder_files import MAX_FILE_BYTES
 from studio.domain.errors import ConfigurationError
 from studio.domain.redaction import holds_secret
 from studio.files.atomic_write import write_atomically
 from studio.files.folders import private_folder
 from studio.tools.drafts import draft_write
 from studio.tools.drafts.draft_write import DraftConflict, FileStamp
-
-from .folder_files import MAX_FILE_BYTES
 
 __all__ = ["AgentLibrary", "Discarded", "DraftConflict", "StoredText", "UnsavedText"]
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from studio.agent.permission.invisible_characters import escape_line, visible
 from studio.domain.jsonvalue import Json, JsonObject, as_object, as_text
 from studio.domain.questions import Prompt, ServerQuestion
-
-from .permission.invisible_characters import escape_line, visible
 
 MOST_WORDS = 4000
 MOST_FIELDS = 100

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from studio.agent import agent_files
-from studio.agent.agent_files import AgentFiles, Agents
+from studio.agent.agent_files import finder
+from studio.agent.agent_files.finder import AgentFiles, Agents
 from studio.agent.folder_files import MAX_AGENTS, PROJECT_AGENTS, read_folder_files
 from studio.agent.look_alikes import mixes_alphabets, skeleton
 from studio.agent.permission.rules import trust_offer
@@ -295,7 +295,7 @@ def test_a_file_that_changed_is_read_again_whatever_its_size_and_time(
     for words in ("Work.", "Play.", "Rest."):  # within one tick of the clock of the files
         write(file, "name: Proof reader", prompt=words)
         assert prompt() == words
-    monkeypatch.setattr(agent_files, "SETTLED_NS", -(10**18))  # as if it were long ago
+    monkeypatch.setattr(finder, "SETTLED_NS", -(10**18))  # as if it were long ago
     assert prompt() == "Rest."
     assert folders._files._contents[file][1] == file.read_bytes()
     times = file.stat()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.agent.model_family import model_family
+from studio.agent.models.family import model_family
 
 
 @pytest.mark.parametrize(

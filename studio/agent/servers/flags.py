@@ -9,10 +9,9 @@ import json
 import re
 from collections.abc import Collection
 
+from studio.agent.look_alikes import mixes_alphabets, skeleton
+from studio.agent.permission.invisible_characters import UNSEEN
 from studio.mcp.lists import ServerTool
-
-from .look_alikes import mixes_alphabets, skeleton
-from .permission.invisible_characters import UNSEEN
 
 _HIDDEN = frozenset(map(chr, UNSEEN)) - {"\ufeff"}
 _ORDERS = re.compile(

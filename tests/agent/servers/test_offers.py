@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from studio.agent.server_offers import (
+from studio.agent.servers.offers import (
     OfferedResource,
     ServerOffers,
     arguments_of,

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from studio.agent.servers import with_servers
-from studio.agent.tool_search import too_many
+from studio.agent.servers.server_tools import with_servers
+from studio.agent.servers.tool_search import too_many
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import AwaitingPermission, Event, HistoryBegun, Told, ToolFinished

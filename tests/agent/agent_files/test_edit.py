@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from studio.agent.agent_edit import Edit, add_item, remove_item, set_value
-from studio.agent.agent_parser import parse_agent, read_agent_text
+from studio.agent.agent_files.edit import Edit, add_item, remove_item, set_value
+from studio.agent.agent_files.parser import parse_agent, read_agent_text
 from studio.domain.errors import ConfigurationError
 
 FILE = """\

@@ -7,12 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, cast, get_args
 
+from studio.agent.frontmatter import ValueProblem, nearest, no_such
 from studio.domain.agents import HUES, DefinedTool, Desk, Handoff, Memory, Mode, Role
 from studio.domain.jsonvalue import JsonObject, is_clean_json
 from studio.domain.models import EFFORTS
 from studio.domain.permissions import Rule, Verdict
-
-from .frontmatter import ValueProblem, nearest, no_such
 
 MAX_TEMPERATURE = 2.0
 """The highest temperature any provider takes."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from studio.agent.server_facts import shown_pairs, shown_server, shown_start
-from studio.agent.servers import ServerView
+from studio.agent.servers.facts import shown_pairs, shown_server, shown_start
+from studio.agent.servers.server_tools import ServerView
 from studio.mcp.catalogue import NOTHING
 from studio.mcp.entries import ServerEntry
 from studio.mcp.supervised import ServerState

@@ -13,6 +13,19 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
+from studio.agent.attachments import attach_picture
+from studio.agent.context.token_count import tool_tokens
+from studio.agent.folder_files import FolderFiles, read_folder_files
+from studio.agent.pack_hosts import drafts_of
+from studio.agent.packs import person_here
+from studio.agent.permission.invisible_characters import escape_line, visible
+from studio.agent.prompts import (
+    SERVER_BROKE_SCHEMA,
+    SERVER_CHANGED,
+    SERVER_INSTRUCTIONS,
+    SERVER_TOOL,
+    SERVER_TOOL_GONE,
+)
 from studio.domain.agents import OWN_TOOLS, Agent
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError, StorageError, ToolFailed
@@ -38,21 +51,8 @@ from studio.tools.sdk.argument_check import violations
 from studio.tools.sdk.definition import Run
 from studio.tools.sdk.result import size
 
-from .attachments import attach_picture
-from .context.token_count import tool_tokens
-from .folder_files import FolderFiles, read_folder_files
-from .pack_hosts import drafts_of
-from .packs import person_here
-from .permission.invisible_characters import escape_line, visible
-from .prompts import (
-    SERVER_BROKE_SCHEMA,
-    SERVER_CHANGED,
-    SERVER_INSTRUCTIONS,
-    SERVER_TOOL,
-    SERVER_TOOL_GONE,
-)
-from .server_flags import flags_of
-from .server_questions import readable
+from .flags import flags_of
+from .questions import readable
 
 MOST_SOURCES = 10
 """Addresses of one result that are named."""

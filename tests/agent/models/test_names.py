@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent import model_names as model_names_module
-from studio.agent.model_names import ModelNames, UnknownModel
-from studio.agent.provider_factory import ProviderFactory
+from studio.agent.models import names as model_names_module
+from studio.agent.models.names import ModelNames, UnknownModel
+from studio.agent.models.provider_factory import ProviderFactory
 from studio.domain.models import ModelInfo
 from studio.providers.catalogue import Catalogue, Listing
 from studio.providers.http import Http

@@ -9,16 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.agent_check import KnownNames, check_agent
-from studio.agent.agent_files import AgentFiles
-from studio.agent.agent_parser import parse_agent, read_agent_text
+from studio.agent.agent_files.check import KnownNames, check_agent
+from studio.agent.agent_files.finder import AgentFiles
+from studio.agent.agent_files.foreign import own_text
+from studio.agent.agent_files.parser import parse_agent, read_agent_text
 from studio.agent.folder_files import (
     CLAUDE_AGENTS,
     GITHUB_AGENTS,
     PROJECT_AGENTS,
     read_folder_files,
 )
-from studio.agent.foreign_agents import own_text
 from studio.agent.permission.rules import trust_offer
 from studio.domain.agents import Agent, Handoff
 

@@ -13,14 +13,19 @@ from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import replace
 
+from studio.agent.context.token_count import tool_tokens
+from studio.agent.prompts import (
+    FIND_TOOLS_TOLD,
+    FOUND_NOTHING,
+    FOUND_TOOLS,
+    USE_TOOL_TOLD,
+    WRONG_USE_TOOL,
+)
 from studio.domain.errors import ToolFailed
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.tools import FIND_TOOLS, USE_TOOL, ToolSpec
 from studio.tools import Context, Result, Tool
-
-from .context.token_count import tool_tokens
-from .prompts import FIND_TOOLS_TOLD, FOUND_NOTHING, FOUND_TOOLS, USE_TOOL_TOLD, WRONG_USE_TOOL
 
 MOST_TOKENS = 10_000
 MOST_TOOLS = 90

@@ -12,10 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
+from studio.agent.frontmatter import BREAK, Entry, Frontmatter, ProblemFound, read_frontmatter
+from studio.agent.yaml_text import construct_yaml, load_yaml
 from studio.domain.errors import ConfigurationError
-
-from .frontmatter import BREAK, Entry, Frontmatter, ProblemFound, read_frontmatter
-from .yaml_text import construct_yaml, load_yaml
 
 Scalar: TypeAlias = str | int | float
 Keys: TypeAlias = tuple[str] | tuple[str, str]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from studio.agent.server_questions import readable_form
+from studio.agent.servers.questions import readable_form
 from studio.agent.session.session import Session
 from studio.domain.events import AwaitingReply, Event, ReplyGiven, ToolFinished
 from studio.domain.forms import fields_of

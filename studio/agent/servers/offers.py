@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
+from studio.agent.attachments import attach_picture, block_of
+from studio.agent.permission.invisible_characters import escape_line, visible
+from studio.agent.prompts import SERVER_PROMPT, SERVER_RESOURCE
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.extensions import Extension
 from studio.domain.jsonvalue import Json, JsonObject, as_text
@@ -28,10 +31,7 @@ from studio.mcp.lists import Completing, ServerPrompt
 from studio.mcp.results import PICTURES, Blob, ServerResult
 from studio.mcp.servers import Servers
 
-from .attachments import attach_picture, block_of
-from .permission.invisible_characters import escape_line, visible
-from .prompts import SERVER_PROMPT, SERVER_RESOURCE
-from .servers import pool_name
+from .server_tools import pool_name
 
 MOST_OFFERED = 100
 """Values of a server that are offered while the person types one."""

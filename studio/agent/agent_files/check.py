@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from studio.agent.frontmatter import Entry, Frontmatter, Problem, ValueProblem, no_such
 from studio.domain.agents import OWN_TOOLS
 from studio.domain.errors import ConfigurationError
 from studio.domain.server_names import SERVER_SIGN
 
-from .agent_keys import VERDICTS
-from .agent_parser import MOST_PROBLEMS, AgentText, read_agent_text
-from .foreign_agents import dialect_of
-from .frontmatter import Entry, Frontmatter, Problem, ValueProblem, no_such
+from .foreign import dialect_of
+from .keys import VERDICTS
+from .parser import MOST_PROBLEMS, AgentText, read_agent_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ def _unknown_names(found: AgentText, matter: Frontmatter, known: KnownNames) -> 
 
 
 def _wrong_masks(matter: Frontmatter, entry: Entry) -> Iterator[Problem]:
-    from .permission.content_filter import parse_kinds
+    from studio.agent.permission.content_filter import parse_kinds
 
     for name, start, end in _items(matter, entry):
         try:

@@ -14,13 +14,8 @@ from dataclasses import asdict, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, cast
 
-from studio.domain.agents import Handoff
-from studio.domain.permissions import Rule
-from studio.domain.records import dataclass
-
-from .agent_keys import KEYS, MAX_STEPS
-from .folder_files import CLAUDE_AGENTS, GITHUB_AGENTS
-from .frontmatter import (
+from studio.agent.folder_files import CLAUDE_AGENTS, GITHUB_AGENTS
+from studio.agent.frontmatter import (
     BREAK,
     WITHOUT_EFFECT,
     Frontmatter,
@@ -29,8 +24,13 @@ from .frontmatter import (
     ValueProblem,
     read_frontmatter,
 )
-from .loop.foreign_calls import counterpart
-from .yaml_text import YamlError, compose_yaml, construct_yaml
+from studio.agent.loop.foreign_calls import counterpart
+from studio.agent.yaml_text import YamlError, compose_yaml, construct_yaml
+from studio.domain.agents import Handoff
+from studio.domain.permissions import Rule
+from studio.domain.records import dataclass
+
+from .keys import KEYS, MAX_STEPS
 
 Dialect: TypeAlias = Literal["", "claude", "vscode"]
 """Whose format a file is in; empty for ours."""

@@ -8,14 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from studio.domain.agents import Agent, Caps
-from studio.domain.permissions import Rule
-from studio.domain.records import dataclass
-from studio.providers.registry import PROVIDER_TITLES
-
-from .agent_keys import HIDDEN, KEYS, UNBUILT, VERDICTS
-from .foreign_agents import dialect_of, read_foreign, stem_of
-from .frontmatter import (
+from studio.agent.frontmatter import (
     NO_MAPPING,
     WITHOUT_EFFECT,
     Entry,
@@ -26,9 +19,16 @@ from .frontmatter import (
     no_such,
     read_frontmatter,
 )
-from .look_alikes import mixes_alphabets, skeleton
-from .permission.invisible_characters import escape_line
-from .yaml_text import YamlError
+from studio.agent.look_alikes import mixes_alphabets, skeleton
+from studio.agent.permission.invisible_characters import escape_line
+from studio.agent.yaml_text import YamlError
+from studio.domain.agents import Agent, Caps
+from studio.domain.permissions import Rule
+from studio.domain.records import dataclass
+from studio.providers.registry import PROVIDER_TITLES
+
+from .foreign import dialect_of, read_foreign, stem_of
+from .keys import HIDDEN, KEYS, UNBUILT, VERDICTS
 
 MAX_NAME_LENGTH = 60
 MAX_DESCRIPTION = 200

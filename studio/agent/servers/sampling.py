@@ -12,15 +12,14 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 
+from studio.agent.context.summarizer import ModelAccess
+from studio.agent.context.token_count import tokens_of_request
 from studio.domain.errors import StudioError, ToolFailed
 from studio.domain.events import Event, StepEnded, TextDelta
 from studio.domain.messages import Message, Text
 from studio.domain.questions import AskForm, Prompt, ServerAnswer, ServerQuestion
 from studio.domain.records import dataclass
 from studio.providers.base import Reply, Request
-
-from .context.summarizer import ModelAccess
-from .context.token_count import tokens_of_request
 
 
 @dataclass(frozen=True, slots=True)

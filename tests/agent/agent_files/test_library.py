@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.agent.agent_library import AgentLibrary, DraftConflict, UnsavedText
+from studio.agent.agent_files.library import AgentLibrary, DraftConflict, UnsavedText
 from studio.domain.errors import ConfigurationError
 
 SECRET = "sk-ant-api03-0123456789abcdefghijklmnopqrstuvwxyz"
