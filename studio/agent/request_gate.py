@@ -7,6 +7,7 @@ sent nowhere: nobody could say then who may see it.
 from __future__ import annotations
 
 import ipaddress
+import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, cast
@@ -23,6 +24,7 @@ from studio.tools.packs.policy import PLACEHOLDER, AskedRequest, Mask, Purpose
 
 from .packs import Packs
 
+log = logging.getLogger(__name__)
 _KEPT = frozenset(
     {
         *("id", "type", "role", "name", "call_id", "tool_call_id", "tool_use_id", "status"),
@@ -37,6 +39,7 @@ _VALUES = frozenset({"description", "title", "enum", "const", "default", "exampl
 _PROPERTIES = frozenset({"properties", "patternProperties", "$defs", "definitions"})
 _MEDIA = frozenset({"media_type", "mime_type", "mimeType", "image_url", "file_data", "images"})
 """Keys of objects that hold a picture or a file."""
+NOT_SENT = "(A picture or a file was here. It was not sent, because names cannot be masked in it.)"
 
 
 class OpenGate(Protocol):
@@ -56,36 +59,13 @@ class RequestGate:
         self._subject = subject
 
     async def stream(self, provider: Provider, request: Request, purpose: Purpose) -> ReplyStream:
-        packs, subject = self._packs, self._subject
-        if not subject and not packs.has_policies:
-            return provider.stream(request)
-        address = self._address(provider.name)
-        known = PROVIDERS.get(provider.name)
-        usual = known.address if known else ""
-        suffix = known.hosted_suffix if known else ""
-        hosted = bool(suffix) and request.model.endswith(suffix)  # Ollama's servers answer then
-        asked = AskedRequest(
-            provider.name,
-            request.model,
-            "" if hosted else address,
-            provider.name in EMBEDDED or (_is_loopback(address or usual) and not hosted),
-            purpose,
-            subject,
-        )
         try:
-            verdicts = await in_daemon_thread(lambda: packs.ask_policies(asked))
-        except Exception as error:  # a pack's own code
-            why = f"{type(error).__name__}: {error}"
-            words = f"A pack could not say whether this may be sent: {why}"
-            raise ProviderError("refused", words, provider=provider.name) from error
-        if refused := next((one.refused for one in verdicts if one.refused), ""):
-            raise ProviderError("refused", refused, provider=provider.name)
-        masks = [one.mask for one in verdicts if one.mask is not None]
-        if not masks:
-            return provider.stream(request)
-        hiding = [one for one in masks if one.hides]
-        try:
-            hidden = await in_daemon_thread(lambda: _hidden(request, hiding) if hiding else request)
+            masks = await self._masks(provider.name, request.model, purpose)
+            hiding = [one for one in masks if one.hides]
+            if hiding:
+                request = await in_daemon_thread(lambda: _hidden(request, hiding))
+        except ProviderError:
+            raise
         except _NotText as error:
             words = f"{error} cannot be masked, so this was not sent. Leave it out."
             raise ProviderError("refused", words, provider=provider.name) from error
@@ -93,7 +73,42 @@ class RequestGate:
             why = f"{type(error).__name__}: {error}"
             words = f"A pack could not say whether this may be sent: {why}"
             raise ProviderError("refused", words, provider=provider.name) from error
-        return MaskedStream(provider.stream(hidden), masks)
+        stream = provider.stream(request)
+        return MaskedStream(stream, masks) if masks else stream
+
+    async def as_sent(
+        self, history: Sequence[JsonObject], provider: str, model: str
+    ) -> Sequence[JsonObject]:
+        """A history as the provider gets it; as it is where nothing of it would be sent."""
+        try:
+            masks = [one for one in await self._masks(provider, model, "turn") if one.hides]
+            return await in_daemon_thread(lambda: _hidden_history(history, masks))
+        except Exception as error:  # refused, or a pack's own code
+            log.info("a history is shown as it is: %s", error)
+            return history
+
+    async def _masks(self, provider: str, model: str, purpose: Purpose) -> list[Mask]:
+        """The masks that the policies want; raises ProviderError where they refuse."""
+        packs, subject = self._packs, self._subject
+        if not subject and not packs.has_policies:
+            return []
+        address = self._address(provider)
+        known = PROVIDERS.get(provider)
+        usual = known.address if known else ""
+        suffix = known.hosted_suffix if known else ""
+        hosted = bool(suffix) and model.endswith(suffix)  # Ollama's servers answer then
+        asked = AskedRequest(
+            provider,
+            model,
+            "" if hosted else address,
+            provider in EMBEDDED or (_is_loopback(address or usual) and not hosted),
+            purpose,
+            subject,
+        )
+        verdicts = await in_daemon_thread(lambda: packs.ask_policies(asked))
+        if refused := next((one.refused for one in verdicts if one.refused), ""):
+            raise ProviderError("refused", refused, provider=provider)
+        return [one.mask for one in verdicts if one.mask is not None]
 
 
 class OpenToAll:
@@ -170,15 +185,7 @@ class MaskedStream:
 
 def _hidden(request: Request, masks: Sequence[Mask]) -> Request:
     """The request as the provider sees it; raises _NotText."""
-
-    def hide(text: str) -> str:
-        for mask in masks:
-            text = mask.hide(text)
-        return text
-
-    history = [
-        cast("JsonObject", _changed(item, hide, _KEPT, media=True)) for item in request.history
-    ]
+    hide = _hider(masks)
     for one in request.tools:
         _require_same(one.name, hide)
     tools = [
@@ -191,7 +198,7 @@ def _hidden(request: Request, masks: Sequence[Mask]) -> Request:
     ]
     return replace(
         request,
-        history=history,
+        history=_hidden_history(request.history, masks),
         system=hide(request.system),
         tools=tools,
         schema=cast("JsonObject | None", _described(request.schema, hide)),
@@ -199,10 +206,30 @@ def _hidden(request: Request, masks: Sequence[Mask]) -> Request:
     )
 
 
+def _hidden_history(history: Sequence[JsonObject], masks: Sequence[Mask]) -> list[JsonObject]:
+    """The items of a history as the provider sees them; raises _NotText."""
+    if not masks:
+        return [*history]
+    hide = _hider(masks)
+    return [cast("JsonObject", _changed(item, hide, _KEPT, media=True)) for item in history]
+
+
+def _hider(masks: Sequence[Mask]) -> Callable[[str], str]:
+    def hide(text: str) -> str:
+        for mask in masks:
+            text = mask.hide(text)
+        return text
+
+    return hide
+
+
 def _changed(
     value: Json, change: Callable[[str], str], kept: frozenset[str], *, media: bool = False
 ) -> Json:
-    """A JSON value with other texts; ``media``: raises _NotText for a picture or file."""
+    """A JSON value with other texts; ``media``: words in the place of pictures and files.
+
+    Raises _NotText for one whose place is not known.
+    """
     if isinstance(value, str):
         if media and value.startswith("data:"):
             raise _NotText("A picture or a file")
@@ -210,6 +237,8 @@ def _changed(
     if isinstance(value, list):
         return [_changed(one, change, kept, media=media) for one in value]
     if isinstance(value, Mapping):
+        if media:
+            value = _without_media(value)
         if media and _MEDIA & value.keys():
             raise _NotText("A picture or a file")
         if "signature" in value and "signature" in kept:
@@ -220,6 +249,23 @@ def _changed(
             else _changed(one, change, frozenset() if name in _WORDS else kept, media=media)
             for name, one in value.items()
         }
+    return value
+
+
+def _without_media(value: JsonObject) -> JsonObject:
+    """A part of a history with words where a picture or a file was, in each provider's form."""
+    kind = value.get("type")
+    if kind in ("image", "document") and "source" in value:
+        return {"type": "text", "text": NOT_SENT}
+    if kind in ("image_url", "file", "input_audio"):
+        return {"type": "text", "text": NOT_SENT}
+    if kind in ("input_image", "input_file"):
+        return {"type": "input_text", "text": NOT_SENT}
+    if "inlineData" in value:
+        return {"text": NOT_SENT}
+    if "images" in value and "role" in value:
+        rest = {name: one for name, one in value.items() if name != "images"}
+        return {**rest, "content": f"{value.get('content') or ''}\n{NOT_SENT}".strip()}
     return value
 
 

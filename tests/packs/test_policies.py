@@ -15,7 +15,7 @@ from studio.extensions.packs.loading import ProgramPacks
 from studio.simulator import Call, Text, Turn
 from studio.tools import Context, ToolFailed, Workspace
 from support.delegation_home import agent, delegate, save
-from support.engine_home import EngineHome, engine_home, say
+from support.engine_home import PROTOCOLS, EngineHome, engine_home, say
 from support.pack_home import install_code
 
 CHAT = "openai-compatible"
@@ -209,14 +209,23 @@ async def test_a_model_that_ollama_has_hosted_is_not_local(tmp_path: Path) -> No
         assert failed.title == "gpt-oss:120b-cloud is not here." and len(home.asked) == 1
 
 
-async def test_a_picture_is_not_sent_behind_a_mask(tmp_path: Path) -> None:
-    async with engine_home(tmp_path, CHAT, [Turn(Text("Good."))]) as home:
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_a_picture_is_not_sent_behind_a_mask(tmp_path: Path, provider: str) -> None:
+    """KZ-7: words are in its place, also later; the person's own history keeps it."""
+    async with engine_home(tmp_path, provider, [Turn(Text("Good."))] * 2) as home:
         install_code(home, tmp_path, MASKS)
         session = await home.session()
-        pixel = Image("image/png", b"\x89PNG\r\n\x1a\n" + b"0" * 40)
-        events = [one.event async for one in session.turn([pixel, Words("Look")])]
-        (failed,) = [one for one in events if isinstance(one, Failed)]
-        assert "cannot be masked" in failed.title and not home.asked
+        size = b"\0\0\0\x01\0\0\0\x01"
+        pixel = Image("image/png", b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + size + b"0" * 40)
+        events = [one.event async for one in session.turn([pixel, Words("Ada is here")])]
+        events += await say(session, "And now?")
+        assert not [one for one in events if isinstance(one, Failed)]
+        native = await home.engine.store.native(session.info.id)
+        assert native is not None and "iVBOR" in str(native.items) and "Ada" in str(native.items)
+        shown = await home.engine.services.gate("").as_sent(native.items, provider, "sim-model")
+        assert len(home.asked) == 2
+        for sent in (*(str(one.json) for one in home.asked), str(shown)):
+            assert "iVBOR" not in sent and "Ada" not in sent and "It was not sent" in sent
 
 
 def test_there_is_one_way_to_a_provider() -> None:

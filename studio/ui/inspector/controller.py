@@ -205,6 +205,10 @@ class InspectorController(QObject):
             self._epoch = None
         context = await session.context.usage()
         native = await engine.store.native(session.info.id, self._epoch)
+        if native is not None:
+            gate = engine.services.gate(session.info.subject)
+            items = await gate.as_sent(native.items, native.provider, session.info.model)
+            native = replace(native, items=items)
         # Several readings may run at once, and an older one end after a newer.
         if (
             self.inspector is not None
