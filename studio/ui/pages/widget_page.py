@@ -168,9 +168,11 @@ class WidgetPage(Page):
                 self.fail(error)
 
         task = self._run(done())
-        if task is not None:
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+        if task is None:  # the window closes
+            work.close()
+            return
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     def fail(self, error: BaseException) -> None:
         """Show in the page's place what its code raised."""

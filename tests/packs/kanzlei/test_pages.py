@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PySide6.QtCore import Qt
 
 from studio.extensions.packs.installed import InstalledPacks
 from studio.ui.pages.widget_page import WidgetPage
@@ -154,3 +155,53 @@ async def test_akten_are_found_as_you_type_and_opened(tmp_path: Path) -> None:
         assert chat.model.input.text == "", "what was written about an Akte stays with it"
         page.rows[0].chat.click()
         assert chat.model.input.text == "Was schreibt Reiter?"
+
+
+@on_window_loop
+async def test_an_akte_is_opened_with_its_documents_fristen_and_history(tmp_path: Path) -> None:
+    """KZ-47, KZ-48: a source of an answer leads to the page; a Frist is computed and entered."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        page = await page_of(person, "akten")
+        pack = person.engine.services.packs.homes["kanzlei"]
+        pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
+        pack.settings_file.write_text(json.dumps({"ordner": str(tmp_path / "Akten")}))
+        akte = service(pack, "Akten").open(pack.person, "Wagner ./. Reiter", gericht_ort="BY+kath")
+        enter(pack, akte.id, 11, "berechnet", "B", notfrist=True)
+        page.open()
+        await until(lambda: page.rows)
+        page.rows[0].title.click()
+        view = page.view
+        await until(lambda: view.facts is not None)
+        assert page.list.isHidden() and "Wagner" in view.title.text()
+        judgment = tmp_path / "Urteil.txt"
+        judgment.write_text("Erste Seite\fZweite Seite: Die Klage wird abgewiesen.")
+        await view.take([str(judgment), str(tmp_path / "fehlt.pdf")])
+        assert "Urteil.txt ist abgelegt" in view.told.text() and "fehlt" in view.problem.text()
+        await until(lambda: len(view.documents.lines) == 1)
+        (document,) = view.facts.documents
+        await person.window._open_source(f"{document.address}#s{document.pages}")
+        texts = view.documents
+        await until(lambda: texts.shown is not None)
+        assert "abgewiesen" in texts.words.toPlainText() and not texts.strip.isHidden()
+        assert f"Seite {document.pages} von {document.pages}" == texts.place.text()
+        person.window.activateWindow()
+        await until(person.window.isActiveWindow)
+        person.press(Qt.Key.Key_Escape)
+        assert not view.overview.isHidden()
+        person.press(Qt.Key.Key_F)
+        await until(lambda: not view.form_place.isHidden())
+        form = view.form
+        form.kind.set_current("Berufungsbegründung")
+        form.event_day.setText("04.02.2026")
+        await until(lambda: "07.04.2026" in form.result.text())
+        form.extension.setText("1 Monat")
+        await until(lambda: "07.05.2026" in form.result.text())
+        form.event_day.returnPressed.emit()
+        await until(lambda: len(view.rows) == 2)
+        assert form.isHidden() or view.form_place.isHidden()
+        entered = next(r.due.frist for r in view.rows if r.due.frist.kind == "Berufungsbegründung")
+        assert (entered.end.isoformat(), entered.state) == ("2026-05-07", "berechnet")
+        assert any("Urteil.txt" in change.new for change in view.facts.changes)
+        person.press(Qt.Key.Key_Escape)
+        await until(lambda: not page.list.isHidden())

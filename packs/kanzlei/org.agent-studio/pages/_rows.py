@@ -5,17 +5,21 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QScrollArea, QWidget
+from PySide6.QtCore import QRectF, QSize, Qt
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QScrollArea, QSizePolicy, QWidget
 
 from studio.packs.ui import (
     STRETCH,
     Card,
     Hairline,
     Label,
+    PaintedButton,
     Theme,
     column_of,
     make_transparent,
+    paint_text,
+    plain_tip,
     row_of,
     widget_of,
 )
@@ -47,8 +51,13 @@ def day_block(theme: Theme, day: datetime.date, *, overdue: bool = False) -> QWi
     return block
 
 
-def section(theme: Theme, title: str, rows: Sequence[QWidget]) -> QWidget:
-    """A heading with its number of rows, and the rows in a card with lines between."""
+def section(
+    theme: Theme, title: str, rows: Sequence[QWidget], link: QWidget | None = None
+) -> QWidget:
+    """A heading with its number of rows, and the rows in a card with lines between.
+
+    ``link`` stands at the right of the heading.
+    """
     card = Card(theme)
     column = column_of(spacing=0, margins=(14, 0, 14, 0), on=card)
     for index, row in enumerate(rows):
@@ -57,7 +66,19 @@ def section(theme: Theme, title: str, rows: Sequence[QWidget]) -> QWidget:
         column.addWidget(row)
     count = Label(theme, str(len(rows)), "small", "text2", digits=True)
     head = row_of([Label(theme, title, "ui_strong"), count, STRETCH], spacing=8)
+    if link is not None:
+        head.addWidget(link)
     return widget_of(column_of([head, card], spacing=8))
+
+
+def pair(theme: Theme, name: str, words: str) -> QWidget:
+    """A name and its value; one that is not known is said so."""
+    left = Label(theme, name, "ui", "text2")
+    left.setMinimumWidth(theme.px(130))
+    known = bool(words.strip())
+    right = Label(theme, words if known else "nicht angegeben", "ui", "text1" if known else "text2")
+    right.setWordWrap(True)
+    return widget_of(row_of([left, (right, 1)], spacing=12))
 
 
 class ScrolledColumn(QScrollArea):
@@ -79,3 +100,26 @@ class ScrolledColumn(QScrollArea):
         self.setWidget(inside)
         inside.setAutoFillBackground(False)  # which setWidget() sets
         self.verticalScrollBar().setValue(place)
+
+
+class LinkTitle(PaintedButton):
+    """A title that opens what it is of; ``name`` is what a screen reader says."""
+
+    def __init__(self, theme: Theme, text: str, name: str) -> None:
+        super().__init__(theme)
+        self.setText(text)
+        self.setAccessibleName(name)
+        self.setToolTip(plain_tip(text))
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    def sizeHint(self) -> QSize:
+        metrics = self.theme.metrics("ui_medium")
+        return QSize(metrics.horizontalAdvance(self.text()) + 2, metrics.height())
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self.theme.px(60), self.sizeHint().height())
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        ink = "accent_text" if self.overlay() is not None else "text1"
+        paint_text(painter, self.theme, rect, self.text(), "ui_medium", ink, room=rect.width())

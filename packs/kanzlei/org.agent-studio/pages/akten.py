@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from PySide6.QtCore import QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent
 from PySide6.QtWidgets import QWidget
@@ -28,8 +26,8 @@ from studio.packs.ui import (
 )
 
 from ..tools.office.akten import MODES, Akte, Akten
-from ..tools.office.dokumente import Dokumente
-from ._rows import AGENT, ScrolledColumn, section
+from ._akte_view import AkteView, add_files
+from ._rows import AGENT, LinkTitle, ScrolledColumn, section
 
 UNKNOWN = "unbekannt"
 MOST = 100
@@ -67,12 +65,32 @@ class AktenPage(Page):
         self.form.cancel.clicked.connect(self.form_place.hide)
         self.form_place.hide()
         self.body = ScrolledColumn(self.theme)
-        column_of([head, Hairline(self.theme), self.form_place, (self.body, 1)], spacing=0, on=self)
+        self.list = widget_of(
+            column_of([head, Hairline(self.theme), self.form_place, (self.body, 1)], spacing=0)
+        )
+        self.view = AkteView(self)
+        self.view.closed.connect(self.show_list)
+        self.view.hide()
+        column_of([(self.list, 1), (self.view, 1)], spacing=0, on=self)
 
     def open(self, *target: str) -> None:
-        self.wanted = target[0] if target else ""
-        if self.wanted == "neu":
+        if target and target[0].isdecimal():
+            self.show_akte(int(target[0]), *target[1:])
+            return
+        self.show_list()
+        if target == ("neu",):
             self.show_form()
+
+    def show_akte(self, number: int, *target: str) -> None:
+        """Show one Akte in the place of the list."""
+        self.wanted = str(number)
+        self.list.hide()
+        self.view.show()
+        self.view.show_akte(number, *target)
+
+    def show_list(self) -> None:
+        self.view.hide()
+        self.list.show()
         self.run(self.load())
 
     async def load(self) -> None:
@@ -93,8 +111,9 @@ class AktenPage(Page):
             row.free.clicked.connect(lambda _=False, one=row: self.set_free(one))
             row.basis.returnPressed.connect(lambda one=row: self.set_free(one))
             row.dropped.connect(lambda files, one=row: self.run(self.take(one, files)))
+            row.title.clicked.connect(lambda _=False, one=row.akte: self.show_akte(one.id))
             if str(row.akte.id) == self.wanted:
-                QTimer.singleShot(0, row.chat, row.chat.setFocus)
+                QTimer.singleShot(0, row.title, row.title.setFocus)
         if self.rows:
             title = "Akten" if not words.strip() else "Gefunden"
             self.body.show_parts([section(self.theme, title, self.rows)])
@@ -105,18 +124,7 @@ class AktenPage(Page):
     async def take(self, row: AkteRow, files: list[str]) -> None:
         """Copy files into an Akte; what cannot be is said in its row."""
 
-        def work() -> tuple[list[str], list[str]]:
-            told, refused = list[str](), list[str]()
-            service, person = self.home.service(Dokumente), self.home.person
-            for name in files:
-                try:
-                    made = service.add(person, row.akte, Path(name))
-                    told.append(f"{made.name} ist abgelegt. {made.missing}".strip())
-                except ToolFailed as error:
-                    refused.append(str(error))
-            return told, refused
-
-        told, refused = await self.in_thread(work)
+        told, refused = await self.in_thread(lambda: add_files(self.home, row.akte, files))
         row.tell("\n".join(told), "\n".join(refused))
 
     def choose_mode(self, row: AkteRow, mode: str) -> None:
@@ -176,7 +184,8 @@ class AkteRow(QWidget):
         number = Label(theme, akte.az, "ui", digits=True)
         number.setMinimumWidth(theme.px(84))
         court = Label(theme, akte.court or akte.area, "small", "text2", wrap=True)
-        words = column_of([Label(theme, akte.rubrum, "ui", wrap=True), court], spacing=1)
+        self.title = LinkTitle(theme, akte.rubrum, f"Akte {akte.title} öffnen")
+        words = column_of([self.title, court], spacing=1)
         court.setVisible(bool(court.text()))
         name = f"KI-Modus der Akte {akte.az}"
         self.mode = MenuButton(theme, name, akte.mode, icon=MODE_ICONS[akte.mode])

@@ -4,42 +4,18 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
 from studio.packs import ToolFailed
-from studio.packs.ui import (
-    STRETCH,
-    Button,
-    Field,
-    Hairline,
-    Label,
-    PackWindow,
-    Page,
-    Tag,
-    Theme,
-    column_of,
-    row_of,
-    widget_of,
-)
+from studio.packs.ui import STRETCH, Button, Hairline, Label, PackWindow, Page, column_of, row_of
 
-from ..tools import _german as german
 from ..tools.office.fristen import CHECKED, COMPUTED, Frist, Fristen
-from ._rows import AGENT, ScrolledColumn, day_block, long_day, section
+from ._frist_row import Due, FristRow, due_of
+from ._rows import AGENT, ScrolledColumn, long_day, section
 
 DAYS_AHEAD = 14
-
-
-@dataclass(frozen=True, slots=True)
-class Due:
-    """A Frist, or its Vorfrist, on a day."""
-
-    day: datetime.date
-    title: str
-    frist: Frist
-    early: bool = False
 
 
 class TodayPage(Page):
@@ -73,9 +49,9 @@ class TodayPage(Page):
         self.body.show_parts(self._parts(found))
 
     def _parts(self, found: Sequence[Frist]) -> list[QWidget]:
-        first = [_due(one) for one in found if one.end < self.today or one.state == COMPUTED]
+        first = [due_of(one) for one in found if one.end < self.today or one.state == COMPUTED]
         other = [one for one in found if one.end >= self.today and one.state == CHECKED]
-        due = [_due(one) for one in other] + [
+        due = [due_of(one) for one in other] + [
             Due(one.vorfrist, f"Vorfrist: {one.kind}", one, early=True)
             for one in other
             if one.vorfrist is not None and one.vorfrist >= self.today
@@ -96,7 +72,12 @@ class TodayPage(Page):
                 made = [self._row(one) for one in sorted(rows, key=lambda one: one.day)]
                 parts.append(section(self.theme, title, made))
                 self.rows += made
-        return parts or [self._nothing(sorted(due, key=lambda one: one.day))]
+        if not parts:
+            nothing = self._nothing(sorted(due, key=lambda one: one.day))
+            room = self.body.viewport().height()
+            nothing.setContentsMargins(0, int(room * 0.4) - self.theme.px(40), 0, 0)
+            return [nothing]
+        return parts
 
     def _row(self, due: Due) -> FristRow:
         row = FristRow(self.theme, due, self.today, self._do)
@@ -128,80 +109,3 @@ class TodayPage(Page):
             row.problem.show()
             return
         await self.load()
-
-
-def _due(frist: Frist) -> Due:
-    return Due(frist.end, frist.kind, frist)
-
-
-Do = Callable[[Callable[[Fristen], None], "FristRow"], None]
-
-
-class FristRow(QWidget):
-    """One row; more of it shows the calculation, and what can be done."""
-
-    def __init__(self, theme: Theme, due: Due, today: datetime.date, do: Do) -> None:
-        super().__init__()
-        self.due, self._do = due, do
-        frist = due.frist
-        title = row_of([Label(theme, due.title, "ui", wrap=True), STRETCH], spacing=8)
-        if frist.notfrist and not due.early:
-            title.insertWidget(1, Tag(theme, "Notfrist"))
-        az = Label(theme, f"{frist.az}  {frist.rubrum}", "small", "text2", wrap=True)
-        words = column_of([title, az], spacing=1)
-        left = german.days_left(due.day, today)
-        overdue = due.day < today
-        state = [Label(theme, left, "small", "err" if overdue else "text2")]
-        checked = frist.state == CHECKED
-        mark = Tag(theme, frist.state if checked else "ungeprüft", "ok" if checked else "warn")
-        text = "Erledigt" if checked else "Prüfen…"
-        self.more = Button(theme, text, "secondary" if checked else "primary")
-        self.more.clicked.connect(lambda: self.show_more(self.detail.isHidden()))
-        line = row_of(
-            [day_block(theme, due.day, overdue=overdue), Hairline(theme, upright=True),
-             (words, 1), *state, mark, self.more],
-            spacing=12,
-        )  # fmt: skip
-        if due.early:
-            self.more.hide()
-        self.problem = Label(theme, "", "small", "err", wrap=True)
-        self.problem.hide()
-        self.note = Field(theme, "Was wurde getan?", name="Notiz")
-        self.note.returnPressed.connect(self._confirm)
-        self.confirm = Button(theme, "Als erledigt ablegen" if checked else "Geprüft", "primary")
-        self.confirm.clicked.connect(self._confirm)
-        self.chat = Button(theme, "Chat zur Akte")
-        self.steps = Label(theme, _calculation(frist), "small", "text2", wrap=True)
-        self.steps.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.note.setVisible(checked)
-        buttons = row_of([self.chat, STRETCH, (self.note, 2), self.confirm], spacing=8)
-        self.detail = widget_of(
-            column_of(
-                [self.steps, self.problem, buttons], spacing=8, margins=(theme.px(76) + 25, 0, 0, 6)
-            )
-        )
-        self.detail.hide()
-        column_of([line, self.detail], spacing=8, margins=(0, 9, 0, 9), on=self)
-        self.setAccessibleName(f"{due.title}, {german.day(due.day)}, {frist.state}, {frist.az}")
-
-    def show_more(self, shown: bool) -> None:
-        self.detail.setVisible(shown)
-        if shown:
-            (self.note if self.note.isVisible() else self.confirm).setFocus()
-
-    def _confirm(self) -> None:
-        frist, words = self.due.frist, self.note.text()
-
-        def work(fristen: Fristen) -> None:
-            person = fristen.person
-            if frist.state == CHECKED:
-                fristen.done(person, frist, words)
-            else:
-                fristen.check(person, frist)
-
-        self._do(work, self)
-
-
-def _calculation(frist: Frist) -> str:
-    lines = [f"{number}. {step}" for number, step in enumerate(frist.steps, 1)]
-    return "\n".join([*lines, *frist.hints, *([f"Grund: {frist.reason}"] if frist.reason else [])])

@@ -264,7 +264,8 @@ def source(address: str, home: Home) -> Source | None:
             return None
         page = f", S. {found[3]}" if found[3] else ""
         same = str(one.akte) == found[1]
-        return Source(f"{one.name}{page}", "akten", (found[1],)) if same else None
+        what = (found[1], "dokument", found[2], found[3] or "")
+        return Source(f"{one.name}{page}", "akten", what) if same else None
     what, _, number = address.removeprefix("kanzlei:").partition("/")
     if not number.isdecimal() or len(number) > 15:
         return None

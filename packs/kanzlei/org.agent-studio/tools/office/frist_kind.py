@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from studio.packs import DraftKind, Home, KindDraft, PersonsAct, Shown, ToolFailed
+from studio.packs import DraftKind, Home, KindDraft, Person, PersonsAct, Shown, ToolFailed
 
 from .. import _german as german
 from ..deadlines.calculation import Deadline
@@ -39,10 +40,10 @@ class FristKind(DraftKind):
 
     def show(self, fields: FristFields, home: Home) -> Shown:
         akte = home.service(Akten).get(home.person, fields.akte)
-        found = _computed(fields, home)
+        found = computed(fields, home)
         key = f"akte/{akte.id}/{found.kind.name}/{fields.event or fields.pronounced}"
         title = f"{found.kind.name}, {german.day(found.end)} ({akte.az})"
-        return Shown(key, title, _text(akte, found, fields), self._before(fields, home))
+        return Shown(key, title, described(akte, found, fields), self._before(fields, home))
 
     def _before(self, fields: FristFields, home: Home) -> str | None:
         """The same Frist, if it stands already."""
@@ -64,28 +65,7 @@ class FristKind(DraftKind):
         return ""
 
     def approve(self, draft: KindDraft, fields: FristFields, home: Home, act: PersonsAct) -> None:
-        akte = home.service(Akten).get(act.person, fields.akte)
-        found = _computed(fields, home)
-        require_may_decide(
-            act.person, notfrist=found.kind.notfrist, lawyer=akte.lawyer, clerk=akte.clerk
-        )
-        home.service(Fristen).add(
-            act.person,
-            draft.id,
-            akte.id,
-            {
-                "art": found.kind.name,
-                "norm": found.kind.norm,
-                "eingaben": json.dumps(asdict(fields), ensure_ascii=False),
-                "ende": found.end.isoformat(),
-                "vorfrist": found.vorfrist.isoformat() if found.vorfrist else None,
-                "notfrist": int(found.kind.notfrist),
-                "schritte": _json([str(step) for step in found.steps]),
-                "hinweise": _json([*found.warnings, *_differing(found, fields)]),
-                "grund": fields.reason,
-                "genannt": fields.named or None,
-            },
-        )
+        enter(act.person, fields, home, draft.id)
 
     def undo(self, draft: KindDraft, fields: FristFields, home: Home, act: PersonsAct) -> None:
         fristen = home.service(Fristen)
@@ -104,7 +84,34 @@ class FristKind(DraftKind):
 FRIST = FristKind()
 
 
-def _computed(fields: FristFields, home: Home) -> Deadline:
+def enter(person: Person, fields: FristFields, home: Home, draft: str = "") -> None:
+    """Enter a Frist as it is computed: from a draft, or as a person asks for it.
+
+    Raises ToolFailed where the person may not, or it cannot be computed.
+    """
+    akte = home.service(Akten).get(person, fields.akte)
+    found = computed(fields, home)
+    require_may_decide(person, notfrist=found.kind.notfrist, lawyer=akte.lawyer, clerk=akte.clerk)
+    home.service(Fristen).add(
+        person,
+        draft or f"hand-{uuid.uuid4().hex}",
+        akte.id,
+        {
+            "art": found.kind.name,
+            "norm": found.kind.norm,
+            "eingaben": json.dumps(asdict(fields), ensure_ascii=False),
+            "ende": found.end.isoformat(),
+            "vorfrist": found.vorfrist.isoformat() if found.vorfrist else None,
+            "notfrist": int(found.kind.notfrist),
+            "schritte": _json([str(step) for step in found.steps]),
+            "hinweise": _json([*found.warnings, *_differing(found, fields)]),
+            "grund": fields.reason,
+            "genannt": fields.named or None,
+        },
+    )
+
+
+def computed(fields: FristFields, home: Home) -> Deadline:
     return compute_from_words(
         fields.kind,
         fields.place,
@@ -117,7 +124,7 @@ def _computed(fields: FristFields, home: Home) -> Deadline:
     )
 
 
-def _text(akte: Akte, found: Deadline, fields: FristFields) -> str:
+def described(akte: Akte, found: Deadline, fields: FristFields) -> str:
     """The draft as the person reads it."""
     notfrist = "Notfrist" if found.kind.notfrist else "Frist"
     lines = [

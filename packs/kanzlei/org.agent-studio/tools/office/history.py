@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from dataclasses import dataclass
 
 from studio.packs import Person, Records, Value
 
@@ -32,3 +33,39 @@ def note(
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
     )
     records.write(sql, akte, now(), number_of(person), what, row, field, old, new, draft)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change: when (UTC), by whom, of what; ``draft`` is empty where it came from none."""
+
+    time: datetime.datetime
+    person: str
+    what: str
+    row: int
+    field: str
+    old: str
+    new: str
+    draft: str
+
+
+def changes_of(records: Records, akte: int, most: int = 200) -> list[Change]:
+    """The changes of an Akte that a person may see, the newest first."""
+    rows = records.read(
+        "SELECT verlauf.*, person.name FROM verlauf JOIN person ON person.id = verlauf.person "
+        "WHERE akte = ? ORDER BY verlauf.id DESC LIMIT ?",
+        akte,
+        most,
+    )
+
+    def text(row: dict[str, Value], name: str) -> str:
+        return "" if row[name] is None else str(row[name])
+
+    return [
+        Change(
+            datetime.datetime.fromisoformat(text(row, "zeit")),
+            *(text(row, "name"), text(row, "was"), int(text(row, "zeile"))),
+            *(text(row, name) for name in ("feld", "alt", "neu", "entwurf")),
+        )
+        for row in rows
+    ]

@@ -1,0 +1,336 @@
+"""One Akte: its overview, documents, Fristen and history, under a head with its state (KZ-47)."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from pathlib import Path
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtWidgets import QStackedLayout, QWidget
+
+from studio.packs import Home, ToolFailed
+from studio.packs.ui import (
+    STRETCH,
+    Button,
+    Card,
+    Hairline,
+    IconButton,
+    Label,
+    Page,
+    Segmented,
+    Tag,
+    column_of,
+    row_of,
+    widget_of,
+)
+
+from ..tools import _german as german
+from ..tools.deadlines.free_days import LAENDER
+from ..tools.office.akten import Akte, Akten
+from ..tools.office.dokumente import Dokument, Dokumente
+from ..tools.office.fristen import OPEN, STATES, Frist, Fristen
+from ..tools.office.history import Change, changes_of
+from ._documents import DocumentsTab
+from ._frist_form import FristForm
+from ._frist_row import FristRow, due_of
+from ._rows import AGENT, LinkTitle, ScrolledColumn, pair, section
+
+TABS = ("Übersicht", "Dokumente", "Fristen", "Verlauf")
+OVERVIEW, DOCUMENTS, FRISTEN, HISTORY = range(len(TABS))
+_FEW = 4
+_MODE_KINDS = {"lokal": "ok", "pseudonym": "accent", "frei": "warn", "keine KI": "neutral"}
+_FIELDS = {
+    "angelegt": "angelegt",
+    "ende": "eingetragen",
+    "zustand": "Zustand",
+    "ki_modus": "KI-Modus",
+    "version": "neue Version",
+}
+_THINGS = {"akte": "Akte", "frist": "Frist", "dokument": "Dokument"}
+
+
+@dataclass(frozen=True, slots=True)
+class AkteFacts:
+    """What the page shows of an Akte, read at once."""
+
+    akte: Akte
+    fristen: tuple[Frist, ...]
+    documents: tuple[Dokument, ...]
+    changes: tuple[Change, ...]
+
+    @property
+    def open_fristen(self) -> list[Frist]:
+        return [one for one in self.fristen if one.state in OPEN]
+
+
+def read_facts(home: Home, number: int) -> AkteFacts:
+    """Blocks; raises ToolFailed where there is no such Akte to see."""
+    akte = home.service(Akten).get(home.person, number)
+    fristen = home.service(Fristen).find(home.person, akte=akte.id, states=STATES)
+    return AkteFacts(
+        akte,
+        tuple(sorted(fristen, key=lambda one: (one.state not in OPEN, one.end))),
+        tuple(home.service(Dokumente).find(akte)),
+        tuple(changes_of(home.records, akte.id)),
+    )
+
+
+class AkteView(QWidget):
+    """The Akte that is open. ``closed``: the person goes back to the list."""
+
+    closed = Signal()
+
+    def __init__(self, page: Page) -> None:
+        super().__init__()
+        self.page, self.theme = page, page.theme
+        self.facts: AkteFacts | None = None
+        self.rows: list[FristRow] = []
+        self.setAcceptDrops(True)
+        t = self.theme
+        back = IconButton(t, "chevron-left", "Zu den Akten", clicked=self.closed.emit)
+        self.title = Label(t, "", "heading")
+        self.title.setMinimumWidth(1)  # a long Rubrum gives way to the buttons
+        self.az, self.mode, self.state = Tag(t, " "), Tag(t, " "), Tag(t, " ")
+        self.chat = Button(t, "Chat", icon="message-square", clicked=self._chat)
+        self.new_frist = Button(t, "Frist", icon="plus", keycap="F", clicked=self._new_frist)
+        head = row_of(
+            [back, self.title, self.az, self.mode, self.state, STRETCH, self.chat, self.new_frist],
+            spacing=10,
+            margins=(14, 10, 14, 10),
+        )
+        self.tabs = Segmented(t, TABS, name="Teile der Akte")
+        self.tabs.chosen.connect(self.show_tab)
+        bar = row_of([self.tabs, STRETCH], margins=(20, 8, 14, 8))
+        self.told = Label(t, "", "small", "text2", wrap=True)
+        self.problem = Label(t, "", "small", "err", wrap=True)
+        words = column_of([self.told, self.problem], spacing=2, margins=(20, 0, 20, 0))
+        self.told.hide()
+        self.problem.hide()
+        self.form = FristForm(page)
+        self.form.entered.connect(self.load)
+        self.form_place = widget_of(row_of([self.form], margins=(20, 12, 20, 0)))
+        self.form.closed.connect(self.form_place.hide)
+        self.form_place.hide()
+        self.overview, self.fristen, self.history = (ScrolledColumn(t) for _ in range(3))
+        self.documents = DocumentsTab(page)
+        self.documents.left.connect(lambda: self.show_tab(OVERVIEW))
+        self._stack = QStackedLayout()
+        for one in (self.overview, self.documents, self.fristen, self.history):
+            self._stack.addWidget(one)
+        parts = [head, Hairline(t), bar, Hairline(t), words, self.form_place, (self._stack, 1)]
+        column_of(parts, spacing=0, on=self)
+        frist = QShortcut(QKeySequence(Qt.Key.Key_F), self, self._new_frist)
+        frist.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+
+    def show_akte(self, number: int, *target: str) -> None:
+        """Show an Akte; ``target`` may be ``dokument``, its id and a page."""
+        self.tell("")
+        self.page.run(self._show(number, target))
+
+    async def _show(self, number: int, target: Sequence[str]) -> None:
+        if not await self._read(number):
+            return
+        if target[:1] == ("dokument",) and len(target) > 1 and target[1].isdecimal():
+            self.show_tab(DOCUMENTS)
+            page = int(target[2]) if len(target) > 2 and target[2].isdecimal() else 0
+            self.documents.open_document(int(target[1]), page, from_chat=True)
+        else:
+            self.show_tab(OVERVIEW)
+
+    def load(self) -> None:
+        """Read everything anew; the tab stays."""
+        if self.facts is not None:
+            self.page.run(self._read(self.facts.akte.id))
+
+    async def _read(self, number: int) -> bool:
+        try:
+            facts = await self.page.in_thread(lambda: read_facts(self.page.home, number))
+        except ToolFailed as error:
+            self.tell("", str(error))
+            return False
+        self._fill(facts)
+        return True
+
+    def show_tab(self, index: int) -> None:
+        self.tabs.set_current(index)
+        self._stack.setCurrentIndex(index)
+        self.tabs.segment(index).setFocus()
+
+    def tell(self, words: str, problem: str = "") -> None:
+        self.told.show_text(words)
+        self.problem.show_text(problem)
+
+    def _fill(self, facts: AkteFacts) -> None:
+        self.facts, akte = facts, facts.akte
+        self.title.setText(akte.rubrum)
+        self.title.setToolTip(akte.rubrum)
+        self.az.set(akte.az)
+        self.mode.set(f"KI {akte.mode}" if akte.mode != "keine KI" else "keine KI",
+                      _MODE_KINDS[akte.mode])  # fmt: skip
+        self.state.set(akte.state)
+        self.chat.setVisible(akte.mode != "keine KI")
+        self.form.show_akte(akte)
+        self.documents.show_documents(akte, facts.documents)
+        counts = (0, len(facts.documents), len(facts.open_fristen), 0)
+        for index, (name, count) in enumerate(zip(TABS, counts, strict=True)):
+            self.tabs.segment(index).setText(f"{name} {count}" if count else name)
+        self._fill_overview(facts)
+        self.rows = [self._frist_row(one) for one in facts.fristen]
+        nothing = "Noch keine Frist. Mit F rechnest Du eine."
+        self._show_rows(self.fristen, "Fristen", self.rows, nothing)
+        changes = [self._change_row(one) for one in facts.changes]
+        self._show_rows(self.history, "Verlauf", changes, "Noch nichts geschehen.")
+
+    def _fill_overview(self, facts: AkteFacts) -> None:
+        parts: list[QWidget] = []
+        next_ = facts.open_fristen[:_FEW]
+        if next_:
+            rows = [self._frist_row(one) for one in next_]
+            link = self._link("Alle Fristen", FRISTEN) if len(facts.fristen) > len(next_) else None
+            parts.append(section(self.theme, "Nächste Fristen", rows, link))
+        parts.append(self._matter(facts.akte))
+        last = [self._document_row(one) for one in facts.documents[:_FEW]]
+        if last:
+            link = self._link("Alle Dokumente", DOCUMENTS)
+            parts.append(section(self.theme, "Zuletzt abgelegt", last, link))
+        else:
+            words = "Noch kein Dokument. Zieh eine Datei hierher."
+            parts.append(Label(self.theme, words, "small", "text2"))
+        self.overview.show_parts(parts)
+
+    def _link(self, words: str, tab: int) -> Button:
+        return Button(self.theme, words, "link", clicked=lambda: self.show_tab(tab))
+
+    def _matter(self, akte: Akte) -> QWidget:
+        """What the Akte is about, as pairs of name and value."""
+        value = german.euros(Decimal(akte.value) / 100) if akte.value is not None else ""
+        mandate = german.day(german.read_day(akte.mandate)) if akte.mandate else ""
+        court = ", ".join(filter(None, (akte.court, akte.court_az)))
+        land, _, more = akte.court_place.partition("+")
+        place = LAENDER.get(land, akte.court_place) + (", katholische Gemeinde" if more else "")
+        pairs = (
+            ("Sachgebiet", akte.area),
+            ("Gegenstandswert", value),
+            ("Mandat seit", mandate),
+            ("Gericht", court),
+            ("Land", place),
+        )
+        card = Card(self.theme)
+        column = column_of(spacing=7, margins=(14, 12, 14, 12), on=card)
+        for name, words in pairs:
+            column.addWidget(pair(self.theme, name, words))
+        head = row_of([Label(self.theme, "Sache", "ui_strong"), STRETCH])
+        return widget_of(column_of([head, card], spacing=8))
+
+    def _frist_row(self, frist: Frist) -> FristRow:
+        today = datetime.date.today()
+        return FristRow(self.theme, due_of(frist), today, self._do, in_akte=True)
+
+    def _do(self, work: Callable[[Fristen], None], row: FristRow) -> None:
+        async def done() -> None:
+            try:
+                await self.page.in_thread(lambda: work(self.page.home.service(Fristen)))
+            except ToolFailed as error:
+                row.problem.show_text(str(error))
+                return
+            self.load()
+
+        self.page.run(done())
+
+    def _document_row(self, document: Dokument) -> QWidget:
+        t = self.theme
+        link = LinkTitle(t, document.name, f"{document.name} lesen")
+        link.clicked.connect(lambda: self._open_document(document))
+        pages = "1 Seite" if document.pages == 1 else f"{document.pages} Seiten"
+        about = Label(t, pages if document.pages else "ohne Text", "small", "text2")
+        day = Label(t, f"{german.read_day(document.date):%d.%m.%Y}", "small", "text2", digits=True)
+        return widget_of(row_of([(link, 1), about, day], spacing=12, margins=(0, 7, 0, 7)))
+
+    def _open_document(self, document: Dokument) -> None:
+        self.show_tab(DOCUMENTS)
+        self.documents.open_document(document.id)
+
+    def _change_row(self, change: Change) -> QWidget:
+        t, local = self.theme, change.time.astimezone()
+        when = Label(t, f"{local:%d.%m.%Y %H:%M}", "small", "text2", digits=True)
+        when.setMinimumWidth(t.px(112))
+        what = f"{_THINGS.get(change.what, change.what)} {change.row}" * (change.what != "akte")
+        field = _FIELDS.get(change.field, change.field)
+        values = " → ".join(_as_read(one) for one in (change.old, change.new) if one)
+        words = ", ".join(filter(None, (what or "Akte", field)))
+        text = Label(t, f"{words}: {values}" if values else words, "small", wrap=True)
+        by = f"{change.person}, aus einem Entwurf" if change.draft else change.person
+        who = Label(t, by, "small", "text2")
+        return widget_of(row_of([when, (text, 1), who], spacing=12, margins=(0, 7, 0, 7)))
+
+    def _show_rows(
+        self, place: ScrolledColumn, title: str, rows: Sequence[QWidget], nothing: str
+    ) -> None:
+        if rows:
+            place.show_parts([section(self.theme, title, rows)])
+        else:
+            place.show_parts([Label(self.theme, nothing, "ui", "text2")])
+
+    # What the person does
+
+    def _chat(self) -> None:
+        if self.facts is not None:
+            self.page.studio.new_chat(self.facts.akte.address, agent=AGENT)
+
+    def _new_frist(self) -> None:
+        self.form_place.show()
+        self.form.kind.setFocus()
+
+    async def take(self, files: Sequence[str]) -> None:
+        """Copy files into the Akte; says what cannot be."""
+        assert self.facts is not None
+        akte = self.facts.akte
+        told, refused = await self.page.in_thread(lambda: add_files(self.page.home, akte, files))
+        self.load()
+        self.tell("\n".join(told), "\n".join(refused))
+
+    def dragEnterEvent(self, event: QDragEnterEvent) -> None:
+        if any(url.isLocalFile() for url in event.mimeData().urls()):
+            event.acceptProposedAction()
+
+    def dropEvent(self, event: QDropEvent) -> None:
+        event.acceptProposedAction()
+        urls = event.mimeData().urls()
+        files = [url.toLocalFile() for url in urls if url.isLocalFile()]
+        if files and self.facts is not None:
+            self.page.run(self.take(files))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            if not self.form_place.isHidden():
+                self.form_place.hide()
+            elif self._stack.currentIndex() != OVERVIEW:
+                self.show_tab(OVERVIEW)
+            else:
+                self.closed.emit()
+            return
+        super().keyPressEvent(event)
+
+
+def _as_read(value: str) -> str:
+    """A value of the history as people read it: days in German."""
+    try:
+        return german.day(datetime.date.fromisoformat(value))
+    except ValueError:
+        return value
+
+
+def add_files(home: Home, akte: Akte, files: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Copy files into an Akte; what was done and what could not be, in words. Blocks."""
+    told, refused = list[str](), list[str]()
+    for name in files:
+        try:
+            made = home.service(Dokumente).add(home.person, akte, Path(name))
+            told.append(f"{made.name} ist abgelegt. {made.missing}".strip())
+        except ToolFailed as error:
+            refused.append(str(error))
+    return told, refused

@@ -1,0 +1,273 @@
+"""The documents of an Akte: found as you type, and read by page (KZ-47, KZ-48)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import QDesktopServices, QPainter
+from PySide6.QtWidgets import QFrame, QPlainTextEdit, QScrollArea, QSizePolicy, QWidget
+
+from studio.packs import ToolFailed
+from studio.packs.ui import (
+    STRETCH,
+    Button,
+    Card,
+    Field,
+    FocusRing,
+    Hairline,
+    IconButton,
+    Label,
+    OverlayBar,
+    Page,
+    PaintedButton,
+    Theme,
+    column_of,
+    make_transparent,
+    paint_rounded,
+    paint_text,
+    row_of,
+    widget_of,
+)
+
+from ..tools import _german as german
+from ..tools.office.akten import Akte
+from ..tools.office.dokumente import Dokument, Dokumente
+
+LIST = 248
+_WAIT = 120
+"""Milliseconds after the last letter before it is looked for."""
+_NO_FOLDER = "Ohne Ordner"
+
+
+class DocumentsTab(QWidget):
+    """A list at the left, the text of the chosen one at the right. ``left``: back to the Akte."""
+
+    left = Signal()
+
+    def __init__(self, page: Page) -> None:
+        super().__init__()
+        self.page, self.theme = page, page.theme
+        self.akte: Akte | None = None
+        self.shown: Dokument | None = None
+        self.lines: list[DocumentLine] = []
+        self._all: tuple[Dokument, ...] = ()
+        self._texts: dict[int, str] = {}
+        self._numbers: list[int] = []
+        self._at = 0
+        self._reading = 0
+        t = self.theme
+        self.search = Field(t, "In dieser Akte suchen", icon="search", name="Dokumente suchen")
+        self._soon = QTimer(self, singleShot=True, interval=_WAIT)
+        self._soon.timeout.connect(lambda: self.page.run(self._find()))
+        self.search.textChanged.connect(lambda: self._soon.start())
+        self._list = QScrollArea()
+        self._list.setWidgetResizable(True)
+        self._list.setFrameShape(QFrame.Shape.NoFrame)
+        self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        make_transparent(self._list)
+        OverlayBar(self._list)
+        side = widget_of(column_of([self.search, (self._list, 1)], margins=(10, 10, 10, 0)))
+        side.setFixedWidth(t.px(LIST))
+        self.name = Label(t, "", "ui_strong")
+        self.name.setMinimumWidth(1)
+        self.before = IconButton(t, "chevron-up", "Seite davor", clicked=lambda: self._turn(-1))
+        self.after = IconButton(t, "chevron-down", "Seite danach", clicked=lambda: self._turn(1))
+        self.place = Label(t, "", "small", "text2", digits=True)
+        self.outside = Button(t, "Öffnen", clicked=self._open_outside)
+        close = IconButton(t, "x", "Schließen", clicked=self.close_document)
+        parts = [self.name, STRETCH, self.before, self.place, self.after, self.outside, close]
+        head = row_of(parts, spacing=8, margins=(14, 8, 10, 8))
+        self.whence = Label(t, "", "small")
+        back = Button(t, "Zurück zur Übersicht", "ghost", keycap="Esc", clicked=self.left.emit)
+        strip = Card(t)
+        row_of([self.whence, STRETCH, back], margins=(12, 3, 6, 3), on=strip)
+        self.strip = widget_of(row_of([strip], margins=(14, 0, 14, 8)))
+        self.problem = Label(t, "", "small", "err", wrap=True)
+        self.words = _page_text(t)
+        text = column_of([self.problem, (self.words, 1)], margins=(14, 0, 14, 0))
+        self.reader = widget_of(column_of([head, self.strip, (widget_of(text), 1)], spacing=0))
+        self.nothing = Label(t, "Wähle ein Dokument.", "ui", "text2")
+        self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        line = Hairline(t, upright=True)
+        row_of([side, line, (self.reader, 1), (self.nothing, 1)], spacing=0, on=self)
+        self.reader.hide()
+        self.problem.hide()
+
+    def show_documents(self, akte: Akte, documents: Sequence[Dokument]) -> None:
+        """List an Akte's documents; the one that is open stays open if it is hers."""
+        if self.akte is None or akte.id != self.akte.id:
+            self.search.blockSignals(True)
+            self.search.clear()
+            self.search.blockSignals(False)
+            self.close_document()
+        self.akte, self._all = akte, tuple(documents)
+        if self.search.text().strip():
+            self.page.run(self._find())
+        else:
+            self._list_documents(self._all)
+
+    async def _find(self) -> None:
+        akte, words = self.akte, self.search.text()
+        if akte is None:
+            return
+        self._reading = reading = self._reading + 1
+        service = self.page.home.service(Dokumente)
+        found = await self.page.in_thread(lambda: service.find(akte, words=words))
+        if reading == self._reading:
+            self._list_documents(found)
+
+    def _list_documents(self, documents: Sequence[Dokument]) -> None:
+        t = self.theme
+        parts: list[QWidget] = []
+        self.lines = []
+        ordered = sorted(documents, key=lambda one: one.folder)
+        for folder, group in groupby(ordered, key=lambda one: one.folder):
+            parts.append(Label(t, folder or _NO_FOLDER, "small", "text2"))
+            for one in group:
+                line = DocumentLine(t, one)
+                line.clicked.connect(lambda _=False, one=one: self.open_document(one.id))
+                line.set_current(self.shown is not None and self.shown.id == one.id)
+                self.lines.append(line)
+                parts.append(line)
+        if not parts:
+            words = "Nichts gefunden." if self.search.text().strip() else "Noch kein Dokument."
+            parts.append(Label(t, words, "small", "text2"))
+        inside = widget_of(column_of([*parts, STRETCH], spacing=4, margins=(0, 6, 0, 10)))
+        self._list.setWidget(inside)
+        inside.setAutoFillBackground(False)
+
+    def open_document(self, number: int, page: int = 0, *, from_chat: bool = False) -> None:
+        """Show a document, from a page on; ``from_chat``: a source of an answer led here."""
+        self.page.run(self._open(number, page, from_chat))
+
+    async def _open(self, number: int, page: int, from_chat: bool) -> None:
+        home, akte = self.page.home, self.akte
+        if akte is None:
+            return
+
+        def read() -> tuple[Dokument, dict[int, str], str]:
+            service = home.service(Dokumente)
+            document = service.get(home.person, number)
+            if document.akte != akte.id:
+                raise ToolFailed(f"Das Dokument {number} gehört nicht zu dieser Akte.")
+            document, wrong = service.refresh(home.person, akte, document)
+            return document, service.pages(document), wrong
+
+        try:
+            document, texts, wrong = await self.page.in_thread(read)
+        except ToolFailed as error:
+            self.nothing.setText(str(error))
+            self.close_document()
+            return
+        self.shown, self._texts, self._numbers = document, texts, sorted(texts)
+        self._at = self._numbers.index(page) if page in texts else 0
+        self.name.setText(document.name)
+        self.problem.show_text(wrong or document.missing)
+        gone = f"Die Seite {page} gibt es in dieser Version nicht." if page not in texts else ""
+        self.whence.setText(f"Aus einer Antwort: {gone or f'Seite {page}'}" if page else "")
+        self.strip.setVisible(from_chat and bool(page))
+        self.reader.show()
+        self.nothing.hide()
+        for line in self.lines:
+            line.set_current(line.document.id == document.id)
+        self._show_page()
+        if from_chat:
+            self.words.setFocus()
+
+    def close_document(self) -> None:
+        """Show none."""
+        self.shown, self._texts, self._numbers = None, {}, []
+        self.reader.hide()
+        self.nothing.show()
+        for line in self.lines:
+            line.set_current(False)
+
+    def _turn(self, step: int) -> None:
+        self._at = max(0, min(self._at + step, len(self._numbers) - 1))
+        self._show_page()
+
+    def _show_page(self) -> None:
+        number = self._numbers[self._at] if self._numbers else 0
+        many = len(self._numbers)
+        self.place.show_text(f"Seite {number} von {many}" if many else "")
+        self.before.setEnabled(self._at > 0)
+        self.after.setEnabled(self._at + 1 < many)
+        for one in (self.before, self.after):
+            one.setVisible(many > 1)
+        self.words.setPlainText(self._texts.get(number, ""))
+
+    def _open_outside(self) -> None:
+        if self.akte is None or self.shown is None:
+            return
+        folder = self.page.home.service(Dokumente).folder_of(self.akte)
+        path = folder / self.shown.folder / self.shown.name
+        if not path.is_file():
+            self.problem.show_text(f"{path} ist nicht da.")
+        elif not QDesktopServices.openUrl(QUrl.fromLocalFile(str(path))):
+            self.problem.show_text(f"Kein Programm öffnet {path.name}.")
+
+
+def _page_text(theme: Theme) -> QPlainTextEdit:
+    """The text of a page, which can be selected by mouse and keys."""
+    edit = QPlainTextEdit()
+    edit.setReadOnly(True)
+    edit.setFrameShape(QFrame.Shape.NoFrame)
+    edit.setAccessibleName("Text der Seite")
+    flags = Qt.TextInteractionFlag
+    edit.setTextInteractionFlags(flags.TextSelectableByMouse | flags.TextSelectableByKeyboard)
+    edit.document().setDocumentMargin(theme.px(8))
+    make_transparent(edit)
+    OverlayBar(edit)
+    FocusRing.of(theme).follow(edit, inside=True)
+
+    def follow() -> None:
+        edit.setFont(theme.font("ui"))
+
+    follow()
+    theme.changed.connect(follow)
+    return edit
+
+
+class DocumentLine(PaintedButton):
+    """A document in the list: its name, pages and day."""
+
+    def __init__(self, theme: Theme, document: Dokument) -> None:
+        super().__init__(theme)
+        self.document, self._current = document, False
+        pages = "1 Seite" if document.pages == 1 else f"{document.pages} Seiten"
+        day = f"{german.read_day(document.date):%d.%m.%Y}"
+        version = f"Version {document.version}" if document.version > 1 else ""
+        what = pages if document.pages else "ohne Text"
+        self._about = ", ".join(filter(None, (what, day, version)))
+        self.setText(document.name)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.set_current(False)
+
+    def set_current(self, on: bool) -> None:
+        self._current = on
+        chosen = ", gewählt" if on else ""
+        self.setAccessibleName(f"{self.document.name}, {self._about}{chosen}")
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        t = self.theme
+        lines = t.metrics("ui").height() + t.metrics("small").height()
+        return QSize(t.px(160), lines + t.px(12))
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
+        if self._current:
+            paint_rounded(painter, rect, 6, t.color("selected"))
+        self.paint_overlay(painter, rect)
+        side, x = t.px(16), float(t.px(34))
+        first = t.metrics("ui").height()
+        top = (rect.height() - first - t.metrics("small").height()) / 2
+        icon = "file-text" if self.document.pages else "file"
+        t.paint_icon(painter, QRectF(t.px(8), top, side, side), icon, "text2")
+        room = rect.width() - x - t.px(8)
+        name = QRectF(x, top, room + 2, first)
+        paint_text(painter, t, name, self.text(), "ui", room=room)
+        about = QRectF(x, top + first, room + 2, t.metrics("small").height())
+        paint_text(painter, t, about, self._about, "small", "text2", room=room)
