@@ -21,7 +21,7 @@ from studio.domain.extensions import Extension, Extensions
 from studio.domain.hooks import NO_HOOKS, Hooks
 from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
-from studio.domain.tools import CHILD_TOOLS, JOB, RUN
+from studio.domain.tools import CHILD_TOOLS, JOB, MEMORY_TOOLS, RUN
 from studio.files.folders import delete_older_than, private_folder
 from studio.mcp.catalogue import Catalogue as ServerCatalogue
 from studio.mcp.entries import Entries, EntriesFile, ServerEntry
@@ -513,6 +513,9 @@ def with_own_tools(agent: Agent, toolbox: Toolbox) -> Agent:
     They run in the program and can do what the person can: an agent of a folder that is
     not trusted gets none of them.
     """
+    if agent.trusted and "*" not in agent.tools:
+        more = MEMORY_TOOLS.get(agent.memory, ())
+        agent = replace(agent, tools=tuple(dict.fromkeys((*agent.tools, *more))))
     if RUN in agent.tools and JOB not in agent.tools:
         agent = replace(agent, tools=(*agent.tools, JOB))
     if agent.agents and agent.trusted and "*" not in agent.tools:

@@ -51,6 +51,7 @@ Topic: TypeAlias = Literal[
     "orientation",
     "guidance",
     "skills",
+    "memory",
     "skill",
     "folder",
     "branch",
@@ -72,7 +73,7 @@ Topic: TypeAlias = Literal[
     "hook",
 ]
 """The topic of a note to the model; the newest note of a topic replaces older ones."""
-FIRST_TOPICS: frozenset[Topic] = frozenset(("orientation", "guidance", "skills"))
+FIRST_TOPICS: frozenset[Topic] = frozenset(("orientation", "guidance", "skills", "memory"))
 """Those that belong to a message of the person's and stand before its words."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import field, replace
 from typing import Literal, TypeAlias
 
@@ -47,6 +48,11 @@ DELEGATE, WAIT = "delegate", "wait"
 """The tool that has another agent do a task, and the one that waits for those in the background."""
 CHILD_TOOLS = (DELEGATE, "children", WAIT, "tell_child", "stop_child")
 """The tools of an agent that may start others (W-32)."""
+MEMORY_TOOLS: Mapping[str, tuple[str, ...]] = {
+    "read": ("notes_read", "notes_detail", "recall"),
+    "write": ("notes_read", "notes_detail", "recall", "remember"),
+}
+"""The tools that an agent's key ``memory`` stands for (W-1)."""
 FIND_TOOLS, USE_TOOL = "find_tools", "use_tool"
 """The tools that find servers' tools and call them, where there are too many to tell (M-17)."""
 TEXT_INPUT = "input"
@@ -68,7 +74,8 @@ class ToolSpec:
     that acts only reads. ``hosted``: the provider runs the tool itself, and its
     adapter declares it; no call reaches this program. ``external``: the client that asked
     for the turn runs the tool; the turn ends with such calls open, and the next turn
-    brings their results. ``text_form``: how it is described to a model that
+    brings their results. ``proposes``: what it keeps waits for the person where no rule allows the
+    call, so nobody is asked before (W-44). ``text_form``: how it is described to a model that
     writes its one argument, ``input``, as plain text: ``description`` and ``format`` of a
     custom tool of OpenAI's Responses API. ``server`` is the MCP server that runs it, and ``pin``
     changes with all that it says of the tool (M-15).
@@ -90,6 +97,7 @@ class ToolSpec:
     acts_with: str = ""
     hosted: bool = False
     external: bool = False
+    proposes: bool = False
     text_form: JsonObject | None = field(default=None, hash=False)
     server: str = ""
     pin: str = ""

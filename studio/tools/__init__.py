@@ -14,6 +14,7 @@ A tool is one function with type hints and a docstring (T-1)::
 - ``discovery``: finds built-in tools, a person's tool files and installed packages (T-1).
 - ``drafts``: makes, compares, applies and undoes changes that wait for the person (T-5).
 - ``language``: has language servers say what is wrong with a file (C-11).
+- ``memory``: keeps notes for later chats, proposes them, and finds them again (W-41).
 - ``packs``: describes what the Python of a pack gives to the studio, and what it gets (KZ-2).
 - ``sdk``: turns a function into a tool, checks its arguments, renders its result.
 - ``web``: fetches pages and searches, and guards the way there (T-8).

@@ -379,7 +379,7 @@ async def test_l14_every_scope_has_its_cap(scope: str, unit: str, tmp_path: Path
 
 BUILT_IN = {
     "list", "glob", "read", "search", "outline", "write", "edit", "apply_patch", "delete", "move", "job",
-    "run", "fetch", "web_search", "ask", "plan", "remember", "notes_read", "notes_detail",
+    "run", "fetch", "web_search", "ask", "plan", "remember", "notes_read", "notes_detail", "recall",
     "delegate", "children", "wait", "tell_child", "stop_child",
 }  # fmt: skip
 PLAIN = {

@@ -32,9 +32,11 @@ from studio.domain.permissions import Rule
 from studio.domain.tools import ToolSpec
 from studio.simulator import Call, Script, Text, Turn
 from studio.tools import Context, tool
+from studio.tools.memory.note_store import NoteStore, place_of
 from support.engine_home import EngineHome, engine_home
 from support.injection_cases import (
     CASES,
+    NOTE,
     OBEY,
     SECRET,
     WAYS_OF_ONE,
@@ -127,6 +129,9 @@ async def happens(case: Case, home: EngineHome, session: Session) -> Session:
             await say(session, [Words("Go on.")])
             await home.engine.rules.untrust(folder)
         case "later":
+            # The person keeps what waits, although it says that strangers' words went in (W-44).
+            store, place = NoteStore(home.engine.services.notes), place_of(folder)
+            await asyncio.to_thread(store.keep, place, NOTE)
             later = await home.engine.sessions.create(
                 folder=str(folder), agent="Obeys", provider=home.provider, model="sim-model"
             )

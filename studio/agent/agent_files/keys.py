@@ -243,5 +243,5 @@ KEYS: dict[str, Callable[[Any, str], Any]] = {
 }
 """What reads each key of the frontmatter; an empty text or None stands for the default."""
 
-UNBUILT = ("memory", "handoffs")
+UNBUILT = ("handoffs",)
 """Keys that are read and kept, and that nothing uses yet."""

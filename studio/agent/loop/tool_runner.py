@@ -498,7 +498,7 @@ class ToolRunner:
             seen=seen,
             jobs=self._services.jobs,
             web=self._services.web,
-            notes=access.notes,
+            notes=access.notes.of_call(access.agent, keeps=permit.approve),
             children=self._services.delegation.of_call(access.session_id, call.id),
             services=self._services,
             room=access.room,

@@ -39,10 +39,10 @@ from studio.processes.jobs import Job
 from studio.processes.sandbox import Sandbox
 from studio.tools import Tool, Workspace
 from studio.tools.drafts.seen_files import SeenFiles
+from studio.tools.memory.notes import Notes
 from studio.tools.sdk.context import ROOM
 from studio.tools.sdk.result import render
 from studio.tools.workspace.check_list import EditCheck
-from studio.tools.workspace.notes import Notes
 
 from .content_filter import ContentFilter
 from .exfiltration_guard import ExfiltrationGuard
@@ -112,7 +112,7 @@ class ToolAccess:
 
 @dataclass(frozen=True, slots=True)
 class Permit:
-    """The permission for one call. ``approve``: its drafts are applied at once.
+    """The permission for one call. ``approve``: its drafts and notes need no decision later.
 
     ``by`` says what allowed it: “you, once”, “your rule run(pytest *)”. ``opens``
     is a path outside the folder that this call may read.
@@ -255,7 +255,8 @@ class Approvals:
         ``ruling`` is what hooks said of the call, without a refusal.
         """
         decision = await self._decide(spec, call, ruling)
-        if decision.verdict == "ask" and (spec.effect != "draft" or decision.insists):
+        waits = spec.effect == "draft" or spec.proposes  # the person decides about it later
+        if decision.verdict == "ask" and (not waits or decision.insists):
             said = await self.before_question(spec, call)
             if said.verdict == "deny":
                 raise refused_by_hook(said)

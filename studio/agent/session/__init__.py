@@ -9,6 +9,7 @@
 - ``system_prompt``: Composes the system prompt, and tells the model what has changed since.
 - ``guidance``: Puts AGENTS.md and the like into the history, and later what changed in them.
 - ``orientation``: Tells the model once, with the first message, where it works.
+- ``memory``: Tells the model the titles of notes once, and says what a note is made from.
 - ``invocation``: Fills in the skill or command that the person calls by its name.
 - ``message_queue``: Keeps what the person says while a turn runs.
 - ``native_history``: Keeps the history in the provider's form, in memory and on disk, and gives

@@ -67,13 +67,14 @@ from studio.domain.sessions import SessionInfo
 from studio.domain.tools import RUN, SKILL, ToolSpec
 from studio.tools import Workspace
 from studio.tools.drafts.seen_files import SeenFiles
+from studio.tools.memory.notes import Notes, Writer
 from studio.tools.sdk.context import ROOM
-from studio.tools.workspace.notes import Notes
 
 from .agent_setup import AgentSetup, ToolSetup, load_agent_setup, load_call_setup
 from .chat_hooks import ChatHooks, hiding_sandbox
 from .guidance import Guidance, Sources
 from .invocation import CALLS, Invocation, invoke
+from .memory import NoteTitles, last_turn, made_from
 from .model_router import STUCK
 from .native_history import HistoryBasis, NativeHistory, is_blank
 from .orientation import Ground, Orienter
@@ -292,6 +293,9 @@ class TurnBuilder:
         schema = options.generation.schema
         orienter = self._orienter(setup, access, model)
         guidance = self._guidance(setup, access) if orienter is not None else None
+        titles = NoteTitles(
+            setup.agent, access.notes, access.guard, self._content_filter, session.record
+        )
         await self._begin(started, setup, access, options)
         context = TurnContext(
             started=replace(started, provider=info.provider, model=info.model, mode=mode),
@@ -299,7 +303,7 @@ class TurnBuilder:
             history=self.history,
             compactor=self.compactor,
             ledger=self._ledger,
-            updates=lambda: self._updates(setup, schema, orienter, guidance),
+            updates=lambda: self._updates(setup, schema, orienter, guidance, titles),
             close=lambda: self._close(started.turn_id, options.parent),
             generation=_generation(options.generation, info, setup.agent),
             steering=self.steering,
@@ -491,7 +495,16 @@ class TurnBuilder:
             notes=Notes(
                 self._services.notes,
                 Path(info.folder),
-                lambda: guard.exposed.get("untrusted", ""),
+                writer=Writer(
+                    agent.name,
+                    info.id,
+                    lambda: last_turn(session.transcript.blocks),
+                    agent.name in self._services.settings.values.keep_notes_of,
+                    lambda: guard.exposed.get("untrusted", ""),
+                    lambda: made_from(
+                        session.transcript.blocks, setup.tools, trusted=setup.layers.trusted
+                    ),
+                ),
             ),
             spill=self._services.spill(info.id),
             checks=setup.layers.checks,
@@ -689,12 +702,14 @@ class TurnBuilder:
         schema: JsonObject | None,
         orienter: Orienter | None,
         guidance: Guidance | None,
+        titles: NoteTitles,
     ) -> list[Told]:
         """The notes for the next request: what the model has not been told yet (H-6)."""
         history, told = self.history, self._session.transcript.told
         frozen = [spec.name for spec in history.tools]
         untold = await orienter.untold(told) if orienter is not None else []
         untold += await guidance.untold(history.epoch) if guidance is not None else []
+        untold += await titles.untold(told)
         if "skills" not in told and setup.skills and SKILL in setup.prompt.tools & {*frozen}:
             untold.append(Told("skills", catalogue(setup.skills, setup.window)))
         able = {spec.name for spec in callable_tools(history.tools, setup.served)}

@@ -19,6 +19,7 @@ functions: ``--help`` and Tab would wait for them.
 - ``import_``: makes sessions of conversations in files.
 - ``keys``: keeps, tests and removes API keys.
 - ``mcp``: adds, switches, tries and calls servers of the Model Context Protocol.
+- ``memory``: lists, searches and shows notes, and decides about proposed ones.
 - ``models``: lists a provider's models, fetches and deletes models of this computer.
 - ``packs``: lists, installs, updates, switches and removes packs.
 - ``permissions``: lists, adds and tests permission rules.
@@ -60,6 +61,7 @@ COMMANDS = {
     "hooks": "look at commands that are told what agents do, approve one, try it",
     "packs": "look at packs of all these, install one, update it",
     "agents": "look at agents, write one, check them",
+    "memory": "look at notes for later chats, and decide about proposed ones",
     "workflow": "run workflows of many agents, and look for mistakes in them",
     "keys": "keep API keys in your system’s keychain, test them, remove them",
     "models": "list a provider's models",

@@ -115,6 +115,9 @@ class Settings:
     line_numbers: Literal["model", "always", "never"] = "model"
     """Number the lines of files that a model reads; by default as its family is used to (C-20)."""
 
+    keep_notes_of: list[str] = field(default_factory=list[str])
+    """Agents whose notes are kept without asking, but never those with strangers' words (W-44)."""
+
     skills_off: list[str] = field(default_factory=list[str])
     """Skills that agents are not told of; the person can call them all the same (K-5)."""
 

@@ -12,8 +12,8 @@ be lost.
 - ``find_files``: lists what is in a folder, and finds files by name (list, glob).
 - ``job``: looks after a command that goes on in the background.
 - ``move``: drafts a file's move or new name.
-- ``notes``: keeps what an agent remembers about a folder between sessions (notes_read,
-  notes_detail, remember).
+- ``notes``: reads, recalls and proposes what is remembered about a folder between sessions
+  (notes_read, notes_detail, recall, remember).
 - ``outline``: shows what source files define, and where a name is used (C-18).
 - ``plan``: shows the person what the agent is going to do.
 - ``read``: reads text of a file, pages of a PDF, a picture.

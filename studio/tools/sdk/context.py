@@ -18,12 +18,12 @@ from studio.processes.keeper import Keeper
 from studio.processes.sandbox import NoSandbox, Sandbox
 from studio.tools.drafts.seen_files import SeenFiles
 from studio.tools.language.language_servers import LanguageServers
+from studio.tools.memory.notes import Notes
 from studio.tools.packs.home import Home, NoHome, Records
 from studio.tools.web import Web
 from studio.tools.web.fetcher import anywhere
 from studio.tools.workspace.check_list import EditCheck
 from studio.tools.workspace.folder import Workspace
-from studio.tools.workspace.notes import Notes
 
 from .result import Result
 

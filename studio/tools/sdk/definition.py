@@ -251,6 +251,7 @@ class ToolOptions(TypedDict, total=False):
     steady: bool
     text_form: JsonObject
     acts_with: str
+    proposes: bool
 
 
 @overload

@@ -10,7 +10,6 @@
 - ``images``: rotates, scales and converts pictures for models, and removes their metadata.
 - ``listing``: names the files and folders of a folder, without those that git ignores.
 - ``notebooks``: shows a model the cells of a notebook with their outputs (C-9).
-- ``notes``: keeps what agents note about a folder, as markdown files.
 - ``overview``: tells a newcomer a folder's tree, and how it is built and tested.
 - ``patch``: reads patches as OpenAI's models write them, and makes their hunks (C-8).
 - ``pdf``: extracts the text of PDF files.

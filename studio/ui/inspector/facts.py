@@ -99,6 +99,7 @@ TOPIC_TEXTS: dict[Topic, str] = {
     "instructions": tr_later("Told the folder’s instructions"),
     "guidance": tr_later("Told the folder’s instructions"),
     "skills": tr_later("Told which skills there are"),
+    "memory": tr_later("Told the titles of notes"),
     "skill": tr_later("Told a skill again"),
     "tools": tr_later("Told which tools there are"),
     "draft": tr_later("Told what became of drafts"),

@@ -211,7 +211,7 @@ def test_w1_what_nothing_uses_yet_is_named_in_one_hint_and_is_no_mistake() -> No
     found = check_agent(f"---\nname: X\n{KEYS}---\nWork.\n", KNOWN)
     (hint,) = found.problems
     assert hint.hint and not found.errors
-    assert hint.message == ("kept, and without effect so far: memory, handoffs")
+    assert hint.message == ("kept, and without effect so far: handoffs")
 
 
 def test_w1_an_agent_without_the_keys_starts_nobody() -> None:

@@ -1,0 +1,10 @@
+"""Memory: what agents and the person keep for later chats, and what they recall of it (W-41).
+
+Markdown files are the truth. The index beside them can be rebuilt at any time.
+
+- ``note``: one note, its file's head, and how far it is to be trusted (W-43).
+- ``note_store``: keeps, proposes, drops and restores notes in files.
+- ``note_index``: finds notes by words and pieces of words, in German and English (W-41).
+- ``order_marks``: finds words in a note that order, or that nobody sees (W-44).
+- ``notes``: the notes that one chat's agent reads and proposes.
+"""
