@@ -11,6 +11,7 @@ from typing import Literal, TypeAlias
 
 from .agents import NO_CAPS, Caps
 from .events import Exposed
+from .items import ItemTally
 from .jsonvalue import Json, JsonObject
 from .permissions import Rule
 from .questions import ServerQuestion
@@ -46,11 +47,12 @@ class RunQuestion:
     an object with ``action`` and ``content``. ``unsure`` takes one of ``UNSURE``. ``conflict``
     takes one of its ``choices`` or the whole text of the file (W-25). ``path`` names who asks: the
     run, its steps, the agent (W-22). ``rules`` are those that the answer “run” to a permission
-    adds: they count for the whole run, with all runs below it.
+    adds: they count for the whole run, with all runs below it. ``sample`` takes one of its
+    ``choices``, and its step goes on (W-55).
     """
 
     id: str
-    kind: Literal["approve", "ask", "permission", "reply", "unsure", "conflict"]
+    kind: Literal["approve", "ask", "permission", "reply", "unsure", "conflict", "sample"]
     text: str
     detail: str = ""
     choices: tuple[str, ...] = ()
@@ -63,6 +65,8 @@ class RunQuestion:
 
 MERGE = ""
 """In place of a step: the end of a run, where the changes of its steps meet."""
+SAMPLE_ANSWERS = ("run", "batch", "keep")
+"""The answers to a sample: work on the others now, as a batch of the provider, or not at all."""
 UNSURE = ("happened", "again", "stop")
 """The answers to “This may have happened”: it did, do it again, stop the step."""
 
@@ -144,6 +148,28 @@ class ItemsFound:
 
     step: str
     items: tuple[Json, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsQueued:
+    """The items of a step are in the table of items, see ``studio.storage.run_items`` (W-53).
+
+    ``linked`` of them have their result from earlier runs. ``source`` says in words where they
+    are from.
+    """
+
+    step: str
+    count: int
+    linked: int = 0
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ItemsCounted:
+    """How far the items of a step are; comes every few seconds while they are worked on."""
+
+    step: str
+    tally: ItemTally
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,6 +419,8 @@ RunEvent: TypeAlias = (
     | StepEdited
     | StepLinked
     | ItemsFound
+    | ItemsQueued
+    | ItemsCounted
     | RunQueued
     | StepQueued
     | StepStarted

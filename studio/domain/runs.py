@@ -12,6 +12,7 @@ from typing import assert_never
 
 from .agents import Caps
 from .events import Exposed
+from .items import ItemTally
 from .jsonvalue import Json
 from .ledger import canonical_json
 from .permissions import Rule
@@ -24,7 +25,9 @@ from .run_events import (
     CapRaised,
     CapReached,
     Fault,
+    ItemsCounted,
     ItemsFound,
+    ItemsQueued,
     Moment,
     ResultEdited,
     RetryPlanned,
@@ -168,6 +171,10 @@ class Run:
         """Those that were asked for and that nothing was said of."""
         self.items: dict[str, dict[str, Json]] = {}
         """The items of steps that have some, by key, in order."""
+        self.tallies: dict[str, ItemTally] = {}
+        """How far steps are whose items are in the table, by step; see ``ItemsQueued``."""
+        self.sources: dict[str, str] = {}
+        """Where the items of these steps are from, in words."""
         self.rounds: dict[str, int] = {}
         """The present round of steps that were gone back to."""
         self.redone: dict[str, int] = {}
@@ -233,12 +240,20 @@ class Run:
 
     @property
     def tokens(self) -> int:
-        """Of all tries that are over."""
-        return sum(one.tokens for one in self.steps.values())
+        """Of all tries that are over, and of many items until now."""
+        items = sum(self.tallies[step].tokens for step in self._counting)
+        return sum(one.tokens for one in self.steps.values()) + items
 
     @property
     def dollars(self) -> float:
-        return sum(one.dollars for one in self.steps.values())
+        items = sum(self.tallies[step].dollars for step in self._counting)
+        return sum(one.dollars for one in self.steps.values()) + items
+
+    @property
+    def _counting(self) -> list[str]:
+        """Steps with many items whose try is not over: its end counts them all."""
+        tries = {step: self.step(step).last for step in self.tallies}
+        return [step for step, last in tries.items() if last is not None and not last.ended]
 
     @property
     def questions(self) -> Iterator[tuple[StepRun, RunQuestion]]:
@@ -303,6 +318,11 @@ class Run:
             case ItemsFound():
                 self.items[event.step] = dict(zip(item_keys(event.items), event.items, strict=True))
                 self._of(event.step).state = "running"
+            case ItemsQueued():
+                known = ItemTally(event.count, event.linked, linked=event.linked)
+                self.tallies[event.step], self.sources[event.step] = known, event.source
+            case ItemsCounted():
+                self.tallies[event.step] = event.tally
             case RunQueued():
                 self.queued = event.reason
             case StepQueued():
@@ -417,6 +437,7 @@ class Run:
             self.sent_back.pop(step, None)  # that was about a result of an earlier round
             self.rounds[step] = self.round_of(step) + 1
             self.items.pop(step, None)
+            self.tallies.pop(step, None)
         for one in self.steps.values():
             if one.step in again:
                 one.state, one.reason, one.question, one.due = "waiting", "", None, 0.0

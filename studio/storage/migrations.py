@@ -485,6 +485,35 @@ def _run_callers(db: Connection) -> None:
         db.execute(statement)
 
 
+def _items(db: Connection) -> None:
+    """Items of steps that are too many for events, and batches at providers, see ``run_items``."""
+    for statement in (
+        """CREATE TABLE item_queues (
+            id INTEGER PRIMARY KEY, run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
+            step TEXT NOT NULL, base TEXT NOT NULL, count INTEGER NOT NULL DEFAULT 0,
+            linked INTEGER NOT NULL DEFAULT 0, UNIQUE (run_id, step))""",
+        "CREATE INDEX item_queues_base ON item_queues (base)",
+        """CREATE TABLE run_items (
+            queue INTEGER NOT NULL REFERENCES item_queues ON DELETE CASCADE,
+            place INTEGER NOT NULL, key TEXT NOT NULL, value TEXT NOT NULL,
+            state TEXT NOT NULL DEFAULT 'pending', session_id TEXT NOT NULL DEFAULT '',
+            job TEXT NOT NULL DEFAULT '', text TEXT NOT NULL DEFAULT '', outputs TEXT,
+            reason TEXT NOT NULL DEFAULT '', fault TEXT NOT NULL DEFAULT '',
+            tokens INTEGER NOT NULL DEFAULT 0, dollars REAL DEFAULT 0, seconds REAL DEFAULT 0,
+            ended REAL NOT NULL DEFAULT 0, linked TEXT NOT NULL DEFAULT '',
+            PRIMARY KEY (queue, place)) WITHOUT ROWID""",
+        "CREATE UNIQUE INDEX run_items_key ON run_items (queue, key)",
+        "CREATE INDEX run_items_state ON run_items (queue, state, place)",
+        "CREATE INDEX run_items_job ON run_items (job) WHERE job <> ''",
+        """CREATE TABLE batch_jobs (
+            key TEXT PRIMARY KEY,
+            queue INTEGER NOT NULL REFERENCES item_queues ON DELETE CASCADE,
+            provider TEXT NOT NULL, model TEXT NOT NULL, remote TEXT NOT NULL,
+            count INTEGER NOT NULL, began REAL NOT NULL)""",
+    ):
+        db.execute(statement)
+
+
 _USED = (
     "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
@@ -512,5 +541,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _subjects,
     _draft_nouns,
     _run_callers,
+    _items,
 )
 LATEST = len(MIGRATIONS)
