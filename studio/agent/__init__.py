@@ -34,6 +34,7 @@ Modules:
 - ``budget``: Limits tokens and money of turn, session, day and month, of an agent with all below
   it, and requests of an hour.
 - ``usage_costs``: Adds up what requests used, and prices it.
+- ``parallelism``: Finds how many requests a provider takes at a time for a model.
 - ``retry_policy``: Decides whether and when a failed request is sent again.
 - ``audit_export``: Writes the audit of tool calls to a file.
 - ``skills``: Tells an agent which skills it may open, opens them, keeps them in long chats.

@@ -448,6 +448,18 @@ class Budgets:
         turns = Account("turn", turn.within(agent.caps))
         return Budget([turns, own, *above, self._day.account, self._month.account])
 
+    async def for_item(self, agent: Agent, parent: Budget, turn_id: str) -> Budget:
+        """The budget of a request without a session: the agent's caps, its parent's, day's and
+        month's.
+
+        ``turn_id`` is where its usage is stored.
+        """
+        values = self._settings.values
+        await self._refresh()
+        self._own[turn_id] = time.time()
+        one = Account("turn", Caps(values.turn_tokens, values.turn_dollars).within(agent.caps))
+        return Budget([one, *parent.accounts, self._day.account, self._month.account])
+
     def used(self, session_id: str) -> Amount:
         """What a session has used; nothing if it had no turn since the program started."""
         account = self._sessions.get(session_id)

@@ -69,13 +69,17 @@ class Lane:
         """A request was refused because there were too many; ``wait`` is what the server asks."""
         self._leave()
         if wait:
-            self.until = max(self.until, self._clock() + wait)
+            self.wait(wait)
         if place != self._cut:
             return
         self._cut += 1
         self._answers = 0
         self.found = max(self.limit - 1, 1)
         self.limit = max(self.limit // 2, 1)
+
+    def wait(self, seconds: float) -> None:
+        """Let nothing begin for so long."""
+        self.until = max(self.until, self._clock() + seconds)
 
     def left(self) -> None:
         """A request ended that says nothing about the limit."""

@@ -59,6 +59,7 @@ from .folder_files import read_folder_files
 from .instruction_files import project_paths, read_instructions, repository_root
 from .models.provider_factory import ProviderFactory
 from .packs import Packs, PackSet
+from .parallelism import Parallelism
 from .permission.client_policy import client_policy
 from .permission.content_filter import AnyKind, parse_kinds
 from .permission.invisible_characters import escape_invisible
@@ -172,6 +173,8 @@ class Services(ServiceRegistry):
         """Agents as they were when a run began, by the sessions that work for it."""
         self.toolbox = Toolbox()
         self.retry_policy = RetryPolicy()
+        self.parallelism = Parallelism()
+        """How many requests at a time providers take for items (W-56)."""
         self.today: Callable[[], date] = date.today
         self.orientation_seconds = 0.3
         """How long a first message may wait for a look at its folder (C-17)."""

@@ -10,11 +10,14 @@ from studio.agent.usage_costs import format_dollars
 from studio.domain.aio import settled
 from studio.domain.codec import encode_event
 from studio.domain.errors import ConfigurationError
+from studio.domain.items import ItemTally
 from studio.domain.jsonvalue import Json
 from studio.domain.run_events import (
     MERGE,
     CapReached,
+    ItemsCounted,
     ItemsFound,
+    ItemsQueued,
     RetryPlanned,
     RunEvent,
     RunFinished,
@@ -36,6 +39,7 @@ from studio.domain.workflows import Step, Workflow
 from studio.workflows.compare import RunComparison, StepSide
 from studio.workflows.expressions import as_words
 from studio.workflows.fork import ForkPlan
+from studio.workflows.items.estimate import duration
 from studio.workflows.replay import ReplayReport
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import answer_of_run
@@ -121,7 +125,8 @@ class WorkflowDriver:
     # Events
 
     def _event(self, at: float, event: RunEvent) -> None:
-        if isinstance(event, StepAsked) and self._runner.attended:
+        asks = self._runner.attended and not self._runner.agrees_with(event)
+        if isinstance(event, StepAsked) and asks:
             one = self._runner.run.step(event.step, event.item)
             self._asked.put_nowait((one, event.question))
         if self._json:
@@ -143,6 +148,11 @@ class WorkflowDriver:
                 return f"! {self._label(event.step, event.item)}: {event.reason}"
             case ItemsFound():
                 return f"· {self._label(event.step)}: {len(event.items)} items"
+            case ItemsQueued():
+                linked = f", {event.linked:,} of them done before" if event.linked else ""
+                return f"· {self._label(event.step)}: {event.count:,} items{linked}"
+            case ItemsCounted():
+                return f"· {self._label(event.step)}: {describe_tally(event.tally)}"
             case StepFinished():
                 reason = f": {one_line(event.reason)}" if event.reason else ""
                 seconds = f", {event.seconds:.1f} s" if event.seconds else ""
@@ -216,12 +226,22 @@ class WorkflowDriver:
                 words = ("yes", "no", *(("run",) if question.rules else ()))
                 word = await self._console.choice(f"Allow? [y]es once, {lasting}[n]o: ", *words)
                 return {"y": "once", "r": "run"}.get(word, "deny")
+            case "sample":
+                return await self._after_sample(question)
             case "unsure":
                 prompt = "It [h]appened, run it [a]gain, [s]top: "
                 word = await self._console.choice(prompt, "happened", "again", "stop")
                 return {"h": "happened", "a": "again"}.get(word, "stop")
             case _:
                 return await self._words(question)
+
+    async def _after_sample(self, question: RunQuestion) -> Json:
+        """Ask whether the other items are to be worked on (W-55)."""
+        batch = "as a [b]atch, " if "batch" in question.choices else ""
+        words = [word for word in ("all", "batch", "keep") if word in question.choices]
+        prompt = f"Run [a]ll of them, {batch}[k]eep only the sample: "
+        word = await self._console.choice(prompt, *words)
+        return {"a": "all", "b": "batch"}.get(word, "keep")
 
     async def _words(self, question: RunQuestion) -> Json:
         for number, choice in enumerate(question.choices, 1):
@@ -253,9 +273,27 @@ def describe_run(workflow: Workflow, run: Run, *, live: bool) -> list[str]:
         if keys:
             over = sum(run.step(step.id, key).over for key in keys)
             lines[-1] += f" ({over} of {len(keys)} items)"
+        if (tally := run.tallies.get(step.id)) is not None:
+            lines[-1] += f" ({describe_tally(tally)})"
         if one.text:
             lines.append(f"             {one_line(one.text)}")
     return lines
+
+
+def describe_tally(tally: ItemTally) -> str:
+    """How far the items of a step are, in one line."""
+    parts = [f"{tally.done + tally.failed:,} of {tally.count:,} done"]
+    if tally.failed:
+        parts.append(f"{tally.failed:,} failed")
+    if tally.sent:
+        parts.append(f"{tally.sent:,} in batches")
+    if tally.left and (cost := format_dollars(tally.dollars_left)):
+        parts.append(f"about {cost} to go")
+    if tally.left and tally.seconds_left:
+        parts.append(f"{duration(tally.seconds_left)} to go")
+    if tally.at_a_time:
+        parts.append(f"{tally.at_a_time} at a time")
+    return ", ".join(parts)
 
 
 def describe_fork(plan: ForkPlan) -> list[str]:

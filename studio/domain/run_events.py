@@ -65,7 +65,7 @@ class RunQuestion:
 
 MERGE = ""
 """In place of a step: the end of a run, where the changes of its steps meet."""
-SAMPLE_ANSWERS = ("run", "batch", "keep")
+SAMPLE_ANSWERS = ("all", "batch", "keep")
 """The answers to a sample: work on the others now, as a batch of the provider, or not at all."""
 UNSURE = ("happened", "again", "stop")
 """The answers to “This may have happened”: it did, do it again, stop the step."""

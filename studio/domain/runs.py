@@ -241,16 +241,16 @@ class Run:
     @property
     def tokens(self) -> int:
         """Of all tries that are over, and of many items until now."""
-        items = sum(self.tallies[step].tokens for step in self._counting)
+        items = sum(self.tallies[step].tokens for step in self.counting)
         return sum(one.tokens for one in self.steps.values()) + items
 
     @property
     def dollars(self) -> float:
-        items = sum(self.tallies[step].dollars for step in self._counting)
+        items = sum(self.tallies[step].dollars for step in self.counting)
         return sum(one.dollars for one in self.steps.values()) + items
 
     @property
-    def _counting(self) -> list[str]:
+    def counting(self) -> list[str]:
         """Steps with many items whose try is not over: its end counts them all."""
         tries = {step: self.step(step).last for step in self.tallies}
         return [step for step, last in tries.items() if last is not None and not last.ended]

@@ -15,6 +15,7 @@
 - ``recovery``: saves what can be read of a damaged database.
 - ``remote_approvals``: asks the person in another program's window (T-7), and notifies programs
   with the same data of changes.
+- ``run_items``: the items of steps that have too many for events, and batches at providers.
 - ``runs``: saved runs of workflows, each claimed by the program that carries it out.
 - ``sessions``: saved sessions: events, native histories, and everything derived from them.
 - ``snapshots``: records what a turn changes in files, and restores it.

@@ -1,4 +1,4 @@
-"""Run items: saves the items of a step that are too many for events of its run (W-53, W-57).
+"""Run items: saves the items of a step that are too many for events of its run (W-53).
 
 The items of one step are a queue. An item's result, what it cost and its row in the usage become
 true in one transaction. One that was worked on when the program ended has no result, and is
@@ -18,7 +18,7 @@ from sqlite3 import Connection
 from typing import Any, Literal, TypeAlias
 
 from studio.domain.items import Item, ItemResult, ItemTally
-from studio.domain.jsonvalue import Json
+from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.ledger import canonical_json
 from studio.domain.models import Usage
 from studio.domain.records import dataclass
@@ -84,11 +84,14 @@ class ItemStore:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    async def fill(self, run_id: str, step: str, base: str, values: Iterable[Json]) -> ItemQueue:
+    async def fill(
+        self, run_id: str, step: str, base: str, values: Iterable[tuple[Json, str]]
+    ) -> ItemQueue:
         """Queue the items of a step, read in a thread as they come.
 
-        ``base`` is a digest of all that makes a result beside the item. A queue that is not whole,
-        because the program ended meanwhile, is filled anew.
+        With each item comes what else tells whether it is the same as before. ``base`` is a digest
+        of all that makes a result beside the item. A queue that is not whole, because the program
+        ended meanwhile, is filled anew.
         """
         queue = await self._db.write(lambda db: _new_queue(db, run_id, step, base))
         numbered = _numbered(values)
@@ -224,6 +227,21 @@ class ItemStore:
         )
         return [_row(row) for row in rows]
 
+    async def result_lists(self, queue: ItemQueue) -> JsonObject:
+        """What expressions know of the items, each a list in the order of the items."""
+        rows = await self._db.rows(
+            "SELECT outputs, text, state, dollars FROM run_items WHERE queue = ? ORDER BY place",
+            queue.id,
+        )
+        return await asyncio.to_thread(
+            lambda: {
+                "outputs": [None if made is None else json.loads(made) for made, *_ in rows],
+                "text": [str(text) for _, text, *_ in rows],
+                "state": [str(state) for *_, state, _ in rows],
+                "cost": [dollars for *_, dollars in rows],
+            }
+        )
+
     # Batches of a provider
 
     async def begin_job(self, queue: ItemQueue, job: BatchJob, places: Sequence[int]) -> None:
@@ -279,12 +297,12 @@ class ItemStore:
         return {str(name) for (name,) in rows} - {""}
 
 
-def _numbered(values: Iterable[Json]) -> Iterator[tuple[int, str, str]]:
+def _numbered(values: Iterable[tuple[Json, str]]) -> Iterator[tuple[int, str, str]]:
     """Place, key and text of each; equal items are told apart by their order."""
     seen: dict[int, int] = {}
-    for place, value in enumerate(values):
+    for place, (value, more) in enumerate(values):
         text = canonical_json(value)
-        key = hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+        key = hashlib.sha256(f"{text}{more}".encode("utf-8", "replace")).hexdigest()[:16]
         number = int(key, 16)
         seen[number] = count = seen.get(number, 0) + 1
         yield place, key if count == 1 else f"{key}-{count}", sanitise_text(text)

@@ -80,16 +80,25 @@ class FileReads:
             raise found
         return found
 
-    async def _read(self, name: str, argument: str) -> None:
+    async def workspace(self, name: str, argument: str) -> Workspace:
+        """The folder for what one of the functions reads there, without what rules hide."""
         layers = await self._engine.services.rules.layers(self._folder)
         policy = Policy("ask", {**layers.rules, "turn": self._rules})
         if self._for_client:
             policy = policy.within(self._engine.services.client_policy())
-        look = _files if name == "files" else _rows
         tool = self._engine.tools()["glob" if name == "files" else "read"].spec
+        guard = ExfiltrationGuard(Transcript(), trusted=layers.trusted)
+        call = ToolCall("", tool.name, {tool.target: argument})
+        for one in guard.new_exposures(tool, call, Result("", sources=(argument,))):
+            self.exposed.setdefault(one.exposure, one)
+        return Workspace(self._folder).hiding(policy.hides)
+
+    async def _read(self, name: str, argument: str) -> None:
+        look = _files if name == "files" else _rows
+        workspace = await self.workspace(name, argument)
 
         def read() -> list[Json]:
-            return look(Workspace(self._folder).hiding(policy.hides), argument)
+            return look(workspace, argument)
 
         try:
             found: list[Json] | ExpressionError = await asyncio.to_thread(read)
@@ -98,10 +107,6 @@ class FileReads:
         except ExpressionError as error:
             found = error
         self._found[name, argument] = found
-        guard = ExfiltrationGuard(Transcript(), trusted=layers.trusted)
-        call = ToolCall("", tool.name, {tool.target: argument})
-        for one in guard.new_exposures(tool, call, Result("", sources=(argument,))):
-            self.exposed.setdefault(one.exposure, one)
 
 
 def _wrong(name: str, argument: str, reason: str) -> ExpressionError:

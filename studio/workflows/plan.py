@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from studio.domain.items import MANY
 from studio.domain.run_events import (
     MERGE,
     ItemsFound,
@@ -24,6 +25,7 @@ from studio.domain.workflows import Step, Workflow
 
 from .expressions import ExpressionError, Reads
 from .graph import all_needs, direct_needs, find_circle
+from .items.sources import read_call
 from .step_values import StepValues
 
 PARALLEL = 8
@@ -50,12 +52,14 @@ class Decision:
     """What happens next: ``events`` first; where there are none, ``starts`` may start.
 
     ``stops`` are running steps and items that have to end, because the run ends or another item
-    failed. ``due`` is when the next try is, in seconds since the epoch, 0 for none.
+    failed. ``queues`` are steps whose items have to be found first: they may be many. ``due`` is
+    when the next try is, in seconds since the epoch, 0 for none.
     """
 
     events: list[RunEvent] = field(default_factory=list[RunEvent])
     starts: list[Start] = field(default_factory=list[Start])
     stops: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    queues: list[Step] = field(default_factory=list[Step])
     due: float = 0.0
 
 
@@ -157,13 +161,24 @@ class Plan:
                     reason = f"“{step.condition}” is not true."
                     decision.events.append(StepFinished(step.id, "", "skipped", reason))
                     return
-                if step.for_each or step.matrix:
-                    decision.events.append(ItemsFound(step.id, self.values.items(run, step)))
+                if (step.for_each or step.matrix) and step.id not in run.tallies:
+                    self._find_items(run, step, decision)
                     return
             except ExpressionError as error:
                 decision.events.append(_failed(step.id, str(error)))
                 return
         self._start(run, step, "", now, places, decision)
+
+    def _find_items(self, run: Run, step: Step, decision: Decision) -> None:
+        """Find the items of a step, or leave that to the runner; raises ExpressionError."""
+        if step.kind == "agent" and (step.via == "batch" or read_call(step) is not None):
+            decision.queues.append(step)
+            return
+        items = self.values.items(run, step)
+        if step.kind == "agent" and len(items) > MANY:
+            decision.queues.append(step)
+        else:
+            decision.events.append(ItemsFound(step.id, items))
 
     def _why_not(self, run: Run, step: Step) -> str | None:
         """Why a step is left out; empty if it may start, None if it has to wait."""

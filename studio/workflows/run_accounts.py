@@ -57,6 +57,9 @@ class RunAccounts:
         used = {"": Amount(run.tokens, run.dollars)}
         for one in run.steps.values():
             used[one.step] = used.get(one.step, NO_AMOUNT) + Amount(one.tokens, one.dollars)
+        for step in run.counting:
+            tally = run.tallies[step]
+            used[step] = used.get(step, NO_AMOUNT) + Amount(tally.tokens, tally.dollars)
         for step, amount in spent:
             used[""], used[step] = used[""] + amount, used.get(step, NO_AMOUNT) + amount
         self.whole.used = used[""]

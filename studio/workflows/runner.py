@@ -63,6 +63,7 @@ from .expressions import ExpressionError, as_words, parse_expression
 from .file_reads import FileReads
 from .fork import edited_workflow
 from .instant_steps import approved, result_or_question
+from .items.item_work import ItemWork
 from .kept_agents import RunParts, kept_agents
 from .plan import INSTANT, Plan, Start
 from .run_accounts import RunAccounts, RunTime, out_of_time
@@ -113,6 +114,8 @@ class Runner:
         self.plan = plan
         self.attended = True
         """Whether a person is there to answer. Else ``carry_out`` ends when all waits for one."""
+        self.yes = False
+        """Whether the person has said yes to the items after a sample before it was asked."""
         self._engine = engine
         self._store = store
         caller = above[0]._work.caller if above else caller
@@ -128,6 +131,10 @@ class Runner:
             for_client=run.started.trigger == "client",
         )
         plan.values.reads = self._reads.functions
+        self._many = ItemWork(
+            engine, self._sessions, self._work, self._accounts, self._reads, self._record
+        )
+        """The items of steps that have too many for events."""
         self._above = above
         seconds = seconds_of(above[1]) if above else 0.0
         self._time = RunTime(run, plan.workflow.budget.minutes, seconds)
@@ -263,6 +270,13 @@ class Runner:
                     await child._record(CapRaised(child.run.caps[""], "", minutes))
                 await child._raise_minutes_below(minutes)
 
+    async def retry_failed(self, step: str) -> int:
+        """Let the failed items of a step be worked on again, while it is not over (W-54).
+
+        Returns how many these are.
+        """
+        return await self._many.retry_failed(self.run, step)
+
     async def stop(self, reason: str = YOU_STOPPED) -> None:
         """End the run with all that belongs to it (W-19)."""
         if self.run.end is not None:
@@ -313,8 +327,14 @@ class Runner:
             case "ask":
                 finish = StepFinished(*(one.step, one.item), text=as_words(answer), outputs=answer)
                 await self._record(answered, *await self._finished(finish))
-            case "unsure":
+            case "sample" if answer not in question.choices:
+                raise ConfigurationError(f"Answer with one of {', '.join(question.choices)}.")
+            case "unsure" | "sample":
                 await self._record(answered)
+
+    def agrees_with(self, event: RunEvent) -> bool:
+        """Whether an event asks for a yes that the person has given."""
+        return self.yes and isinstance(event, StepAsked) and event.question.kind == "sample"
 
     async def _waits_for_answer(self, one: StepRun, question: RunQuestion) -> bool:
         """Whether a question may be answered: those of sessions end with their program."""
@@ -389,6 +409,7 @@ class Runner:
         self._tasks.begin_look()
         if await self._out_of_time():
             return False
+        await self._many.load_results(self.plan, self.run)
         decision = await self._reads.having(lambda: self.plan.next(self.run, time.time()))
         if decision.stops:
             failed = "Another step failed." if not decision.stops[0][1] else "Another item failed."
@@ -396,6 +417,9 @@ class Runner:
             return False
         if events := self._desks.before_end(decision.events):
             await self._record(*events)
+            return False
+        if decision.queues:
+            await self._record(*[await self._found_items(step) for step in decision.queues])
             return False
         if decision.starts:
             match begin_or_stop(self.plan, self.run, decision.starts):
@@ -417,6 +441,16 @@ class Runner:
         await self._tasks.change(min(waits, default=None))
         return False
 
+    async def _found_items(self, step: Step) -> RunEvent:
+        try:
+            return await self._many.queue(self.plan, self.run, step)
+        except ExpressionError as error:
+            return StepFinished(step.id, "", "failed", str(error), fault="invalid")
+        except Unwritable:
+            raise
+        except StudioError as error:
+            return failed_start(step, "", error)
+
     def _waits(self) -> bool:
         """Whether all that has begun waits for the person."""
         kinds = {step.id: step.kind for step in self.plan.workflow.steps}
@@ -436,7 +470,7 @@ class Runner:
                         plan, new = await self._planned_below(step, start.item)
                         below.append((step, plan, new))
                         run_id = new.started.run_id
-                    else:
+                    elif step.id not in self.run.tallies:  # else each item has its own, or none
                         session = await self._sessions.begin(step, start.item)
                 except (StudioError, ExpressionError) as error:
                     events += await self._finished(failed_start(step, start.item, error))
@@ -548,7 +582,11 @@ class Runner:
                     await self._record(RunPaused(outcome.paused))
             case RunQuestion():
                 self._tasks.leave(key)
-                await self._record(StepAsked(*key, outcome))
+                asked = StepAsked(*key, outcome)
+                events: list[RunEvent] = [asked]
+                if self.agrees_with(asked):
+                    events.append(StepAnswered(*key, outcome.id, outcome.choices[0]))
+                await self._record(*events)
             case Unsure():
                 self._tasks.leave(key)
                 await self._record(StepAsked(*key, outcome.question))
@@ -585,6 +623,8 @@ class Runner:
         """Do a try, or go on with it."""
         if step.kind == "workflow":
             return await self._run_below(step, one)
+        if step.id in self.run.tallies:
+            return await self._many.carry_out(self.plan, self.run, step, self._exposed(step))
         session = await self._session(step, one)
         work = partial(self._work_of, step, one, session)
         return await self._desks.working(step, one.item, session.info.id, work)
@@ -764,6 +804,9 @@ class Runner:
             tokens, dollars = child.run.tokens, child.run.dollars
         elif session_id := self.run.step(*key).session_id:
             tokens, dollars = await self._work.spent(session_id)
+        elif key[0] in self.run.counting:
+            await self._many.recount(self.run)
+            tokens, dollars = self.run.tallies[key[0]].tokens, self.run.tallies[key[0]].dollars
         return StepFinished(*key, "stopped", reason, tokens=tokens, dollars=dollars)
 
     # Money
@@ -774,6 +817,7 @@ class Runner:
         Requests of tries that go on are in their sessions.
         """
         spent: list[tuple[str, Amount]] = []
+        await self._many.recount(self.run)
         for one in self.run.busy:
             if one.run_id:
                 child = await self._child(self.plan.workflow.step(one.step), one.run_id)

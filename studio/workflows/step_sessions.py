@@ -34,19 +34,23 @@ class StepSessions:
         """An agent as the run has it; raises ConfigurationError."""
         return await self._engine.agent(name, Path(self._started.folder), kept=self.kept)
 
-    async def create(self, step: Step) -> Session:
-        """A new session of a step; raises ConfigurationError for an unknown agent or model."""
-        started, engine = self._started, self._engine
+    async def choose(self, step: Step) -> SessionDefaults:
+        """Who works on a step; raises ConfigurationError for an unknown agent or model."""
+        started = self._started
         if step.kind == "run":  # no agent and no model works in it
-            choice = SessionDefaults(started.name, started.provider, started.model)
-        else:
-            choice = await engine.choose(
-                agent=step.target,
-                provider="" if step.model else started.provider,
-                model=step.model or started.model,
-                folder=Path(started.folder),
-                kept=self.kept,
-            )
+            return SessionDefaults(started.name, started.provider, started.model)
+        return await self._engine.choose(
+            agent=step.target,
+            provider="" if step.model else started.provider,
+            model=step.model or started.model,
+            folder=Path(started.folder),
+            kept=self.kept,
+        )
+
+    async def create(self, step: Step) -> Session:
+        """A new session of a step; raises ConfigurationError as ``choose`` does."""
+        started, engine = self._started, self._engine
+        choice = await self.choose(step)
         mode = started.permission_mode
         session = await engine.sessions.create(
             folder=started.folder,

@@ -16,6 +16,8 @@ from .command_line import fill_command
 from .expressions import ExpressionError, Reads, as_words, parse_expression, parse_template
 
 MOST_ITEMS = 100_000
+LISTED = ("outputs", "text", "state", "cost")
+"""What is known of each item of a step."""
 LONGEST_RESULT = 8_000
 """Characters of a result that a step is told when it is done again."""
 
@@ -33,6 +35,8 @@ class StepValues:
         reads: Mapping[str, Reads] | None = None,
     ) -> None:
         self.reads = reads or {}
+        self.listed: dict[str, JsonObject] = {}
+        """The results of steps whose items are in the table of items."""
         self._workflow = workflow
         self._steps = {step.id: step for step in workflow.steps}
         self._before = before
@@ -77,7 +81,11 @@ class StepValues:
 
     def prompt(self, run: Run, step: Step, item: str) -> str:
         """What a step's agent is told; raises ExpressionError."""
-        return as_words(self.fill(step.prompt, self.names(run, step, item)))
+        return self.words(step.prompt, self.names(run, step, item))
+
+    def words(self, template: str, names: Mapping[str, Json]) -> str:
+        """A text with its expressions computed, in words; raises ExpressionError."""
+        return as_words(self.fill(template, names))
 
     def sent_back(self, run: Run, step: Step, item: str) -> str:
         """What a step is told beside its prompt where another one sent the run back to it.
@@ -131,7 +139,7 @@ class StepValues:
         """Whether this result sends the run back, as the step's ``redo`` says."""
         assert step.redo is not None
         names = self.names(run, step) | {"outputs": outputs}
-        if step.id in run.items:
+        if step.id in run.items or step.id in self.listed:
             result = cast("dict[str, Any]", self._result(run, step))
             names["outputs"] = result["outputs"]
         try:
@@ -150,14 +158,13 @@ class StepValues:
         return outputs
 
     def _result(self, run: Run, step: Step) -> Json:
+        if (listed := self.listed.get(step.id)) is not None:
+            return listed
         keys = run.items.get(step.id)
         if keys is None:
             return _result_of(run.step(step.id))
         parts = [_result_of(run.step(step.id, key)) for key in keys]
-        listed: JsonObject = {
-            name: [part[name] for part in parts] for name in ("outputs", "text", "state", "cost")
-        }
-        return listed
+        return {name: [part[name] for part in parts] for name in LISTED}
 
 
 def _result_of(one: StepRun) -> dict[str, Json]:

@@ -9,6 +9,7 @@ from studio.domain import run_events
 from studio.domain.agents import Caps
 from studio.domain.codec import decode_run_event, encode_event
 from studio.domain.events import Exposed
+from studio.domain.items import ItemTally
 from studio.domain.run_events import RunEvent, RunQuestion
 from studio.domain.runs import Run, item_keys
 
@@ -29,6 +30,8 @@ SAMPLES: list[RunEvent] = [
     ),
     run_events.ItemsFound("each", ("a", "b")),
     run_events.StepStarted("each", item_keys(["a"])[0], session_id="s2"),
+    run_events.ItemsQueued("many", 9_000, 10, "rows"),
+    run_events.ItemsCounted("many", ItemTally(9_000, 20, 1, tried_again={"overloaded": 2})),
     run_events.CapReached("run", "each", item_keys(["a"])[0], "Your limit is reached."),
     run_events.RunPaused("Your limit is reached."),
     run_events.CapRaised(Caps(20, 5.0)),
@@ -72,7 +75,7 @@ def test_w18_the_fold_tells_states_and_costs() -> None:
         run.apply(float(number), event)
         states.append(run.state)
     assert states[1:7] == ["running", "running", "running", "needs_you", "running", "running"]
-    assert states[10:12] == ["paused", "paused"] and states[-1] == "stopped"
+    assert states[12:14] == ["paused", "paused"] and states[-1] == "stopped"
     assert (run.tokens, run.dollars, run.reason) == (7, 0.5, "You stopped it.")
     plan, (first, second) = run.step("plan"), item_keys(["a", "b"])
     assert (plan.text, plan.outputs) == ("Three parts.", {"parts": ["a", "b", "c"]})

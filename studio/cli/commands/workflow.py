@@ -82,6 +82,13 @@ def arguments(parser: CommandParser) -> None:
     found["resume"].add_argument(
         "--minutes", type=minutes, metavar="N", help="how long its steps may work in all"
     )
+    for name in ("run", "resume"):
+        found[name].add_argument(
+            "-y",
+            "--yes",
+            action="store_true",
+            help="work on all items after a sample, without a question; needs a limit in dollars",
+        )
     _fork_arguments(found["fork"])
     for name in ("first", "second"):
         found["diff"].add_argument(name, metavar="RUN", help="the beginning of its id")
@@ -405,6 +412,12 @@ async def _carry_out(
     if not options.json:
         console.say(f"{started.name}, run {started.number} ({runner.run.id[:8]})")
     driver = WorkflowDriver(runner, console, as_json=options.json)
+    runner.yes = options.what in ("run", "resume") and options.yes
+    if runner.yes and not runner.run.caps[""].dollars:
+        await runs.close(runner)
+        raise ConfigurationError(
+            "--yes needs a limit for the run: add --dollars N, or a budget to the file."
+        )
     try:
         return await driver.carry_out(_on_interrupt(driver))
     finally:

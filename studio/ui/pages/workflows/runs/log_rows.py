@@ -17,6 +17,7 @@ from studio.domain.run_events import (
     CapRaised,
     CapReached,
     ItemsFound,
+    ItemsQueued,
     ResultEdited,
     RetryPlanned,
     RunEvent,
@@ -123,6 +124,9 @@ class LogWriter:
                     key: number for number, key in enumerate(item_keys(event.items), 1)
                 }
                 count = tr_plural("{count} item", "{count} items", len(event.items))
+                return row("step", "layers", "text2", f"{self._what(event.step)}, {count}")
+            case ItemsQueued():
+                count = tr_plural("{count} item", "{count} items", event.count)
                 return row("step", "layers", "text2", f"{self._what(event.step)}, {count}")
             case RunQueued():
                 return row("run", "hourglass", "text2", tr("The run is queued"), event.reason)

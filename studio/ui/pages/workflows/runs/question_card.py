@@ -30,6 +30,11 @@ ANSWERS: Mapping[str, Sequence[tuple[str, Json]]] = {
         (tr_later("Run again"), "again"),
         (tr_later("Stop"), "stop"),
     ),
+    "sample": (
+        (tr_later("Run the rest"), "all"),
+        (tr_later("As a batch, half price"), "batch"),
+        (tr_later("Keep only the sample"), "keep"),
+    ),
 }
 """The buttons of a question, with the answer that each gives. The last one stands apart."""
 
@@ -89,11 +94,15 @@ class QuestionCard(Card):
         self.title.setText(tr("This may have happened") if unsure else tr_engine(question.text))
         self.path.setText(", ".join(path))
         detail = question.text if unsure and not question.detail else question.detail
+        if question.kind == "sample":
+            detail = "\n".join(map(tr_engine, detail.split("\n")))
         self.detail.show_text(detail)
         self.detail.setVisible(bool(detail))
         answers = [(tr(words), value) for words, value in ANSWERS.get(question.kind, ())]
         if for_chat and question.kind == "permission":
             answers[1] = tr("For this chat"), "session"
+        if question.kind == "sample":
+            answers = [one for one in answers if one[1] in question.choices]
         if question.kind in ("reply", "conflict") and 0 < len(question.choices) <= 3:
             answers = [(words, words) for words in question.choices]
         self._choices.setVisible(bool(answers))

@@ -1,0 +1,115 @@
+"""Item results: writes what came of items as CSV and JSONL, and names the kinds of failures."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import AsyncIterator, Iterable
+
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.storage.run_items import ItemQueue, ItemRow, ItemStore, Shown
+
+FAULTS = {
+    "invalid": "Answer not valid",
+    "timeout": "Timed out",
+    "limit": "Too long, or a limit was reached",
+    "unsure": "May have happened",
+}
+_NUMBER = re.compile(r"\d+")
+_RESERVED = ("state", "reason", "text", "dollars", "tokens", "seconds")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+"""How texts begin that spreadsheets compute."""
+
+
+def failure_kinds(failures: Iterable[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
+    """Title, an example of the reasons and how many of each kind of failure, most first.
+
+    Reasons that differ in numbers alone are one kind.
+    """
+    kinds: dict[tuple[str, str], tuple[str, int]] = {}
+    for fault, reason, count in failures:
+        title = FAULTS.get(fault, "")
+        key = (title, "" if title else _NUMBER.sub("#", reason)[:80])
+        first, before = kinds.get(key, (reason, 0))
+        kinds[key] = first, before + count
+    found = [(title or reason[:80], first, n) for (title, reason), (first, n) in kinds.items()]
+    return sorted(found, key=lambda one: -one[2])
+
+
+async def all_rows(
+    store: ItemStore, queue: ItemQueue, shown: Shown = "all"
+) -> AsyncIterator[ItemRow]:
+    """All results in the order of the items, read piece by piece."""
+    after = -1
+    while rows := await store.rows(queue, after=after, shown=shown):
+        for row in rows:
+            yield row
+        after = rows[-1].place
+
+
+def jsonl_line(row: ItemRow) -> str:
+    """One result as a line of JSON."""
+    found: JsonObject = {"item": row.value, "state": row.state}
+    if row.outputs is not None:
+        found["outputs"] = row.outputs
+    else:
+        found["text"] = row.text
+    if row.reason:
+        found["reason"] = row.reason
+    found |= {"dollars": row.dollars, "tokens": row.tokens, "seconds": round(row.seconds, 3)}
+    return json.dumps(found, ensure_ascii=False)
+
+
+class CsvTable:
+    """Results as lines of CSV; its columns are those of the item and of the outputs."""
+
+    def __init__(self, rows: Iterable[ItemRow]) -> None:
+        """``rows`` are some of them, which tell the columns."""
+        self._items, self._outputs = dict[str, None](), dict[str, None]()
+        for row in rows:
+            self._items |= dict.fromkeys(_fields(row.value, "item"))
+            self._outputs |= dict.fromkeys(_fields(row.outputs, "output"))
+        taken = {*self._items, *_RESERVED}
+        self._names = [f"output {name}" if name in taken else name for name in self._outputs]
+
+    @property
+    def head(self) -> str:
+        return _line([*self._items, *self._names, *_RESERVED])
+
+    def line(self, row: ItemRow) -> str:
+        item, outputs = _fields(row.value, "item"), _fields(row.outputs, "output")
+        text = "" if row.outputs is not None else row.text
+        return _line(
+            [
+                *(_cell(item.get(name)) for name in self._items),
+                *(_cell(outputs.get(name)) for name in self._outputs),
+                *(row.state, row.reason, text, _cell(row.dollars), row.tokens),
+                round(row.seconds, 3),
+            ]
+        )
+
+
+def _fields(value: Json, name: str) -> dict[str, Json]:
+    if value is None:
+        return {}
+    return value if isinstance(value, dict) else {name: value}
+
+
+def _cell(value: Json) -> str | int | float:
+    if value is None:
+        return ""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return json.dumps(value, ensure_ascii=False)
+    return value
+
+
+def _line(cells: Iterable[str | int | float]) -> str:
+    """A line of CSV; no cell is a formula, whatever a model wrote."""
+    safe = [
+        f"'{one}" if isinstance(one, str) and one.startswith(_FORMULA) else one for one in cells
+    ]
+    out = io.StringIO()
+    csv.writer(out, lineterminator="\r\n").writerow(safe)
+    return out.getvalue()

@@ -1,0 +1,159 @@
+"""Steps with more items than events can hold: each row once, whatever happens (W-53 to W-56)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import Counter
+from pathlib import Path
+
+from studio.domain.agents import Caps
+from studio.domain.run_events import RunEvent, StepAsked
+from studio.simulator import RequestView, Text, Turn
+from studio.storage.run_items import ItemStore
+from studio.workflows.runner import Runner
+from support.engine_home import EngineHome, engine_home
+from support.waiting import within
+from support.workflow_home import asked_in, begin, carry_out, go_on, states, workflow
+
+READER = "---\nname: Reader\ndescription: Reads\ntools: []\n---\nRead the invoice.\n"
+TOTAL = "{type: object, required: [total], properties: {total: {type: number}}}"
+INVOICES = workflow(
+    f"""\
+  - id: read
+    agent: Reader
+    for_each: ${{{{ rows("invoices.jsonl") }}}}
+    outputs: {TOTAL}
+    on_error: continue
+    prompt: "Invoice ${{{{ item.number }}}}"
+  - {{id: count, needs: read, set: {{many: '${{{{ len(steps.read.outputs) }}}}'}}}}
+""",
+    "outputs: {many: '${{ steps.count.outputs.many }}'}\n",
+)
+
+
+def invoices(home: EngineHome, count: int) -> None:
+    """A folder with so many invoices, and the agent that reads them."""
+    rows = [json.dumps({"number": number, "vendor": f"V{number}"}) for number in range(count)]
+    (home.folder / "invoices.jsonl").write_text("\n".join(rows))
+    agents = home.engine.paths.agent_places[0]
+    agents.mkdir(parents=True, exist_ok=True)
+    (agents / "reader.md").write_text(READER)
+
+
+def number_in(view: RequestView) -> int:
+    return int(asked_in(view).partition("Invoice ")[2].split()[0])
+
+
+def reads(view: RequestView) -> Turn:
+    """One in a hundred is broken: its answer is no JSON."""
+    number = number_in(view)
+    if number % 100 == 7:
+        return Turn(Text("I cannot read this."))
+    return Turn(Text(json.dumps({"total": number * 2})))
+
+
+def yes(runner: Runner, answer: str = "all") -> list[str]:
+    """Answer the question after the sample; returns the questions as they come."""
+    asked: list[str] = []
+
+    def hear(_: float, event: RunEvent) -> None:
+        if isinstance(event, StepAsked):
+            asked.append(event.question.text)
+            answering.append(asyncio.ensure_future(runner.answer(event.question.id, answer)))
+
+    answering: list[asyncio.Future[None]] = []
+    runner.subscribe(hear)
+    return asked
+
+
+async def results(home: EngineHome, run_id: str) -> dict[int, tuple[str, object]]:
+    store = ItemStore(home.engine.database)
+    queue = await store.queue(run_id, "read")
+    assert queue is not None
+    rows = await store.rows(queue, most=100_000)
+    assert len({row.place for row in rows}) == len(rows)
+    return {row.value["number"]: (row.state, row.outputs) for row in rows}  # type: ignore[index]
+
+
+async def test_w53_w55_each_row_once_after_a_sample_and_a_yes(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, "anthropic", reads) as home:
+        invoices(home, 300)
+        runner = await begin(home, INVOICES)
+        asked = yes(runner)
+        sent_before: list[int] = []
+        runner.subscribe(
+            lambda _, event: (
+                sent_before.append(len(home.asked)) if isinstance(event, StepAsked) else None
+            )
+        )
+        run = await carry_out(runner, lambda _: None)
+        assert asked == ["20 of 300 items tried. Run the rest?"] and sent_before == [20]
+        assert run.end is not None and run.end.state == "done", run.end
+        assert run.end.outputs == {"many": 300}
+        found = await results(home, run.id)
+        failed = {number for number, (state, _) in found.items() if state == "failed"}
+        assert failed == {7, 107, 207}
+        assert all(
+            made == {"total": n * 2} for n, (state, made) in found.items() if state == "done"
+        )
+        sent = Counter(number_in_exchange(one.json) for one in home.asked)
+        assert set(sent) == set(range(300))
+        assert {n: many for n, many in sent.items() if many > 1} == {7: 3, 107: 3, 207: 3}
+        sessions = await home.engine.database.rows("SELECT count(*) FROM sessions")
+        assert sessions == [(0,)], "an item without tools has no session"
+        used = await home.engine.usage_costs.spent("session", run.id)
+        assert sum(one.usage.total for one in used.values()) == run.tokens > 0
+        again = await begin(home, INVOICES)  # the same rows: what was done is not done again
+        again.yes = True
+        before = len(home.asked)
+        await carry_out(again, lambda _: None)
+        assert again.run.tallies["read"].linked == 297
+        assert len(home.asked) == before + 9
+        assert not home.simulator.violations
+
+
+def number_in_exchange(body: dict[str, object]) -> int:
+    words = json.dumps(body["messages"])
+    return int(words.partition("Invoice ")[2].split('"')[0].split("\\")[0])
+
+
+async def test_w53_w20_what_was_left_goes_on_after_a_restart_and_a_raised_cap(
+    tmp_path: Path,
+) -> None:
+    async with engine_home(tmp_path, "anthropic", reads) as home:
+        invoices(home, 200)
+        runner = await begin(home, INVOICES)
+        yes(runner)
+        carrying = asyncio.create_task(runner.carry_out())
+        async with within():
+            await home.simulator.wait_requests(90)
+        carrying.cancel()  # as a kill: what was on its way is lost
+        await asyncio.wait([carrying])
+        run_id = runner.run.id
+        await home.engine.database.execute("UPDATE runs SET owner = '' WHERE id = ?", run_id)
+    async with engine_home(tmp_path, "anthropic", reads) as home:
+        runner = await go_on(home, run_id)
+        done = len([one for one in (await results(home, run_id)).values() if one[0] != "pending"])
+        assert 20 <= done < 200
+        await runner.raise_cap(Caps(tokens=runner.run.tokens + 3_000))
+        run = await carry_out(runner)
+        assert run.paused is not None and "tokens for this run is reached" in run.paused, run.end
+        await runner.raise_cap(Caps())
+        await runner.resume()
+        run = await carry_out(runner)
+        assert run.end is not None and run.end.outputs == {"many": 200}, (
+            states(run),
+            run.questions,
+        )
+        found = await results(home, run_id)
+        assert Counter(state for state, _ in found.values()) == {"done": 198, "failed": 2}
+        twice = [
+            n
+            for n, many in Counter(number_in_exchange(one.json) for one in home.asked).items()
+            if many > 1
+        ]
+        assert set(twice) <= {7, 107}
+        used = await home.engine.usage_costs.spent("session", run.id)
+        assert sum(one.usage.total for one in used.values()) == run.tokens
+        assert not home.simulator.violations
