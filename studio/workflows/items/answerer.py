@@ -16,7 +16,7 @@ from studio.agent.budget import Budget, RequestMeter, Reservation
 from studio.agent.context.token_count import tokens_of_request
 from studio.agent.engine import Engine
 from studio.agent.loop.structured_output import MAX_CORRECTIONS, parse_answer, schema_instruction
-from studio.agent.model_family import model_family
+from studio.agent.models.family import model_family
 from studio.agent.permission.content_filter import ContentFilter, parse_kinds
 from studio.agent.prompts import ANSWER_MISFIT
 from studio.agent.session.system_prompt import instructions
