@@ -94,9 +94,15 @@ class HostKind:
     def undo(self, draft: KindDraft, act: PersonsAct) -> None:
         self._asked("undo", draft, act.door)
 
-    def _asked(self, what: str, draft: KindDraft, door: str = "") -> JsonObject:
-        told = cast("JsonObject", asdict(draft))
-        return self.hosts.ask(self.pack, what, {"kind": self.name, "draft": told}, door)
+    def edit(self, draft: KindDraft, text: str) -> KindDraft:
+        return drafted(self.pack, self._asked("edit", draft, text=text))
+
+    def settled(self, draft: KindDraft, reason: str) -> None:
+        self._asked("settled", draft, reason=reason)
+
+    def _asked(self, what: str, draft: KindDraft, door: str = "", **more: str) -> JsonObject:
+        told: JsonObject = {"kind": self.name, "draft": cast("JsonObject", asdict(draft)), **more}
+        return self.hosts.ask(self.pack, what, told, door)
 
 
 class KindTable(dict[str, OpenKind]):

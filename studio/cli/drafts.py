@@ -98,12 +98,13 @@ async def decide_drafts(
     console: Console,
     *,
     door: Door = "prompt",
+    reason: str = "",
 ) -> int:
     """Carry out what the person decided just now about several drafts; returns the exit code."""
     wanted = _DECIDED[decision]
     drafts = [find_draft(session, one) for one in draft_ids]
     acts = NO_ACTS if decision == "discard" else console.decided(decision, drafts, door)
-    decided = await session.review.decide_all(decision, draft_ids, acts)
+    decided = await session.review.decide_all(decision, draft_ids, acts, reason)
     details = {draft.id: detail for draft, detail in session.transcript.draft_details}
     for draft_id, status in decided.items():
         draft = find_draft(session, draft_id)

@@ -178,6 +178,7 @@ class KindDraft:
     ``kind`` is the pack's id and its name of the kind: ``notes:note``. ``key`` is what it changes,
     ``fields`` what it says. ``title``, ``before`` and ``after`` are how it was shown when it was
     made, so that it can be read without the pack. ``noun`` is what people call such a thing.
+    ``editable`` says whether the pack takes ``after`` with a person's own words.
     """
 
     id: str
@@ -190,6 +191,7 @@ class KindDraft:
     noun: str = "entry"
     action: DraftAction = "write"
     status: DraftStatus = "waiting"
+    editable: bool = False
 
     @property
     def label(self) -> str:
@@ -209,6 +211,7 @@ class KindDraft:
             before=self.before,
             after=self.after,
             is_new=self.before is None,
+            editable=self.editable,
         )
 
 

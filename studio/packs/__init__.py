@@ -14,6 +14,7 @@ from studio.domain.drafts import KindDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.persons import Person
 from studio.tools.packs.definition import Pack
+from studio.tools.packs.files import FileChange
 from studio.tools.packs.home import Home, Records, Value
 from studio.tools.packs.kinds import DraftKind, Shown, propose
 from studio.tools.packs.persons_act import PersonsAct
@@ -31,6 +32,7 @@ __all__ = [
     "AskedRequest",
     "Context",
     "DraftKind",
+    "FileChange",
     "Home",
     "KindDraft",
     "Mask",

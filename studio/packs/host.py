@@ -127,7 +127,7 @@ class Host:
                 ]
                 hidden = [
                     {"name": HIDDEN + name, "description": "For the studio.", "inputSchema": ANY}
-                    for name in ("make", "conflict", "approve", "undo", "resolve")
+                    for name in KIND_CALLS
                 ]
                 return {"tools": cast("Any", [*made, *hidden])}
             case "tools/call":
@@ -220,6 +220,11 @@ class Host:
         draft = KindDraft(**cast("Any", as_object(arguments.get("draft"))))
         if what == "conflict":
             return {"why": kind.conflict(draft)}
+        if what == "edit":
+            return cast("JsonObject", asdict(kind.edit(draft, as_text(arguments.get("text")))))
+        if what == "settled":
+            kind.settled(draft, as_text(arguments.get("reason")))
+            return {"done": True}
         act = self._desk.decided(what, [draft], cast("Any", frame.get("door") or "window"))
         decision = "approve" if what == "approve" else "undo"
         with self._book.carrying_out(
@@ -230,6 +235,7 @@ class Host:
 
 
 ANY: JsonObject = {"type": "object"}
+KIND_CALLS = ("make", "conflict", "approve", "undo", "edit", "settled", "resolve")
 
 
 def _end_if_stuck(call: str) -> None:

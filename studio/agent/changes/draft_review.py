@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from studio.agent.session.session_state import SessionState
-from studio.domain.drafts import Draft, DraftStatus, FileDraft
+from studio.domain.drafts import Draft, DraftStatus, FileDraft, RecordDraft
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.tools import DraftConflict, Workspace
 from studio.tools.drafts.draft_conflict import Conflict
@@ -17,6 +17,8 @@ from studio.tools.packs.persons_act import NO_ACTS, Acts
 
 from .draft_store import OPEN
 
+LONGEST_REASON = 500
+"""Characters of why a draft was discarded."""
 DraftDecision: TypeAlias = Literal["approve", "discard", "undo"]
 
 
@@ -37,22 +39,27 @@ class DraftReview:
         self._files_changed = files_changed
 
     async def decide(
-        self, draft_id: str, decision: DraftDecision, acts: Acts = NO_ACTS
+        self, draft_id: str, decision: DraftDecision, acts: Acts = NO_ACTS, reason: str = ""
     ) -> DraftStatus:
         """Approve, discard or undo a draft; the next request tells the model."""
-        return (await self.decide_all(decision, [draft_id], acts))[draft_id]
+        return (await self.decide_all(decision, [draft_id], acts, reason))[draft_id]
 
     async def decide_all(
-        self, decision: DraftDecision, draft_ids: Sequence[str], acts: Acts = NO_ACTS
+        self,
+        decision: DraftDecision,
+        draft_ids: Sequence[str],
+        acts: Acts = NO_ACTS,
+        reason: str = "",
     ) -> dict[str, DraftStatus]:
         """Carry out one decision about several drafts, in the order they were made.
 
         A draft that fails leaves the others decided. Returns the state that each draft has
         then; one note tells the model about all of them. Raises ConfigurationError if the
         folder is gone or a draft is unknown. Drafts of packs need the proof in ``acts`` that a
-        person does this (KZ-5).
+        person does this (KZ-5). ``reason`` is why the person discards them; the model is told.
         """
         self._session.require_sound()
+        reason = " ".join(reason.split())[:LONGEST_REASON]
         if unknown := set(draft_ids) - {known.id for known in self._drafts.all}:
             raise ConfigurationError(f"There is no draft {min(unknown)}.")
         asked = set(draft_ids)
@@ -67,12 +74,14 @@ class DraftReview:
                 case "approve":
                     status = await self._drafts.approve(draft_id, workspace, record, acts)
                 case "discard":
-                    status = await self._drafts.settle(draft_id, "discarded", record)
+                    status = await self._drafts.settle(
+                        draft_id, "discarded", workspace, record, reason
+                    )
                 case "undo":
                     status = await self._drafts.undo(draft_id, workspace, record, acts)
             after[draft_id] = status
         self._pending.drafts_ended(
-            {draft_id: after[draft_id] for draft_id in after if after[draft_id] != before[draft_id]}
+            {one: after[one] for one in after if after[one] != before[one]}, reason
         )
         await self._session.flush()
         self._files_changed()
@@ -89,13 +98,17 @@ class DraftReview:
             raise ConfigurationError(
                 f"This draft deletes a {about.noun}. There is no text to edit."
             )
-        if not isinstance(old, FileDraft):
+        if isinstance(old, RecordDraft) or not about.editable:
             raise ConfigurationError(f"The draft of a {about.noun} cannot be edited by hand.")
         try:
-            draft = make_further(old, text)
+            if isinstance(old, FileDraft):
+                draft: Draft = make_further(old, text)
+            else:
+                targets = self._drafts.targets(await self._workspace())
+                draft = await asyncio.to_thread(targets.kind(old.kind).edit, old, text)
         except ToolFailed as failure:
             raise ConfigurationError(str(failure)) from failure
-        await self._add(draft, f"The person edited the draft of {about.name} by hand.")
+        await self._replace(old, draft, f"The person edited the draft of {about.name} by hand.")
         return draft
 
     async def conflict(self, draft_id: str) -> Conflict:
@@ -130,7 +143,7 @@ class DraftReview:
             f"{about.name} had changed, so the person made your draft of it anew, on top of the "
             f"{about.noun} as it is now. Read it before you change it further."
         )
-        await self._add(draft, note)
+        await self._replace(old, draft, note)
         return draft
 
     def _open(self, draft_id: str) -> Draft:
@@ -139,10 +152,13 @@ class DraftReview:
             raise ConfigurationError("This draft is decided already.")
         return draft
 
-    async def _add(self, draft: Draft, note: str) -> None:
-        """Add a draft that the person made; the next request tells the model ``note``."""
-        workspace = await self._workspace()
-        await self._drafts.add("", [draft], workspace, self._session.record, approve=False)
+    async def _replace(self, old: Draft, draft: Draft, note: str) -> None:
+        """Add a draft that the person made of an older one; the next request tells the model
+        ``note``."""
+        workspace, record = await self._workspace(), self._session.record
+        if not old.keys & draft.keys:  # a pack's, which is about another thing by now
+            await self._drafts.settle(old.id, "superseded", workspace, record)
+        await self._drafts.add("", [draft], workspace, record, approve=False)
         self._pending.add_draft_note(note)
         await self._session.flush()
         self._files_changed()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import replace
@@ -13,6 +14,8 @@ from studio.domain.errors import ToolFailed
 from studio.domain.events import DraftCreated, DraftResolved, Event
 from studio.tools import DraftConflict, DraftTargets, Workspace
 from studio.tools.packs.persons_act import NO_ACTS, Acts
+
+log = logging.getLogger(__name__)
 
 OPEN: tuple[DraftStatus, ...] = ("waiting", "conflict")
 """States in which the person still has to decide."""
@@ -72,18 +75,22 @@ class DraftStore:
         packs wait for a person whatever a rule allows (KZ-5).
         """
         async with self._writing:  # a draft that is being written is not superseded
+            changed: list[str] = []
             for draft in drafts:
                 for old in self.all:
                     if old.status in OPEN and old.keys & draft.keys:
                         self._settle(old.id, "superseded", "", emit)
+                        changed.append(old.id)
                 self._drafts[draft.id] = draft
+                changed.append(draft.id)
                 emit(DraftCreated(call_id, draft))
+            await self._tell_kinds(changed, workspace)
         if not approve or any(isinstance(draft, KindDraft) for draft in drafts):
             return "waiting"
         status = await self.approve(drafts[0].id, workspace, emit)
         if status != "approved" and len(drafts) > 1:
             for draft in drafts:
-                await self.settle(draft.id, "superseded", emit)
+                await self.settle(draft.id, "superseded", workspace, emit)
         return status
 
     async def write(self, drafts: Sequence[Draft], workspace: Workspace) -> DraftStatus:
@@ -131,13 +138,19 @@ class DraftStore:
         return await self._tasks.run(self._attempt(draft_id, workspace, emit, "undone", acts))
 
     async def settle(
-        self, draft_id: str, status: DraftStatus, emit: Callable[[Event], None]
+        self,
+        draft_id: str,
+        status: DraftStatus,
+        workspace: Workspace,
+        emit: Callable[[Event], None],
+        reason: str = "",
     ) -> DraftStatus:
         """Give an open draft the status "discarded" or "superseded"; returns its status."""
         async with self._writing:
             draft = self._drafts[draft_id]
             if draft.status in OPEN:
-                self._settle(draft_id, status, "", emit)
+                self._settle(draft_id, status, reason, emit)
+                await self._tell_kinds([draft_id], workspace, reason)
             return self._drafts[draft_id].status
 
     async def _attempt(
@@ -175,6 +188,7 @@ class DraftStore:
                 failed = drafts[len(done)]
                 if status == "approved":
                     self._settle(failed.id, "conflict", str(conflict), emit)
+                    await self._tell_kinds([failed.id], workspace, str(conflict))
                 else:
                     emit(DraftResolved(draft_id, draft.status, f"Could not undo: {conflict}"))
             except (ToolFailed, OSError) as failure:
@@ -184,13 +198,32 @@ class DraftStore:
             else:
                 for one in drafts:
                     self._settle(one.id, status, "", emit)
+                await self._tell_kinds([one.id for one in drafts], workspace)
             return self._drafts[draft_id].status
 
     def restored(self, draft_id: str, status: DraftStatus, emit: Callable[[Event], None]) -> None:
         """Record that undo or redo of a turn restored the draft's file."""
         self._settle(draft_id, status, "", emit)
 
-    def note(self, draft_id: str, status: DraftStatus) -> str:
+    async def _tell_kinds(
+        self, draft_ids: Sequence[str], workspace: Workspace, reason: str = ""
+    ) -> None:
+        """Tell the kinds of packs how their drafts are now; what their code raises is logged."""
+        found = (self._drafts[draft_id] for draft_id in draft_ids)
+        drafts = [one for one in found if isinstance(one, KindDraft)]
+
+        def work() -> None:
+            targets = self.targets(workspace)
+            for one in drafts:
+                try:
+                    targets.kind(one.kind).settled(one, reason)
+                except Exception:  # a pack's own code
+                    log.exception("the kind %s did not take that a draft is settled", one.kind)
+
+        if drafts:
+            await self._tasks.run(asyncio.to_thread(work))
+
+    def note(self, draft_id: str, status: DraftStatus, reason: str = "") -> str:
         """The note to the model on a decided draft; empty if none is needed."""
         draft = self._drafts.get(draft_id)
         if draft is None:
@@ -198,7 +231,8 @@ class DraftStore:
         (the_draft, done), noun = _words(draft), draft.describe().noun
         return {
             "approved": f"The person approved {the_draft}. {done}.",
-            "discarded": f"The person discarded {the_draft}. The {noun} is unchanged.",
+            "discarded": f"The person discarded {the_draft}. The {noun} is unchanged."
+            + (f" They say why: {reason}" if reason else ""),
             "undone": f"The person undid {_change(draft)}. The {noun} is as it was before.",
             "conflict": f"{the_draft[:1].upper()}{the_draft[1:]} was not carried out: "
             f"the {noun} had changed meanwhile.",

@@ -623,7 +623,7 @@ class _CallDrafts(Drafts):
         )
 
     async def withdraw(self, draft: Draft) -> None:
-        await self.bench.drafts.settle(draft.id, "superseded", self.bench.emit)
+        await self.bench.drafts.settle(draft.id, "superseded", self.workspace, self.bench.emit)
 
 
 async def _checked(tool: Tool, given: JsonObject) -> JsonObject:

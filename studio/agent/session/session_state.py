@@ -153,7 +153,7 @@ class PendingInput:
                 case DraftResolved() if event.draft_id in restored:
                     restored.remove(event.draft_id)
                 case DraftResolved():
-                    self.drafts_ended({event.draft_id: event.status})
+                    self.drafts_ended({event.draft_id: event.status}, event.detail)
                 case _:
                     pass
             self.apply(event)
@@ -171,9 +171,9 @@ class PendingInput:
             case _:
                 pass
 
-    def drafts_ended(self, ends: Mapping[str, DraftStatus]) -> None:
-        """Note how drafts ended, by id, for the model."""
-        notes = (self._drafts.note(draft_id, status) for draft_id, status in ends.items())
+    def drafts_ended(self, ends: Mapping[str, DraftStatus], reason: str = "") -> None:
+        """Note how drafts ended, by id, for the model; ``reason`` is why some were discarded."""
+        notes = (self._drafts.note(draft_id, status, reason) for draft_id, status in ends.items())
         self.add_draft_note("\n".join(filter(None, notes)))
 
     def _files_restored(self, event: FilesRestored) -> None:

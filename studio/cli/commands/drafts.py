@@ -42,6 +42,7 @@ def arguments(parser: CommandParser) -> None:
     for name in DECISIONS:
         made[name].add_argument("ids", metavar="ID", nargs="*", help="ids, or their first letters")
         made[name].add_argument("--step", metavar="STEP", help="with --run: what this step changed")
+    made["discard"].add_argument("--reason", default="", help="why, which the agent is told")
     text = made["resolve"].add_mutually_exclusive_group(required=True)
     text.add_argument(
         "--use",
@@ -112,7 +113,9 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
             console.say("Nothing was done.")
             return USAGE
         door: Door = "command line"
-        code = max(code, await decide_drafts(session, ids, options.what, console, door=door))
+        reason = getattr(options, "reason", "")
+        decided = await decide_drafts(session, ids, options.what, console, door=door, reason=reason)
+        code = max(code, decided)
     return code
 
 

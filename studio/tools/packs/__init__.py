@@ -2,6 +2,7 @@
 
 - ``definition``: Describes what a pack brings besides its tools.
 - ``kinds``: Lets packs bring kinds of drafts, which only a person can approve (KZ-5).
+- ``files``: Writes a file when a draft of a pack is approved, as the studio's own drafts do.
 - ``persons_act``: Proves that a person decided a draft as it was shown to them.
 - ``policy``: Lets a pack say which providers may see what a chat is about (KZ-7).
 - ``hosted``: Names what the studio and a pack's own process agree on (X-3).

@@ -75,6 +75,18 @@ class DraftKind(ABC):
             return ""
         return f"{draft.title} changed since the draft was made. Nothing was changed."
 
+    def edit(self, draft: KindDraft, fields: Any, text: str, home: Home) -> Any:
+        """The fields of a draft whose text a person changed by hand; a kind that has this lets
+        its drafts be edited. Raises ToolFailed for a text that it cannot read."""
+        raise ToolFailed(f"The draft of a {self.noun} cannot be edited by hand.")
+
+    def settled(self, draft: KindDraft, fields: Any, home: Home, reason: str) -> None:  # noqa: B027
+        """Told after a draft was made, and after each change of its status, which the draft has.
+
+        ``reason`` is what the person said as they discarded it, or why it was not carried out.
+        A program that is killed tells nothing, so ``approve`` and ``undo`` do not rely on it.
+        """
+
     def __init_subclass__(cls, **rest: Any) -> None:
         super().__init_subclass__(**rest)
         for decision in ("approve", "undo"):
@@ -112,6 +124,12 @@ class OpenKind(Protocol):
 
     def undo(self, draft: KindDraft, act: PersonsAct) -> None: ...
 
+    def edit(self, draft: KindDraft, text: str) -> KindDraft:
+        """The draft anew with what a person made of its text."""
+        ...
+
+    def settled(self, draft: KindDraft, reason: str) -> None: ...
+
 
 @dataclass(frozen=True, slots=True)
 class LocalKind:
@@ -135,6 +153,7 @@ class LocalKind:
             shown.after,
             kind.noun,
             shown.action,
+            editable=type(kind).edit is not DraftKind.edit,
         )
 
     def person(self) -> Person:
@@ -148,6 +167,13 @@ class LocalKind:
 
     def undo(self, draft: KindDraft, act: PersonsAct) -> None:
         self.kind.undo(draft, self._fields(draft), self.home, act)
+
+    def edit(self, draft: KindDraft, text: str) -> KindDraft:
+        fields = self.kind.edit(draft, self._fields(draft), text, self.home)
+        return self.make(cast("JsonObject", asdict(fields)))
+
+    def settled(self, draft: KindDraft, reason: str) -> None:
+        self.kind.settled(draft, self._fields(draft), self.home, reason)
 
     def _fields(self, draft: KindDraft) -> Any:
         return build(self.kind.fields, draft.fields)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from studio.packs import Result
 
@@ -18,12 +18,13 @@ def listed(
     total: int,
     what: str,
     source: str = "",
+    more: Mapping[str, object] | None = None,
 ) -> Result:
     """The things from ``first`` on, and where the next ones begin; ``what`` says what they are.
 
-    ``source`` is that of an answer without things.
+    ``source`` is that of an answer without things; ``more`` is told of all of them.
     """
-    value: dict[str, object] = {"data": data, "sources": sources, "total": total}
+    value: dict[str, object] = {"data": data, "sources": sources, "total": total, **(more or {})}
     if first + MOST < total:
         value["cursor"] = first + MOST
     return Result(value, f"{total} {what}", sources or ((source,) if source else ()))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from studio.packs import Context, Result, propose, tool
+from studio.packs import Context, Result, ToolFailed, propose, tool
 
 from .office.akten import akte_here
-from .office.frist_kind import FRIST, FristFields
+from .office.frist_kind import FRIST, FristFields, stands_already
 
 
 @tool(effect="draft", target="kind", verb="Drafting Frist", done="Drafted Frist")
@@ -50,4 +50,7 @@ async def create_draft_frist(
         reason,
         named,
     )
+    stands = await asyncio.to_thread(stands_already, fields, context.home)
+    if stands:
+        raise ToolFailed(stands)
     return await propose(context, FRIST, fields)

@@ -6,6 +6,7 @@ whichever model the agent has, and nobody would ask the Akte's mode (KZ-42).
 
 from __future__ import annotations
 
+import datetime
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -19,12 +20,22 @@ from .law.normen import Normen
 from .masking.mask import Masken
 from .office.agreements import Vereinbarungen
 from .office.akten import ADDRESS, MODES, Akten
+from .office.dokument_kind import DOKUMENT
 from .office.dokumente import Dokumente, read_words
+from .office.entwuerfe import OPEN, PROPOSAL, STATES, Entwuerfe
+from .office.forms import day_words
 from .office.frist_kind import FRIST
 from .office.fristen import Frist, Fristen
+from .office.history import changes_of
+from .office.index_kind import INDEX
+from .office.kalender import calendar, of_fristen
+from .office.notiz_kind import ALERT, NOTIZ
+from .office.notizen import Notizen
 from .office.persons import ROLES, person_here
 from .office.secrecy import AktenPolicy
 from .office.settings import OfficeSettings
+from .office.zeit_kind import ZEIT
+from .office.zeiten import Zeiten, duration
 from .search_gesetze import section_cited, whole
 
 _DOCUMENT = re.compile(r"kanzlei:akte/(\d{1,15})/dokument/(\d{1,15})(?:#s(\d{1,6}))?")
@@ -240,6 +251,91 @@ def zitate(context: Context, datei: str) -> list[str]:
     return [*([read.missing] if read.missing else []), *lines] or ["Es wird nichts zitiert."]
 
 
+@verb
+def zeiten(context: Context, az: str) -> list[dict[str, object]]:
+    """List the time worked on an Akte.
+
+    az: Aktenzeichen.
+    """
+    one = context.service(Akten).get(context.person, az)
+    return [
+        {
+            "datum": day_words(zeit.day),
+            "dauer": duration(zeit.minutes),
+            "person": zeit.person,
+            "text": zeit.text,
+            "abrechenbar": "abrechenbar" if zeit.billable else "nicht abrechenbar",
+        }
+        for zeit in context.service(Zeiten).find(context.person, one.id)
+    ]
+
+
+@verb
+def notizen(context: Context, az: str) -> list[str]:
+    """List the notes and open alerts of an Akte, and what Helena proposes.
+
+    az: Aktenzeichen.
+    """
+    one, person = context.service(Akten).get(context.person, az), context.person
+    service = context.service(Notizen)
+    alerts = [
+        f"{german.day(a.due)}, {a.level}, für {a.who}: {a.text}"
+        for a in service.alerts(person, akte=one.id)
+    ]
+    proposed = context.service(Entwuerfe).find(person, akte=one.id, kinds=("notiz", "alert"))
+    return [
+        *alerts,
+        *(f"{n.made[:10]}, {n.person}: {n.text}" for n in service.find(person, one.id)),
+        *(f"{PROPOSAL}: {e.title}" for e in proposed),
+    ]
+
+
+@verb
+def verlauf(context: Context, az: str) -> list[str]:
+    """Show what was changed in an Akte, and by whom.
+
+    az: Aktenzeichen.
+    """
+    one = context.service(Akten).get(context.person, az)
+    return [str(change) for change in changes_of(context.records, one.id)]
+
+
+@verb
+def entwuerfe(context: Context, az: str = "", alle: bool = False) -> list[str]:
+    """List what Helena drafted and waits for you. Decide with: agent-studio drafts.
+
+    az: Nur die dieser Akte.
+    alle: Auch die entschiedenen.
+    """
+    akte = context.service(Akten).get(context.person, az).id if az else None
+    found = context.service(Entwuerfe).find(
+        context.person, akte=akte, states=tuple(STATES.values()) if alle else OPEN
+    )
+    return [
+        f"{one.id[:8]}: {one.state}  {one.title}{_without(one.reason)}"
+        + (f"\n{one.change}" if one.change else "")
+        for one in found
+    ]
+
+
+@verb
+def kalender(context: Context, datei: str, az: str = "") -> str:
+    """Write the open Fristen and their Vorfristen to a calendar file (ics).
+
+    datei: Die Datei, die geschrieben wird: fristen.ics.
+    az: Nur die dieser Akte.
+    """
+    akte = context.service(Akten).get(context.person, az).id if az else None
+    entries = of_fristen(_open(context, akte))
+    path = Path(datei).expanduser()
+    text = calendar(entries, datetime.datetime.now(datetime.UTC))
+    try:
+        path.write_bytes(text.encode())
+    except OSError as error:
+        raise ToolFailed(f"{path} kann nicht geschrieben werden: {error.strerror}.") from error
+    return f"{len(entries)} Tage stehen in {path}."
+
+
 def _open(context: Context, akte: int | None) -> list[Frist]:
     return context.service(Fristen).find(context.person, akte=akte)
 
@@ -282,9 +378,19 @@ def source(address: str, home: Home) -> Source | None:
 
 
 pack = Pack(
-    services=(Akten, Dokumente, Fristen, Normen, Masken, Vereinbarungen),
+    services=(
+        Akten,
+        Entwuerfe,
+        Dokumente,
+        Fristen,
+        Zeiten,
+        Notizen,
+        Normen,
+        Masken,
+        Vereinbarungen,
+    ),
     person=person_here,
-    kinds=(FRIST,),
+    kinds=(FRIST, DOKUMENT, ZEIT, NOTIZ, ALERT, INDEX),
     policy=AktenPolicy(),
     roles=ROLES,
     source=source,
@@ -304,6 +410,11 @@ pack = Pack(
         gesetze,
         gesetze_import,
         zitate,
+        zeiten,
+        notizen,
+        verlauf,
+        entwuerfe,
+        kalender,
     ),
     pages=(
         PageEntry("heute", "Heute", "pages.today:TodayPage", "calendar-check"),

@@ -11,6 +11,7 @@ import os
 import re
 import shutil
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
@@ -32,6 +33,8 @@ _COLUMNS = (
     "dokument.id AND version.nummer = "
     "(SELECT MAX(v.nummer) FROM version AS v WHERE v.dokument = dokument.id)"
 )
+MOST_FILES = 5_000
+"""Files in the folder of one Akte that are looked at."""
 _UNSAFE = re.compile(r"[^\w .,()+§&-]+")
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?$")
 
@@ -56,6 +59,20 @@ class Dokument:
     @property
     def address(self) -> str:
         return f"kanzlei:akte/{self.akte}/dokument/{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Anew:
+    """A file that is not known as it is now; ``version`` is the last that is known, 0 for none."""
+
+    folder: str
+    name: str
+    digest: str
+    version: int
+
+    @property
+    def path(self) -> str:
+        return f"{self.folder}/{self.name}" if self.folder else self.name
 
 
 class Dokumente:
@@ -124,7 +141,7 @@ class Dokumente:
     ) -> Dokument:
         """Copy a file into the folder of an Akte and keep its text; raises ToolFailed."""
         data = _read(source)
-        folder = "/".join(_file_name(part) for part in folder.split("/") if part.strip())
+        folder = folder_name(folder)
         place = self.folder_of(akte) / folder
         try:
             path = _placed(data, place, _file_name(source.name))
@@ -153,16 +170,124 @@ class Dokumente:
             raise
         return self.get(person, number)
 
+    def enter(
+        self,
+        person: Person,
+        akte: Akte,
+        name: str,
+        data: bytes,
+        *,
+        folder: str = "",
+        kind: str = "",
+        draft: str | None = None,
+    ) -> int:
+        """Keep what lies in its place already: a new document, or a new version of one."""
+        words = words_of(name, data)
+        sql = "SELECT id FROM dokument WHERE akte = ? AND ordner = ? AND name = ?"
+        with self._records.together():
+            known = self._records.read(sql, akte.id, folder, name)
+            if known:
+                number = cast("int", known[0]["id"])
+            else:
+                number = self._records.write(
+                    "INSERT INTO dokument (akte, ordner, name, art, angelegt) "
+                    "VALUES (?, ?, ?, ?, ?)",
+                    *(akte.id, folder, name, kind, now()),
+                )
+            found = self._records.read(
+                "SELECT MAX(nummer) AS last FROM version WHERE dokument = ?", number
+            )
+            last = found[0]["last"]
+            version = (last if isinstance(last, int) else 0) + 1
+            self._add_version(person, number, version, data, words, draft)
+            note(
+                self._records,
+                person,
+                akte.id,
+                "dokument",
+                number,
+                field="version" if known else "angelegt",
+                old=version - 1 if known else None,
+                new=version if known else name,
+                draft=draft,
+            )
+        return number
+
+    def take_back(self, person: Person, akte: Akte, draft: str) -> None:
+        """Remove the versions that came of a draft; raises ToolFailed where there is a newer one.
+
+        The history stays; the files are the caller's.
+        """
+        sql = (
+            "SELECT version.*, dokument.name FROM version JOIN dokument ON dokument.id = "
+            "version.dokument WHERE version.entwurf = ?"
+        )
+        with self._records.together():
+            for row in self._records.read(sql, draft):
+                newer = "SELECT 1 FROM version WHERE dokument = ? AND nummer > ?"
+                number, document = row["nummer"], cast("int", row["dokument"])
+                if self._records.read(newer, document, number):
+                    raise ToolFailed(f"{row['name']} hat seither eine neuere Version.")
+                self._records.write("DELETE FROM seite WHERE version = ?", row["id"])
+                self._records.write("DELETE FROM version WHERE id = ?", row["id"])
+                if number == 1:
+                    self._records.write("DELETE FROM dokument WHERE id = ?", document)
+                note(
+                    self._records,
+                    person,
+                    akte.id,
+                    "dokument",
+                    document,
+                    field="version",
+                    old=number,
+                    draft=draft,
+                )
+
+    def free_name(self, akte: Akte, folder: str, name: str) -> str:
+        """A name that no file of the folder has, also in another program's spelling."""
+        place = self.folder_of(akte) / folder
+        stem, _, ending = _file_name(name).rpartition(".")
+        taken = {one.name.casefold() for one in place.iterdir()} if place.is_dir() else set[str]()
+        for count in range(1, 1000):
+            found = f"{stem}{'' if count == 1 else f' ({count})'}.{ending}"
+            if found.casefold() not in taken:
+                return found
+        raise ToolFailed(f"In {place} gibt es {name} schon tausendmal.")
+
+    def anew(self, akte: Akte, numbers: Sequence[int] = ()) -> list[Anew]:
+        """The files of an Akte that are not known as they are now; of some documents, or all.
+
+        Files that no document has are among all.
+        """
+        place, found = self.folder_of(akte), list[Anew]()
+        known = {(one.folder, one.name): one for one in self.find(akte)}
+        if wrong := set(numbers) - {one.id for one in known.values()}:
+            raise ToolFailed(f"In der Akte {akte.az} gibt es kein Dokument {min(wrong)}.")
+        wanted = {key: one for key, one in known.items() if not numbers or one.id in numbers}
+        names: list[tuple[str, str]] = [*wanted]
+        if not numbers:
+            names += [one for one in _files(place) if one not in known]
+        for folder, name in names:
+            document = known.get((folder, name))
+            try:
+                digest = hashlib.sha256(_inside(place, place / folder / name)).hexdigest()
+            except ToolFailed:
+                continue  # it is gone, which reading it says
+            if document is None or document.digest != digest:
+                version = document.version if document else 0
+                found.append(Anew(folder, name, digest, version))
+        return found
+
+    def content(self, akte: Akte, folder: str, name: str) -> bytes:
+        """The bytes of a file of an Akte; raises ToolFailed where it leads out of its folder."""
+        place = self.folder_of(akte)
+        return _inside(place, place / folder / name)
+
     def refresh(self, person: Person, akte: Akte, dokument: Dokument) -> tuple[Dokument, str]:
         """Look at the file: what changed is a new version. Returns the document, and what is wrong
         with its file."""
-        place = self.folder_of(akte)
-        path = place / dokument.folder / dokument.name
         try:
-            if not path.resolve().is_relative_to(place.resolve()):
-                # Who may write there could have it read what no agent may.
-                raise ToolFailed(f"{path} führt aus dem Ordner der Akte hinaus.")
-            data = _read(path)
+            data = self.content(akte, dokument.folder, dokument.name)
         except ToolFailed as error:
             return dokument, f"Die Datei fehlt oder ist nicht lesbar: {error}"
         if hashlib.sha256(data).hexdigest() == dokument.digest:
@@ -183,16 +308,48 @@ class Dokumente:
         return self.get(person, dokument.id), ""
 
     def _add_version(
-        self, person: Person, dokument: int, number: int, data: bytes, words: Words
+        self,
+        person: Person,
+        dokument: int,
+        number: int,
+        data: bytes,
+        words: Words,
+        draft: str | None = None,
     ) -> None:
         version = self._records.write(
-            "INSERT INTO version (dokument, nummer, sha256, bytes, ohne_text, zeit, person) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO version (dokument, nummer, sha256, bytes, ohne_text, zeit, person, "
+            "entwurf) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             *(dokument, number, hashlib.sha256(data).hexdigest(), len(data)),
-            *(words.missing, now(), number_of(person)),
+            *(words.missing, now(), number_of(person), draft),
         )
         for page, text in enumerate(words.pages, 1):
             self._records.write("INSERT INTO seite VALUES (?, ?, ?)", version, page, text)
+
+
+def folder_name(folder: str) -> str:
+    """A folder in an Akte whose parts are names on every system."""
+    return "/".join(_file_name(part) for part in folder.split("/") if part.strip())
+
+
+def _inside(place: Path, path: Path) -> bytes:
+    if not path.resolve().is_relative_to(place.resolve()):
+        # Who may write there could have it read what no agent may.
+        raise ToolFailed(f"{path} führt aus dem Ordner der Akte hinaus.")
+    return _read(path)
+
+
+def _files(place: Path) -> list[tuple[str, str]]:
+    """The files under a folder, as folder and name; no hidden ones, and no links."""
+    found: list[tuple[str, str]] = []
+    for folder, below, names in os.walk(place):
+        below[:] = sorted(one for one in below if not one.startswith("."))
+        inner = Path(folder).relative_to(place).as_posix()
+        for name in sorted(names):
+            if not name.startswith((".", "~$")) and not (Path(folder) / name).is_symlink():
+                found.append(("" if inner == "." else inner, name))
+        if len(found) > MOST_FILES:
+            raise ToolFailed(f"In {place} liegen mehr als {MOST_FILES} Dateien.")
+    return found
 
 
 def read_words(path: Path) -> Words:

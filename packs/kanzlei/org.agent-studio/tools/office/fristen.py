@@ -13,8 +13,9 @@ from typing import cast
 from studio.packs import Home, Person, ToolFailed, Value
 
 from .akten import visible
+from .entwuerfe import require_may_decide
 from .history import note
-from .persons import ADMIN, ANWALT, SACHBEARBEITER, number_of
+from .persons import ADMIN, ANWALT, number_of
 
 COMPUTED, CHECKED, DONE, CANCELLED = "berechnet", "geprüft", "erledigt", "storniert"
 OPEN = (COMPUTED, CHECKED)
@@ -27,7 +28,8 @@ _COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Frist:
-    """One Frist. ``steps`` and ``hints`` are those of its calculation."""
+    """One Frist. ``steps`` and ``hints`` are those of its calculation, ``given`` what it
+    was computed from, as JSON."""
 
     id: int
     akte: int
@@ -48,6 +50,7 @@ class Frist:
     clerk: int | None
     note: str
     draft: str
+    given: str
 
     @property
     def address(self) -> str:
@@ -150,9 +153,24 @@ class Fristen:
         self._require_may(person, frist)
         self._change(person, frist, DONE, words.strip())
 
+    def replace(self, person: Person, frist: Frist, end: datetime.date, draft: str) -> None:
+        """Cancel a Frist in whose place a draft puts another, such as one that was extended."""
+        words = f"Ersetzt durch die Frist mit Ende {end:%d.%m.%Y}"
+        self._change(person, frist, CANCELLED, words, draft)
+
     def take_back(self, person: Person, frist: Frist, draft: str) -> None:
-        """Cancel what came of a draft that is undone; the row stays."""
-        self._change(person, frist, CANCELLED, "Entwurf zurückgenommen", draft)
+        """Cancel what came of a draft that is undone; the row stays, and what it replaced comes
+        back."""
+        with self._records.together():
+            self._change(person, frist, CANCELLED, "Entwurf zurückgenommen", draft)
+            sql = (
+                "SELECT zeile, alt FROM verlauf WHERE entwurf = ? AND was = 'frist' "
+                "AND feld = 'zustand' AND neu = ? AND zeile != ?"
+            )
+            for row in self._records.read(sql, draft, CANCELLED, frist.id):
+                older = self.get(person, cast("int", row["zeile"]))
+                if older.state == CANCELLED:
+                    self._change(person, older, str(row["alt"]), "", draft)
 
     def cancel(self, person: Person, frist: Frist, reason: str) -> None:
         """A lawyer cancels it with a reason; the row stays."""
@@ -190,19 +208,6 @@ class Fristen:
             )
 
 
-def require_may_decide(
-    person: Person, *, notfrist: bool, lawyer: int | None, clerk: int | None
-) -> None:
-    """Raise ToolFailed unless a person may approve, check or close this Frist (KZ-36)."""
-    if person.role in (ADMIN, ANWALT):
-        return
-    own = number_of(person) in (lawyer, clerk)
-    if person.role == SACHBEARBEITER and own and not notfrist:
-        return
-    what = "Notfristen" if notfrist else "Fristen dieser Akte"
-    raise ToolFailed(f"Über {what} entscheidet {person.name} als {person.role or 'Gast'} nicht.")
-
-
 def _frist(row: dict[str, Value]) -> Frist:
     def number(name: str) -> int:
         return cast("int", row[name])
@@ -236,4 +241,5 @@ def _frist(row: dict[str, Value]) -> Frist:
         clerk=cast("int | None", row["sachbearbeiter"]),
         note=str(row["notiz"]),
         draft=str(row["entwurf"]),
+        given=str(row["eingaben"]),
     )

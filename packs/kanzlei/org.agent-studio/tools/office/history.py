@@ -48,6 +48,12 @@ class Change:
     new: str
     draft: str
 
+    def __str__(self) -> str:
+        was = f"{self.old} → " if self.old else ""
+        source = f" (Entwurf {self.draft[:8]})" if self.draft else ""
+        words = f"{self.what} {self.row}, {self.field}: {was}{self.new}"
+        return f"{self.time.astimezone():%d.%m.%Y %H:%M} {self.person}: {words}{source}"
+
 
 def changes_of(records: Records, akte: int, most: int = 200) -> list[Change]:
     """The changes of an Akte that a person may see, the newest first."""

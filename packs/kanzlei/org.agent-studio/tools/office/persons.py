@@ -19,17 +19,27 @@ READS = (
     "read_dokumente_detail",
     "read_fristen",
     "read_fristen_detail",
+    "read_zeiterfassung",
+    "read_zeiterfassung_detail",
+    "search_alle_akten",
     "compute_frist",
     "get_kosten_rules",
     "check_zitate",
     "search_gesetze",
     "search_gesetze_detail",
 )
+DRAFTS = (
+    "create_draft_dokument",
+    "create_draft_frist",
+    "create_draft_zeiterfassung",
+    "create_notiz",
+    "create_alert",
+)
 ROLES: Mapping[str, Sequence[str]] = {
     ADMIN: ("*",),
     ANWALT: ("*",),
-    SACHBEARBEITER: (*READS, "create_draft_frist"),
-    "SEKRETARIAT": READS,
+    SACHBEARBEITER: (*READS, *DRAFTS),
+    "SEKRETARIAT": (*READS, "create_notiz"),
     "PRAKTIKANT": READS,
 }
 
@@ -51,6 +61,15 @@ def person_here(home: Home) -> Person:
 def _known(records: Records, login: str) -> Person | None:
     rows = records.read("SELECT id, name, rolle FROM person WHERE login = ?", login)
     return Person(*(str(rows[0][name]) for name in ("id", "name", "rolle"))) if rows else None
+
+
+def named(records: Records, name: str) -> Person | None:
+    """Who has this name or login; None if it is nobody, or more than one."""
+    sql = "SELECT id, name, rolle FROM person WHERE name = ? OR login = ?"
+    rows = records.read(sql, name.strip(), name.strip())
+    if len(rows) != 1:
+        return None
+    return Person(*(str(rows[0][one]) for one in ("id", "name", "rolle")))
 
 
 def _login() -> str:

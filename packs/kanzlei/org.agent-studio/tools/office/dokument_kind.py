@@ -1,0 +1,125 @@
+"""Drafts of documents: a letter whose file is written once a person approved it (KZ-37).
+
+The file is written by the studio's own rules for drafts of files: one that is there, or was changed
+meanwhile, is never replaced. A document that is replaced keeps its bytes until the draft is old.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import cast
+
+from studio.packs import FileChange, Home, KindDraft, Person, Shown, ToolFailed
+
+from .akten import Akte, Akten
+from .dokumente import Dokumente
+from .entwuerfe import APPROVED, EditableKind, Entwuerfe
+from .letters import docx_of
+from .zeit_kind import require_text
+
+LONGEST = 200_000
+
+
+@dataclass
+class DokumentFields:
+    """What a draft of a document says. ``name`` is that of its file in the folder of the Akte.
+
+    ``replaces`` is the digest of the file that it replaces, empty for a new one.
+    """
+
+    akte: int
+    name: str
+    text: str
+    folder: str = ""
+    kind: str = ""
+    replaces: str = ""
+    edited: str = ""
+
+
+class DokumentKind(EditableKind):
+    """A document of an Akte, as a Word file."""
+
+    name, noun, fields = "dokument", "Dokument", DokumentFields
+
+    def show(self, fields: DokumentFields, home: Home) -> Shown:
+        akte = home.service(Akten).get(home.person, fields.akte)
+        require_text(fields.text, LONGEST)
+        path = _path(fields)
+        return Shown(f"akte/{akte.id}/{path}", f"{path} ({akte.az})", fields.text.strip() + "\n")
+
+    def read(self, fields: DokumentFields, text: str) -> DokumentFields:
+        return replace(fields, text=text.strip())
+
+    def conflict(self, draft: KindDraft, fields: DokumentFields, home: Home) -> str:
+        akte = home.service(Akten).get(home.person, fields.akte)
+        change = _change(draft, fields, akte, home)
+        if why := super().conflict(draft, fields, home):
+            return why
+        if home.service(Entwuerfe).state(draft.id) == APPROVED or change.is_made:
+            return ""
+        if not fields.replaces and (change.folder / change.name).exists():
+            return f"{_path(fields)} gibt es inzwischen schon. Nichts wurde geändert."
+        if fields.replaces and _digest(akte, fields, home) != fields.replaces:
+            return f"{_path(fields)} wurde seit dem Entwurf geändert. Nichts wurde geändert."
+        return ""
+
+    def prepare(self, draft: KindDraft, fields: DokumentFields, akte: Akte, home: Home) -> None:
+        if fields.replaces and _kept(draft, home) is None:
+            data = home.service(Dokumente).content(akte, fields.folder, fields.name)
+            if hashlib.sha256(data).hexdigest() != fields.replaces:
+                raise ToolFailed(f"{_path(fields)} wurde seit dem Entwurf geändert.")
+            home.records.write("INSERT INTO vorher VALUES (?, ?)", draft.id, data)
+        _change(draft, fields, akte, home).write()
+
+    def enter(
+        self, draft: KindDraft, fields: DokumentFields, akte: Akte, home: Home, person: Person
+    ) -> None:
+        home.service(Dokumente).enter(
+            person,
+            akte,
+            fields.name,
+            docx_of(fields.text),
+            folder=fields.folder,
+            kind=fields.kind,
+            draft=draft.id,
+        )
+
+    def take_back(
+        self, draft: KindDraft, fields: DokumentFields, akte: Akte, home: Home, person: Person
+    ) -> None:
+        home.service(Dokumente).take_back(person, akte, draft.id)
+
+    def remove(self, draft: KindDraft, fields: DokumentFields, akte: Akte, home: Home) -> None:
+        _change(draft, fields, akte, home).undo()
+
+    def sweep(self, draft: KindDraft, fields: DokumentFields, akte: Akte, home: Home) -> None:
+        change = _change(draft, fields, akte, home)
+        if change.is_made and (change.before is not None or not fields.replaces):
+            change.undo()
+
+
+def _digest(akte: Akte, fields: DokumentFields, home: Home) -> str:
+    """The digest of the file that is replaced as it is now; empty where it is gone."""
+    try:
+        data = home.service(Dokumente).content(akte, fields.folder, fields.name)
+    except ToolFailed:
+        return ""
+    return hashlib.sha256(data).hexdigest()
+
+
+def _path(fields: DokumentFields) -> str:
+    return f"{fields.folder}/{fields.name}" if fields.folder else fields.name
+
+
+def _kept(draft: KindDraft, home: Home) -> bytes | None:
+    rows = home.records.read("SELECT daten FROM vorher WHERE entwurf = ?", draft.id)
+    return cast("bytes", rows[0]["daten"]) if rows else None
+
+
+def _change(draft: KindDraft, fields: DokumentFields, akte: Akte, home: Home) -> FileChange:
+    folder = home.service(Dokumente).folder_of(akte)
+    return FileChange(folder, _path(fields), docx_of(fields.text), _kept(draft, home))
+
+
+DOKUMENT = DokumentKind()
