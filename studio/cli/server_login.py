@@ -9,10 +9,10 @@ import sys
 import webbrowser
 
 from studio.agent.engine import Engine
-from studio.agent.servers.server_tools import pool_name
 from studio.domain.errors import ConfigurationError
 from studio.mcp.entries import ServerEntry
 from studio.mcp.faults import ServerFailed
+from studio.mcp.naming import pool_name
 from studio.mcp.sign_ins import SignIn
 
 from .console import Console

@@ -1,7 +1,7 @@
 """MCP: servers of other people whose tools agents use.
 
-``connection``, ``session``, ``stdio``, ``http`` and ``oauth`` import the official SDK, which takes
-most of a second: ``servers`` imports them in a thread, with the first server that starts.
+``connection`` and what it uses import the official SDK, which takes most of a second: ``servers``
+imports them in a thread, with the first server that starts.
 
 - ``catalogue``: remembers what servers offer, and what the person saw of it.
 - ``connection``: one server that is connected, in either era of the protocol.
@@ -11,14 +11,17 @@ most of a second: ``servers`` imports them in a thread, with the first server th
 - ``http``: exchanges messages with a server at an address.
 - ``importing``: reads the servers that other programs know.
 - ``jsonc``: JSON with comments.
+- ``list_reader``: asks a server, page by page, what it offers.
 - ``lists``: what a server offers, as plain values.
 - ``loopback``: takes what a browser brings back from a sign-in.
 - ``naming``: gives tools names that every provider takes.
 - ``oauth``: signs the person in to a server, and keeps its token good.
+- ``open_call``: the time of a call under way, and who is asked meanwhile.
 - ``programs``: finds the command of a server as the person's own terminal would.
 - ``results``: reads what a tool returns into plain values.
 - ``schemas``: makes of a tool's schema one that every provider takes.
 - ``server_log``: keeps what a server writes to stderr, without secrets.
+- ``server_requests``: answers what a server asks for during a call.
 - ``servers``: starts servers when they are needed, and shares them.
 - ``session``: the SDK's session, made patient with servers that break the protocol.
 - ``sign_ins``: keeps what signing in to servers gave, in the keychain.

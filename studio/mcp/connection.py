@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, TypeAlias, TypeVar, cast
+from typing import Any, Protocol, TypeAlias, cast
 
 import mcp_types as types
 from mcp.client.session import ClientRequestContext
@@ -24,32 +23,25 @@ from pydantic import ValidationError
 from studio import __version__
 from studio.domain.aio import BackgroundTasks, settled
 from studio.domain.errors import ToolFailed
-from studio.domain.jsonvalue import JsonObject, as_object, as_text
+from studio.domain.jsonvalue import JsonObject, as_object
 from studio.domain.questions import (
-    DECLINED,
     AskForm,
-    Prompt,
-    ServerAnswer,
-    ServerQuestion,
     nobody_fills_in,
 )
 from studio.mcp.faults import NotSent, ServerFailed
-from studio.mcp.lists import Completing, ServerLists, ServerPrompt, ServerResource, ServerTool
+from studio.mcp.list_reader import ListReader
+from studio.mcp.lists import Completing, ServerLists
+from studio.mcp.open_call import ROUNDS, OpenCall, OpenCalls
 from studio.mcp.results import Blob, ServerResult, read_prompt, read_resource, read_result
 from studio.mcp.server_log import ServerLog
+from studio.mcp.server_requests import ServerRequests
 from studio.mcp.session import Dispatcher, Session, is_handshake
 from studio.mcp.stdio import TOO_LONG, TOO_LONG_TEXT
 
 START = 60.0
 """Seconds that a start may take: runners download first."""
-LONGEST = 600.0
-"""Seconds of a call that tells its progress."""
-PAGES, MOST = 100, 2_000
-"""Pages of a list, and what is on them, that are read."""
 LISTS = 60.0
 """Seconds that fetching the lists may take."""
-ROUNDS = 10
-"""How often a server may ask for more during one call, and how much at a time."""
 _FREED = 1.0
 """Seconds after which a cancelled call is not waited for."""
 _SETTLE = 0.2
@@ -60,19 +52,9 @@ _REFUSED = "Server returned an error response"
 """How the SDK says that a server at an address refused a message, whatever the reason."""
 _NO_WAY_BACK = "no back-channel"
 """How servers of the SDK say that they asked in a way that only the handshake's era has."""
-_LEFT_OUT = 50
-"""Problems of lists that are kept."""
-LONGEST_PROMPT = 50_000
-"""Characters that a server may have a model answer: a person has to read them."""
-_REJECTED = -1
-"""How the protocol says that the person lets no model answer."""
-_STOPS = {"end": "endTurn", "max_tokens": "maxTokens"}
-"""Why an answer ended, in the protocol's words."""
 for _name in ("mcp", "client"):  # the SDK would write into the log what servers send
     logging.getLogger(_name).setLevel(logging.CRITICAL)
 
-Page = TypeVar("Page", bound=types.PaginatedResult)
-Item = TypeVar("Item")
 
 Progress: TypeAlias = Callable[[float, float | None, str], None]
 """Is told how far a call is: how much, of how much, and in words."""
@@ -127,18 +109,18 @@ class Connection:
         self._make = make
         self._log = log
         self._folder = folder
-        self._sampling = sampling
         self._session: Session | None = None
         self._transport: Transport | None = None
         self._closing = asyncio.Event()
         self._lost = asyncio.Event()
         self._live: asyncio.Task[None] | None = None
         self._tasks = BackgroundTasks()
-        self._calls: list[OpenCall] = []
+        self._calls = OpenCalls()
+        self._requests = ServerRequests(name, self._calls, log, sampling=sampling)
+        self._reader = ListReader()
         self._fetching = asyncio.Lock()
         self._refreshing: asyncio.Task[None] | None = None
         self._stale = False
-        self._problems: list[str] = []
 
     @property
     def running(self) -> bool:
@@ -259,9 +241,8 @@ class Connection:
     async def _refresh(self) -> None:
         session = self._open_session()
         began = asyncio.get_running_loop().time()
-        self._problems = []
         try:
-            lists = await self._fetch(session)
+            lists = await self._reader.fetch(session)
         except (MCPError, ValidationError) as error:
             raise await self._failed(error, "cannot list what it offers") from error
         self.fetched = began
@@ -301,7 +282,7 @@ class Connection:
         probing = True
         try:
             async with transport as (read, write):
-                dispatcher = Dispatcher(read, write, self._left_out)
+                dispatcher = Dispatcher(read, write, self._reader.leave_out)
                 async with self._session_over(dispatcher) as session:
                     await session.negotiate(self.era)
                     probing = False
@@ -329,8 +310,8 @@ class Connection:
             dispatcher=dispatcher,
             client_info=types.Implementation(name="agent-studio", version=__version__),
             list_roots_callback=self._roots if self._folder else None,
-            elicitation_callback=self._elicit,
-            sampling_callback=self._sample if self._sampling else None,
+            elicitation_callback=self._requests.elicit,
+            sampling_callback=self._requests.sample if self._requests.sampling else None,
             logging_callback=self._said,
             message_handler=self._heard,
         )
@@ -352,7 +333,7 @@ class Connection:
 
         try:
             async with call.limit():
-                self._calls.append(call)
+                self._calls.begin(call)
                 result = await self._rounds(session, call, send(session, moved))
         except TimeoutError:
             raise ToolFailed(
@@ -364,9 +345,7 @@ class Connection:
                 raise await self._to_be_opened(call, error) from error
             raise await self._call_failed(error) from error
         finally:
-            if call in self._calls:
-                self._calls.remove(call)
-            call.end()
+            self._calls.end(call)
         return cast("JsonObject", result.model_dump(by_alias=True, mode="json", exclude_none=True))
 
     async def _rounds(
@@ -384,10 +363,10 @@ class Connection:
             answers, state = {}, result.request_state
             for key, request in (result.input_requests or {}).items():
                 if isinstance(request, types.ElicitRequest):
-                    answers[key] = await self._asked(call, request.params)
+                    answers[key] = await self._requests.asked(call, request.params)
                     continue
                 if isinstance(request, types.CreateMessageRequest):
-                    answers[key] = await self._answered(call, request.params)
+                    answers[key] = await self._requests.answered(call, request.params)
                     continue
                 meta = request.params.meta if request.params else None
                 context = ClientRequestContext(session=session, request_id=key, meta=meta)
@@ -407,7 +386,7 @@ class Connection:
         except ValidationError:
             wanted = []
         for one in wanted[:ROUNDS]:
-            if (await self._asked(call, one)).action != "accept":
+            if (await self._requests.asked(call, one)).action != "accept":
                 return ToolFailed(
                     f"The server {self.name} wanted an address opened first, and the person did "
                     "not open it."
@@ -466,55 +445,6 @@ class Connection:
 
     # --- lists ------------------------------------------------------------------------------
 
-    async def _fetch(self, session: Session) -> ServerLists:
-        can = session.server_capabilities or types.ServerCapabilities()
-        tools: list[types.Tool] = []
-        prompts: list[types.Prompt] = []
-        resources: list[types.Resource] = []
-        templates: list[types.ResourceTemplate] = []
-        seconds = 0.0
-        if can.tools is not None:
-            async for page in _pages(session.list_tools):
-                seconds = page.ttl_ms / 1000
-                if self._is_full("tools", tools, page.tools):
-                    break
-        if can.prompts is not None:
-            async for page in _pages(session.list_prompts):
-                if self._is_full("prompts", prompts, page.prompts):
-                    break
-        if can.resources is not None:
-            async for page in _pages(session.list_resources):
-                if self._is_full("resources", resources, page.resources):
-                    break
-            async for page in _pages(session.list_resource_templates):
-                if self._is_full("templates", templates, page.resource_templates):
-                    break
-        about = session.server_info
-        return ServerLists(
-            tuple(_tool(one) for one in tools),
-            tuple(_prompt(one) for one in prompts),
-            tuple(_resource(one.uri, one, one.size) for one in resources),
-            tuple(_resource(one.uri_template, one) for one in templates),
-            session.instructions or "",
-            session.protocol_version or "",
-            about.name if about else "",
-            about.version if about else "",
-            tuple(self._problems),
-            seconds,
-        )
-
-    def _is_full(self, what: str, found: list[Item], more: list[Item]) -> bool:
-        """Add ``more`` to what was found, up to ``MOST``; whether no more is wanted."""
-        found += more
-        if len(found) > MOST:
-            self._left_out(f"{what}: {len(found) - MOST} beyond {MOST} are left out")
-            del found[MOST:]
-        return len(found) == MOST
-
-    def _left_out(self, problem: str) -> None:
-        if problem not in self._problems and len(self._problems) < _LEFT_OUT:
-            self._problems.append(problem)
-
     def _changes_are_told(self, session: Session) -> bool:
         """Whether changes of lists come by a subscription, as in the era without handshake."""
         can = session.server_capabilities
@@ -557,7 +487,7 @@ class Connection:
             except ServerFailed as error:
                 self._log.note(f"{error}")
 
-    # --- what the server asks and says -------------------------------------------------------
+    # --- what the server says -------------------------------------------------------
 
     async def _heard(self, message: object) -> None:
         if isinstance(
@@ -577,158 +507,9 @@ class Connection:
         root = types.Root(uri=cast("Any", self._folder.as_uri()), name=self._folder.name)
         return types.ListRootsResult(roots=[root])
 
-    async def _elicit(
-        self, context: ClientRequestContext, params: types.ElicitRequestParams
-    ) -> types.ElicitResult | types.ErrorData:
-        """Asked by handshake, where nothing says for which call: the newest is meant."""
-        if not self._calls:
-            return types.ElicitResult(action="decline")
-        return await self._asked(self._calls[-1], params)
-
-    async def _asked(self, call: OpenCall, params: types.ElicitRequestParams) -> types.ElicitResult:
-        form = isinstance(params, types.ElicitRequestFormParams)
-        question = ServerQuestion(
-            self.name,
-            params.message,
-            cast("JsonObject", params.requested_schema) if form else None,
-            "" if form else params.url,
-        )
-        answer = await self._put(call, question)
-        content = cast("Any", answer.content) if answer.action == "accept" and form else None
-        return types.ElicitResult(action=answer.action, content=content)
-
-    async def _sample(
-        self, context: ClientRequestContext, params: types.CreateMessageRequestParams
-    ) -> types.CreateMessageResult | types.ErrorData:
-        """Asked by handshake, as ``_elicit``."""
-        if not self._calls:
-            return types.ErrorData(code=_REJECTED, message="User rejected sampling request")
-        try:
-            return await self._answered(self._calls[-1], params)
-        except ToolFailed as error:
-            self._log.note(f"{error}")
-            return types.ErrorData(code=_REJECTED, message="User rejected sampling request")
-
-    async def _answered(
-        self, call: OpenCall, params: types.CreateMessageRequestParams
-    ) -> types.CreateMessageResult:
-        """A model's answer, if the person wants it; raises ToolFailed."""
-        if not self._sampling:
-            raise ToolFailed(
-                f"The server {self.name} wants an answer of a model. The person can allow that on "
-                "its page in the settings."
-            )
-        prompt = _prompt_of(self.name, params)
-        form: JsonObject = {"type": "object", "properties": {}}
-        question = ServerQuestion(self.name, prompt.text, form, prompt=prompt)
-        answer = await self._put(call, question)
-        content = answer.content or {}
-        model = as_text(content.get("model"))
-        if answer.action != "accept" or not model:
-            raise ToolFailed(
-                f"The server {self.name} wanted an answer of a model, and the person did not "
-                "allow it."
-            )
-        stop = as_text(content.get("stop"))
-        return types.CreateMessageResult(
-            role="assistant",
-            content=types.TextContent(type="text", text=as_text(content.get("text"))),
-            model=model,
-            stop_reason=_STOPS.get(stop, stop),
-        )
-
-    async def _put(self, call: OpenCall, question: ServerQuestion) -> ServerAnswer:
-        """Put a question to the person; no call's time runs meanwhile."""
-        paused = list(self._calls)
-        for one in paused:
-            one.pause()
-        try:
-            return await call.answer(question)
-        finally:
-            for one in paused:
-                one.resume()
-
 
 class _EndedInProbe(Exception):
     """The server ended because it was asked for its era: it is asked no more."""
-
-
-class OpenCall:
-    """A call under way: its time, and who is asked meanwhile.
-
-    ``limit`` ends it. Progress extends it, and questions stop it.
-    """
-
-    def __init__(self, seconds: float, ask: AskForm) -> None:
-        self.seconds = seconds
-        self._each = seconds
-        self._ask = ask
-        self._asking: set[asyncio.Future[ServerAnswer]] = set()
-        self._loop = asyncio.get_running_loop()
-        self._began = self._loop.time()
-        self._limit = asyncio.timeout(None)
-        self._paused, self._since = 0, 0.0
-
-    def limit(self) -> asyncio.Timeout:
-        self._limit = asyncio.timeout(self.seconds)
-        self._began = self._loop.time()
-        return self._limit
-
-    async def answer(self, question: ServerQuestion) -> ServerAnswer:
-        """Ask the person; if the call ends meanwhile, the question is put away.
-
-        Of too many at a time the rest is declined.
-        """
-        if len(self._asking) >= ROUNDS:
-            return DECLINED
-        asked = asyncio.ensure_future(self._ask(question))
-        self._asking.add(asked)
-        try:
-            await asyncio.wait([asked])
-        finally:
-            asked.cancel()
-            self._asking.discard(asked)
-        return ServerAnswer("cancel") if asked.cancelled() else asked.result()
-
-    def end(self) -> None:
-        for asked in self._asking:
-            asked.cancel()
-
-    def extend(self) -> None:
-        """It goes on, for ``LONGEST`` at most."""
-        if self._paused:
-            return
-        latest = self._began + max(self._each, LONGEST)
-        at = min(self._loop.time() + self._each, latest)
-        self._set(at)
-        self.seconds = round(at - self._began, 1)
-
-    def pause(self) -> None:
-        """A person is asked, who may take their time."""
-        if not self._paused:
-            self._since = self._loop.time()
-            self._set(None)
-        self._paused += 1
-
-    def resume(self) -> None:
-        self._paused -= 1
-        if not self._paused:
-            self._began += self._loop.time() - self._since
-            self.extend()
-
-    def _set(self, at: float | None) -> None:
-        with suppress(RuntimeError):  # the call has ended
-            self._limit.reschedule(at)
-
-
-async def _pages(fetch: Callable[..., Awaitable[Page]]) -> AsyncIterator[Page]:
-    cursor: str | None = None
-    for _ in range(PAGES):
-        page = await fetch(params=types.PaginatedRequestParams(cursor=cursor))
-        yield page
-        cursor = page.next_cursor
-        if not cursor:
-            return
 
 
 async def _first(*events: asyncio.Event) -> None:
@@ -746,68 +527,6 @@ def _inner(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = cast("BaseExceptionGroup[BaseException]", error).exceptions[0]
     return error
-
-
-def _prompt_of(server: str, params: types.CreateMessageRequestParams) -> Prompt:
-    """What a model would answer; raises ToolFailed for what none is asked."""
-    refused = f"The server {server} wants an answer of a model to"
-    if params.tools:
-        raise ToolFailed(f"{refused} a request with tools, which none gets.")
-    messages: list[tuple[str, str]] = []
-    for message in params.messages:
-        parts = message.content_as_list
-        texts = [part.text for part in parts if isinstance(part, types.TextContent)]
-        if len(texts) < len(parts):
-            raise ToolFailed(f"{refused} something that is no text, which none gets.")
-        role, text = message.role, "\n\n".join(texts)
-        if messages and messages[-1][0] == role:
-            text = f"{messages.pop()[1]}\n\n{text}"
-        messages.append((role, text))
-    if not messages or messages[0][0] != "user" or messages[-1][0] != "user":
-        raise ToolFailed(f"{refused} messages of which the first or the last is no user's.")
-    prompt = Prompt(
-        tuple(messages),
-        params.system_prompt or "",
-        max(params.max_tokens, 1),
-        tuple(params.stop_sequences or ()),
-        params.temperature,
-    )
-    if len(prompt.text) > LONGEST_PROMPT:
-        raise ToolFailed(f"{refused} more than {LONGEST_PROMPT:,} characters, which nobody reads.")
-    return prompt
-
-
-def _tool(one: types.Tool) -> ServerTool:
-    claims = one.annotations
-    return ServerTool(
-        one.name,
-        one.title or (claims.title if claims else None) or "",
-        one.description or "",
-        cast("JsonObject", one.input_schema),
-        cast("JsonObject | None", one.output_schema),
-        cast("JsonObject", claims.model_dump(by_alias=True, exclude_none=True)) if claims else {},
-        one.execution is not None and one.execution.task_support == "required",
-    )
-
-
-def _prompt(one: types.Prompt) -> ServerPrompt:
-    return ServerPrompt(
-        one.name,
-        one.title or "",
-        one.description or "",
-        tuple(
-            cast("JsonObject", argument.model_dump(by_alias=True, exclude_none=True))
-            for argument in one.arguments or ()
-        ),
-    )
-
-
-def _resource(
-    uri: str, one: types.Resource | types.ResourceTemplate, size: int | None = None
-) -> ServerResource:
-    return ServerResource(
-        uri, one.name, one.title or "", one.description or "", one.mime_type or "", size
-    )
 
 
 def _nothing(*_: object) -> None:

@@ -5,8 +5,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterable
+from pathlib import Path
 
 from studio.domain.server_names import SERVER_SIGN, server_prefix
+
+from .entries import ServerEntry
 
 LONGEST = 64
 """Characters of a name."""
@@ -45,3 +48,12 @@ def shortened(text: str) -> str:
     """Words of a server, of bounded length."""
     text = text.strip()
     return text if len(text) <= WORDS else text[: WORDS - len(_CUT)] + _CUT
+
+
+def pool_name(entry: ServerEntry) -> str:
+    """What the pool calls a server: those of two folders may have one name."""
+    if not entry.place:
+        return entry.name
+    whose = f"{entry.place}\0{entry.chat}" if entry.chat else entry.place
+    mark = hashlib.sha256(whose.encode("utf-8", "replace")).hexdigest()[:6]
+    return f"{entry.name} ({Path(entry.place).name} {mark})"

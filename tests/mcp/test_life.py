@@ -16,9 +16,9 @@ import pytest
 
 from studio.domain.errors import ToolFailed
 from studio.domain.questions import DECLINED, ServerAnswer, ServerQuestion, nobody_fills_in
-from studio.mcp.connection import LONGEST, ROUNDS, OpenCall
 from studio.mcp.entries import ServerEntry
 from studio.mcp.faults import ServerFailed
+from studio.mcp.open_call import LONGEST, ROUNDS, OpenCall
 from studio.mcp.supervised import ServerTimes
 from support import nightly
 from support.mcp_servers import approved, raw_server, running_servers

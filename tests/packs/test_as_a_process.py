@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from studio.agent.engine import Engine
-from studio.agent.servers.server_tools import pool_name
 from studio.agent.session.session import Session
 from studio.app import build
 from studio.domain.blocks import ToolBlock
@@ -22,6 +21,7 @@ from studio.domain.drafts import KindDraft
 from studio.domain.events import ToolFinished, ToolOutput, TurnComplete
 from studio.extensions.packs.installed import InstalledPacks
 from studio.extensions.packs.loading import forget
+from studio.mcp.naming import pool_name
 from studio.simulator import Call, Simulator, Text, Turn
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths

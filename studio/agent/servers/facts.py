@@ -13,7 +13,8 @@ from studio.domain.redaction import holds_secret, redact
 from studio.domain.secret_names import names_secret
 from studio.mcp.entries import EDITOR, PACK, ServerEntry
 
-from .server_tools import ServerView, ToolView
+from .server_calls import ToolView
+from .server_tools import ServerView
 
 DOTS = "•••••"
 _REFERENCE = re.compile(r"(\$\{[^{}]*\})")

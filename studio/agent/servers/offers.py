@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import re
-import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote
 
 from studio.agent.attachments import attach_picture, block_of
@@ -20,7 +18,7 @@ from studio.agent.permission.invisible_characters import escape_line, visible
 from studio.agent.prompts import SERVER_PROMPT, SERVER_RESOURCE
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.extensions import Extension
-from studio.domain.jsonvalue import Json, JsonObject, as_text
+from studio.domain.jsonvalue import JsonObject, as_text
 from studio.domain.messages import INVOKED_PROMPT, File, Image, Said
 from studio.domain.questions import AskForm
 from studio.domain.records import dataclass
@@ -28,19 +26,18 @@ from studio.domain.server_names import server_prefix
 from studio.mcp.catalogue import Catalogue
 from studio.mcp.entries import Entries, ServerEntry
 from studio.mcp.lists import Completing, ServerPrompt
+from studio.mcp.naming import pool_name
 from studio.mcp.results import PICTURES, Blob, ServerResult
 from studio.mcp.servers import Servers
 
-from .server_tools import pool_name
+from .address_templates import before_variables, open_variable
+from .prompt_arguments import arguments_of, form_of, hint, written
 
 MOST_OFFERED = 100
 """Values of a server that are offered while the person types one."""
 _UNSAFE = re.compile(r"[^\w.-]+")
-_EXPRESSION = re.compile(r"\{([+#./;?&]?)([^{}]*)\}")
-_GIVEN = re.compile(r"(\w[\w.-]*)=(.*)", re.S)
 _TYPED = re.compile(r"(?<!\S)(\w[\w.-]*)=(?:\"([^\"]*)|(\S*))\Z")
 _AFTER = ".,;:!?)]}»”’\"'"
-_RESERVED = ":/?#[]@!$&'()*+,;="
 _ABOUT = 200
 """Characters of a server's words about a resource, in a list."""
 
@@ -56,19 +53,7 @@ class OfferedResource:
     @property
     def begun(self) -> str:
         """What stands before the first variable."""
-        found = _EXPRESSION.search(self.name) if self.template else None
-        return self.name[: found.start()] if found else self.name
-
-
-class _Variable(NamedTuple):
-    """A template's variable that is being typed, what stands before it, and what follows it."""
-
-    name: str
-    value: str
-    before: str
-    after: str
-    given: tuple[tuple[str, str], ...]
-    safe: str
+        return before_variables(self.name) if self.template else self.name
 
 
 class ServerOffers:
@@ -107,7 +92,7 @@ class ServerOffers:
                 "",
                 "own",
                 for_model=False,
-                hint=" ".join(map(_hint, prompt.arguments)),
+                hint=" ".join(map(hint, prompt.arguments)),
             )
             for name, (entry, prompt) in self._prompts(entries).items()
         ]
@@ -272,63 +257,6 @@ async def attached(server: str, part: Blob, name: str) -> Image | File:
     return File(name, block.media_type, data)
 
 
-def form_of(prompt: ServerPrompt) -> JsonObject:
-    """A schema of texts for a prompt's arguments."""
-    properties: JsonObject = {}
-    for one in prompt.arguments:
-        name = as_text(one.get("name"))
-        about = as_text(one.get("description"))
-        title = as_text(one.get("title"))
-        properties[name] = {
-            "type": "string",
-            **({"title": title} if title else {}),
-            **({"description": about} if about else {}),
-        }
-    needed = [as_text(one.get("name")) for one in prompt.arguments if one.get("required") is True]
-    return {"type": "object", "properties": properties, "required": [*needed]}
-
-
-def variables_form(template: str) -> JsonObject:
-    """A schema of texts for the variables of a template; those with a sign may be left out."""
-    properties: JsonObject = {}
-    needed: list[Json] = []
-    for found in _EXPRESSION.finditer(template):
-        for name in _variables(found):
-            properties[name] = {"type": "string"}
-            if found[1] in ("", "+"):
-                needed.append(name)
-    return {"type": "object", "properties": properties, "required": needed}
-
-
-def expanded(template: str, values: Mapping[str, str]) -> str:
-    """The address that a template stands for with these values (RFC 6570)."""
-
-    def put(found: re.Match[str]) -> str:
-        sign = found[1]
-        safe = _RESERVED if sign in ("+", "#") else ""
-        given = [name for name in _variables(found) if values.get(name)]
-        plain = [quote(values[name], safe=safe) for name in given]
-        named = [f"{name}={value}" for name, value in zip(given, plain, strict=True)]
-        if not given:
-            return ""
-        match sign:
-            case "" | "+":
-                return ",".join(plain)
-            case "#":
-                return "#" + ",".join(plain)
-            case "." | "/":
-                return sign + sign.join(plain)
-            case _:
-                return sign + ("&" if sign != ";" else ";").join(named)
-
-    return _EXPRESSION.sub(put, template)
-
-
-def _variables(expression: re.Match[str]) -> list[str]:
-    names = expression[2].split(",")
-    return [name for one in names if (name := one.partition(":")[0].rstrip("*").strip())]
-
-
 def shown(parts: Iterable[Blob]) -> ServerResult:
     """A resource as a person looks at it."""
     texts: list[str] = []
@@ -346,76 +274,6 @@ def shown(parts: Iterable[Blob]) -> ServerResult:
     return ServerResult(visible("\n\n".join(texts)), tuple(pictures), tuple(others))
 
 
-def written(arguments: Mapping[str, str]) -> str:
-    """Arguments as they are typed after a prompt's name."""
-    found: list[str] = []
-    for name, value in arguments.items():
-        plain = value and not re.search(r"[\s\"'\\]", value)
-        found.append(f"{name}={value if plain else shlex.quote(value)}")
-    return " ".join(found)
-
-
-def arguments_of(prompt: ServerPrompt, text: str) -> tuple[dict[str, str], list[str]]:
-    """The arguments in a text, and the names of those that are missing.
-
-    ``name=value`` gives one; other words are given to the arguments in their order, the last of
-    which takes the rest.
-    """
-    names = [as_text(one.get("name")) for one in prompt.arguments]
-    given: dict[str, str] = {}
-    words: list[str] = []
-    for word in _split(text):
-        found = _GIVEN.fullmatch(word)
-        if found is not None and found[1] in names:
-            given[found[1]] = found[2]
-        else:
-            words.append(word)
-    open_ = [name for name in names if name not in given]
-    for place, name in enumerate(open_):
-        if words:
-            last = place == len(open_) - 1
-            given[name] = " ".join(words) if last else words[0]
-            words = [] if last else words[1:]
-    if words:
-        raise ConfigurationError(f"The prompt does not take “{' '.join(words)}”.")
-    needed = [as_text(one.get("name")) for one in prompt.arguments if one.get("required") is True]
-    return given, [name for name in needed if not given.get(name)]
-
-
-def open_variable(template: str, typed: str) -> _Variable | None:
-    """The last variable of a template that ``typed`` reaches; None if it reaches none, or if it is
-    no address of the template."""
-    rest, given, found, after = typed, list[tuple[str, str]](), None, ""
-    for literal, operator, name, after in _parts(template):
-        if not rest.startswith(literal):
-            return None
-        rest = rest[len(literal) :]
-        if operator and operator in ";?&./":  # what begins with its own sign may be left out
-            return found
-        safe = _RESERVED if operator else ""
-        end = rest.find(after) if after else -1
-        value = rest[:end] if end >= 0 else rest
-        if "/" in value and not safe:
-            return None
-        before = typed[: len(typed) - len(rest)]
-        found = _Variable(name, value, before, after if end < 0 else "", tuple(given), safe)
-        if end < 0:
-            return found
-        given.append((name, value))
-        rest = rest[end:]
-    return found if rest == after else None
-
-
-def _parts(template: str) -> Iterator[tuple[str, str, str, str]]:
-    """Each variable of a template: the literal before it, its sign, its name, what follows it."""
-    variables, at = list(_EXPRESSION.finditer(template)), 0
-    ends = [*(one.start() for one in variables[1:]), len(template)]
-    for one, end in zip(variables, ends, strict=False):
-        name = next(iter(_variables(one)), "")
-        yield template[at : one.start()], one[1], name, template[one.end() : end]
-        at = one.end()
-
-
 def _on(entries: Entries) -> Iterator[tuple[str, ServerEntry]]:
     """The servers that are on, by what stands before their names of resources and prompts."""
     for entry in entries.by_name.values():
@@ -428,15 +286,3 @@ def _named(entries: Entries, typed: str) -> Iterable[tuple[ServerEntry, str]]:
     for prefix, entry in _on(entries):
         if typed.startswith(f"{prefix}:"):
             yield entry, typed[len(prefix) + 1 :]
-
-
-def _hint(argument: JsonObject) -> str:
-    name = as_text(argument.get("name"))
-    return f"{name}=…" if argument.get("required") is True else f"[{name}=…]"
-
-
-def _split(text: str) -> Sequence[str]:
-    try:
-        return shlex.split(text)
-    except ValueError:  # a quotation mark without its second
-        return text.split()

@@ -1,4 +1,4 @@
-"""Server tools: makes tools of what MCP servers offer, and keeps what the person said of them.
+"""Server tools: which MCP servers and tools there are, and what the person said of them.
 
 A chat is offered what is remembered of a server, so that none has to run before it is called.
 """
@@ -6,77 +6,30 @@ A chat is offered what is remembered of a server, so that none has to run before
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from studio.agent.attachments import attach_picture
-from studio.agent.context.token_count import tool_tokens
 from studio.agent.folder_files import FolderFiles, read_folder_files
-from studio.agent.pack_hosts import drafts_of
 from studio.agent.packs import person_here
 from studio.agent.permission.invisible_characters import escape_line, visible
-from studio.agent.prompts import (
-    SERVER_BROKE_SCHEMA,
-    SERVER_CHANGED,
-    SERVER_INSTRUCTIONS,
-    SERVER_TOOL,
-    SERVER_TOOL_GONE,
-)
 from studio.domain.agents import OWN_TOOLS, Agent
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError, StorageError, ToolFailed
 from studio.domain.jsonvalue import JsonObject, as_object
-from studio.domain.messages import Image
-from studio.domain.pack_addresses import pack_of
 from studio.domain.permissions import covers
-from studio.domain.questions import ServerAnswer, ServerQuestion
 from studio.domain.records import dataclass
-from studio.domain.tools import ToolSpec
-from studio.files.folders import private_folder
-from studio.mcp.catalogue import INSTRUCTIONS, NOTHING, Catalogue, Known, pin_of
+from studio.mcp.catalogue import NOTHING, Catalogue, Known
 from studio.mcp.entries import HOST, Entries, EntriesFile, ServerEntry, parse_entries
-from studio.mcp.lists import ServerLists, ServerTool
-from studio.mcp.naming import shortened
-from studio.mcp.results import Blob, ServerResult
-from studio.mcp.schemas import AdaptedSchema, HopelessSchema, adapt_schema
+from studio.mcp.naming import pool_name
 from studio.mcp.servers import Servers
 from studio.mcp.supervised import ServerState
-from studio.tools import Context, Result, Tool
+from studio.tools import Tool
 from studio.tools.packs.hosted import FRAME, HIDDEN
-from studio.tools.sdk.argument_check import violations
-from studio.tools.sdk.definition import Run
-from studio.tools.sdk.result import size
 
 from .flags import flags_of
-from .questions import readable
-
-MOST_SOURCES = 10
-"""Addresses of one result that are named."""
-_UNSAFE = re.compile(r"[^\w.-]+")
-
-
-@dataclass(frozen=True, slots=True)
-class ToolView:
-    """One tool of a server, for the person.
-
-    ``name`` is the one that models and rules use. ``withheld`` says why no agent has it. ``flags``
-    say what is odd about it, ``notes`` what was changed for providers. ``before`` is what the
-    person saw, if the tool is another one now (M-15).
-    """
-
-    name: str
-    tool: ServerTool
-    reads: bool = False
-    off: bool = False
-    withheld: str = ""
-    flags: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-    before: JsonObject | None = None
-    tokens: int = 0
+from .server_calls import ServerCalls, ToolView
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +62,7 @@ class _Made:
 
 
 class ServerTools:
-    """The tools of MCP servers. ``spill`` is the folder for the files of a session's results.
+    """The servers and tools that there are; ``spill``: see ``ServerCalls``.
 
     ``packs`` tells the servers of packs, ``hosts`` their hosts; both block.
 
@@ -129,7 +82,7 @@ class ServerTools:
         self.servers = servers
         self.file = file
         self.catalogue = catalogue
-        self._spill = spill
+        self._calls = ServerCalls(servers, catalogue, spill)
         self._packs, self._hosts = packs, hosts
         self._made: dict[str, _Made] = {}
         self._used: dict[str, ServerEntry] = {}
@@ -278,42 +231,8 @@ class ServerTools:
         name = pool_name(entry)
         made = self._made.get(name)
         if made is None or made.known is not known or made.entry != entry:
-            made = self._made[name] = _Made(entry, known, *self._tools_of(entry, known))
+            made = self._made[name] = _Made(entry, known, *self._calls.tools_of(entry, known))
         return made
-
-    def _tools_of(
-        self, entry: ServerEntry, known: Known
-    ) -> tuple[dict[str, Tool], tuple[ToolView, ...]]:
-        tools: dict[str, Tool] = {}
-        views: list[ToolView] = []
-        about = "" if INSTRUCTIONS in known.changed else visible(known.lists.instructions)
-        is_host = entry.place.startswith(HOST)
-        for one in sorted(known.lists.tools, key=lambda tool: known.names[tool.name]):
-            if is_host and one.name.startswith(HIDDEN):
-                continue  # only the studio itself calls it
-            view = ToolView(
-                known.names[one.name],
-                one,
-                one.name in entry.reads,
-                not entry.offers(one.name),
-                before=known.changed.get(one.name),
-            )
-            try:
-                adapted = adapt_schema(one.schema)
-            except HopelessSchema as error:
-                views.append(replace(view, withheld=str(error)))
-                continue
-            if one.only_tasks:
-                view = replace(view, withheld="It only runs as a task, which is not offered.")
-            elif view.before is not None:
-                view = replace(view, withheld="It changed since you saw it.")
-            spec = _spec(entry, view, known, adapted, about)
-            views.append(replace(view, notes=adapted.notes, tokens=tool_tokens(spec)))
-            if not (view.off or view.withheld):
-                about = ""  # told once, with the first tool
-                run = self._runner(entry, one, adapted, known.pins[one.name])
-                tools[view.name] = Tool(spec, run, f"the MCP server {entry.name}")
-        return tools, tuple(views)
 
     # What the person says
 
@@ -427,92 +346,7 @@ class ServerTools:
     def _lists_changed(self, name: str) -> None:
         entry, lists = self._used.get(name), self.servers.lists(name)
         if entry is not None and lists is not None:
-            self._tasks.start(self._remember(entry, lists))
-
-    async def _remember(self, entry: ServerEntry, lists: ServerLists) -> None:
-        with suppress(StorageError):
-            await asyncio.to_thread(self.catalogue.remember, entry, lists)
-
-    # Calls
-
-    def _runner(
-        self, entry: ServerEntry, tool: ServerTool, adapted: AdaptedSchema, pin: str
-    ) -> Run:
-        name = pool_name(entry)
-
-        async def run(context: Context, arguments: JsonObject) -> Result:
-            folder = context.workspace.origin
-
-            def progress(done: float, total: float | None, words: str) -> None:
-                share = f"{done:g} of {total:g}" if total else f"{done:g}"
-                context.emit(f"{visible(words) or share}\n")
-
-            async def ask(question: ServerQuestion) -> ServerAnswer:
-                return await context.ask_form(readable(question, entry.name))
-
-            lists = await self.servers.list(name, folder)
-            now = next((one for one in lists.tools if one.name == tool.name), None)
-            if now is None or pin_of(now) != pin:  # it may never run as what it is not (M-15)
-                await self._remember(entry, lists)
-                words = SERVER_TOOL_GONE if now is None else SERVER_CHANGED
-                raise ToolFailed(words.format(name=tool.name, server=entry.name))
-            found = await self.servers.call(
-                name,
-                tool.name,
-                {**adapted.original(arguments), **_frame(entry, context)},
-                folder=folder,
-                progress=progress,
-                seconds=entry.seconds,
-                ask=ask,
-            )
-            if entry.place.startswith(HOST):
-                pack = entry.place.removeprefix(HOST)
-                for draft in await asyncio.to_thread(drafts_of, pack, found.structured):
-                    await context.drafts.propose(draft)
-            if wrong := await asyncio.to_thread(_wrong_parts, tool, found):
-                words = SERVER_BROKE_SCHEMA.format(problems="; ".join(wrong))
-                found = replace(found, text=f"{found.text}\n\n{words}".lstrip())
-            if found.for_person:
-                context.emit(f"{visible(found.for_person)}\n")
-            return await self._result(entry, found, context.session_id)
-
-        return run
-
-    async def _result(self, entry: ServerEntry, found: ServerResult, session: str) -> Result:
-        """A server's result as that of any tool (M-11)."""
-        text = [found.text] if found.text else []
-        pictures: list[Image] = []
-        for number, one in enumerate(found.images, 1):
-            try:
-                pictures.append(await attach_picture(one.data, f"Picture {number}"))
-            except ConfigurationError as error:
-                text.append(f"[{error}]")
-        for blob in found.blobs:
-            text.append(await asyncio.to_thread(self._keep, blob, session))
-        pack = entry.place.removeprefix(HOST) if entry.place.startswith(HOST) else ""
-        uris = [link.uri for link in found.links]
-        links = [one for one in uris if "://" in one or (pack and pack_of(one) == pack)]
-        links = links[:MOST_SOURCES]
-        return Result(
-            "\n\n".join(text),
-            escape_line(found.summary, 120),
-            (f"{entry.name} (MCP)", *map(escape_line, links)),
-            found.is_error,
-            tuple(pictures),
-            untrusted=True,
-        )
-
-    def _keep(self, blob: Blob, session: str) -> str:
-        """Write what no model reads to a file; says where it is."""
-        name = _UNSAFE.sub("_", blob.name)[-60:].lstrip(".") or "file"
-        path = self._spill(session) / f"{hashlib.sha256(blob.data).hexdigest()[:12]}-{name}"
-        about = f"{blob.media_type}, {size(len(blob.data))}"
-        try:
-            private_folder(path.parent)
-            path.write_bytes(blob.data)
-        except OSError as error:
-            return f"[{about}, could not be kept: {error.strerror}]"
-        return f"[{about}, is in {path}]"
+            self._tasks.start(self._calls.remember(entry, lists))
 
 
 def _with_brought(own: Entries, brought: Entries) -> Entries:
@@ -524,15 +358,6 @@ def _with_brought(own: Entries, brought: Entries) -> Entries:
     ]
     found = {**brought.by_name, **own.by_name}
     return Entries(found, (*own.problems, *brought.problems, *taken), own.broken)
-
-
-def pool_name(entry: ServerEntry) -> str:
-    """What the pool calls a server: those of two folders may have one name."""
-    if not entry.place:
-        return entry.name
-    whose = f"{entry.place}\0{entry.chat}" if entry.chat else entry.place
-    mark = hashlib.sha256(whose.encode("utf-8", "replace")).hexdigest()[:6]
-    return f"{entry.name} ({Path(entry.place).name} {mark})"
 
 
 def with_servers(agent: Agent, tools: Mapping[str, Tool]) -> tuple[Agent, dict[str, Tool]]:
@@ -562,48 +387,4 @@ def with_servers(agent: Agent, tools: Mapping[str, Tool]) -> tuple[Agent, dict[s
     return replace(agent, tools=tuple(dict.fromkeys((*agent.tools, *found)))), found
 
 
-def _wrong_parts(tool: ServerTool, found: ServerResult) -> list[str]:
-    """Where structured content is other than the server said that it would be (M-11)."""
-    schema = tool.output_schema
-    if schema is None or found.structured is None or found.is_error:
-        return []
-    return [escape_line(one) for one in violations(schema, found.structured, foreign=True)]
-
-
-def _frame(entry: ServerEntry, context: Context) -> JsonObject:
-    """What only the host of a pack is told: who works here, and what the chat is about."""
-    if not entry.place.startswith(HOST):
-        return {}
-    person = context.person
-    told: JsonObject = {"person": person.id, "name": person.name, "subject": context.subject}
-    return {FRAME: told}
-
-
-def _spec(
-    entry: ServerEntry, view: ToolView, known: Known, adapted: AdaptedSchema, about: str
-) -> ToolSpec:
-    one = view.tool
-    words = visible(shortened(one.description)) or one.title or one.name
-    told = SERVER_TOOL.format(server=entry.name, words=words)
-    if about:
-        told = f"{told}\n{SERVER_INSTRUCTIONS.format(words=shortened(about))}"
-    row = escape_line(f"{entry.name}: {one.title or one.name}", 60)
-    return ToolSpec(
-        view.name,
-        told,
-        adapted.schema,
-        effect="fetch" if view.reads else "act",
-        verb=row,
-        done=row,
-        icon="plug",
-        alone=entry.alone,
-        time_limit=None,
-        untrusted=True,
-        sends=True,
-        steady=False,
-        server=entry.name,
-        pin=hashlib.sha256(f"{pool_name(entry)}\0{known.pins[one.name]}".encode()).hexdigest(),
-    )
-
-
-__all__ = ["NOTHING", "ServerTools", "ServerView", "ToolView", "pool_name", "with_servers"]
+__all__ = ["NOTHING", "ServerTools", "ServerView", "with_servers"]

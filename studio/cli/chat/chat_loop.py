@@ -12,7 +12,7 @@ from studio.agent.attachments import check_total_size
 from studio.agent.delegation.children import Child
 from studio.agent.delegation.report import ended_as
 from studio.agent.engine import Engine
-from studio.agent.servers.offers import written
+from studio.agent.servers.prompt_arguments import written
 from studio.agent.session.session import Session
 from studio.agent.usage_costs import format_dollars, total
 from studio.cli.questions import fill_in

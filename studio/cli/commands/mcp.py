@@ -17,7 +17,8 @@ from studio.domain.jsonvalue import Json, JsonObject
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
-    from studio.agent.servers.server_tools import ServerView, ToolView
+    from studio.agent.servers.server_calls import ToolView
+    from studio.agent.servers.server_tools import ServerView
     from studio.cli.console import Console
     from studio.domain.questions import AskForm, ServerAnswer, ServerQuestion
     from studio.mcp.entries import ServerEntry
@@ -357,7 +358,7 @@ class _Command:
         self._console.say(f"{tool.name} {json.dumps(given, ensure_ascii=False)}")
         if not await self._console.agrees("Call it?", self._options):
             return DENIED
-        from studio.agent.servers.server_tools import pool_name
+        from studio.mcp.naming import pool_name
 
         try:
             result = await self._servers.servers.call(
@@ -416,7 +417,7 @@ class _Command:
         return await self._try(entry, "signed in")
 
     async def do_logout(self) -> int:
-        from studio.agent.servers.server_tools import pool_name
+        from studio.mcp.naming import pool_name
 
         entry = (await self._view()).entry
         was = await self._servers.servers.sign_out(pool_name(entry))
@@ -426,7 +427,7 @@ class _Command:
     async def do_logs(self) -> int:
         import asyncio
 
-        from studio.agent.servers.server_tools import pool_name
+        from studio.mcp.naming import pool_name
 
         view = await self._view()
         path = self._servers.servers.log_file(pool_name(view.entry))

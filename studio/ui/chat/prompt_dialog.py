@@ -135,7 +135,7 @@ def _chooses(popup: QAbstractItemView | None) -> bool:
 
 async def call_prompt(composer: Composer, model: ChatModel, prompt: Extension) -> None:
     """Let the person fill in the arguments of a prompt, and put its call into the composer."""
-    from studio.agent.servers.offers import written
+    from studio.agent.servers.prompt_arguments import written
 
     engine = model.engine
     if engine is None:

@@ -10,14 +10,9 @@ from typing import Any
 
 import pytest
 
-from studio.agent.servers.offers import (
-    OfferedResource,
-    ServerOffers,
-    arguments_of,
-    expanded,
-    open_variable,
-    written,
-)
+from studio.agent.servers.address_templates import expanded, open_variable
+from studio.agent.servers.offers import OfferedResource, ServerOffers
+from studio.agent.servers.prompt_arguments import arguments_of, written
 from studio.agent.session.session import Session
 from studio.domain.errors import ConfigurationError
 from studio.domain.messages import INVOKED_PROMPT, File, Said, Text

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Any, cast
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
+from studio.agent.servers.address_templates import expanded
 from studio.agent.servers.advice import advice
-from studio.agent.servers.offers import expanded, shown
+from studio.agent.servers.offers import shown
 from studio.agent.servers.questions import readable
-from studio.agent.servers.server_tools import ServerTools, ServerView, ToolView, pool_name
+from studio.agent.servers.server_calls import ToolView
+from studio.agent.servers.server_tools import ServerTools, ServerView
 from studio.domain.codec import decode
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject, as_text
@@ -24,6 +26,7 @@ from studio.mcp.catalogue import INSTRUCTIONS
 from studio.mcp.entries import ServerEntry, key_prefix, keychain_names
 from studio.mcp.faults import GivenUp, ServerFailed
 from studio.mcp.lists import ServerLists, ServerTool
+from studio.mcp.naming import pool_name
 from studio.mcp.results import ServerResult
 from studio.mcp.sign_ins import SignIn
 from studio.mcp.supervised import SIGN_IN, ServerState

@@ -9,7 +9,8 @@ from functools import partial
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
-from studio.agent.servers.offers import form_of, variables_form
+from studio.agent.servers.address_templates import variables_form
+from studio.agent.servers.prompt_arguments import form_of
 from studio.mcp.lists import ServerPrompt, ServerResource, ServerTool
 from studio.ui.settings.registry import SettingsTasks
 from studio.ui.settings.rows import IconTile, RowCard
