@@ -181,6 +181,11 @@ class Exchange:
     done: asyncio.Event = field(default_factory=asyncio.Event)
     gone: asyncio.Event = field(default_factory=asyncio.Event)
 
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is sent."""
+        return self.done.is_set() or self.gone.is_set()
+
 
 Chunking: TypeAlias = Callable[[bytes, Sequence[int], random.Random], list[int]]
 """From a body, the offsets at which its events end, and a source of chance, to

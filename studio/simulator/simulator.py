@@ -21,6 +21,7 @@ from . import fault_injection
 from .anthropic.endpoint import AnthropicEndpoint
 from .demo import demo_script
 from .endpoint import Endpoint, cut_at_stop_or_limit, json_answer, tokens
+from .faults import status
 from .gemini.endpoint import GeminiEndpoint
 from .http import (
     HEAD_LIMIT,
@@ -59,7 +60,8 @@ class Simulator:
     the pages of model lists; with ``endless_models`` there is always one more.
     ``refused`` hears of every violation; ``without`` names rules that do not
     hold, such as ``gemini.roles``. ``window`` is how many tokens a request may have; one that
-    has more is refused in the provider's words. A model whose name begins with
+    has more is refused in the provider's words. ``at_a_time`` is how many replies it gives
+    at a time; one more is refused (429). A model whose name begins with
     ``missing`` is not found; any other name is.
     """
 
@@ -77,6 +79,7 @@ class Simulator:
         refused: Callable[[Violation], None] = lambda violation: None,
         without: Collection[str] = (),
         window: int | None = None,
+        at_a_time: int | None = None,
     ) -> None:
         self.requests: list[Exchange] = []
         self.violations: list[Violation] = []
@@ -90,6 +93,9 @@ class Simulator:
         self._endless = endless_models
         self._refused = refused
         self.window = window
+        self.at_a_time = at_a_time
+        self._open: list[Exchange] = []
+        """Replies that are being given."""
         number = int.from_bytes(os.urandom(8), "big") if seed is None else seed
         self.chance = random.Random(number)
         self._state = ServerState(
@@ -264,6 +270,11 @@ class Simulator:
         if target.action == "count":
             return json_answer(endpoint.count(tokens(compact(body)))), None
         self._check(endpoint, view, exchange)
+        if self.at_a_time is not None:
+            self._open = [one for one in self._open if not one.over]
+            if len(self._open) >= self.at_a_time:
+                return endpoint.status(status(429)), None
+            self._open.append(exchange)
         if self.window is not None and (size := tokens(compact(body))) > self.window:
             text = endpoint.too_long.format(size=size, window=self.window)
             raise RequestRefused("window", text)

@@ -117,6 +117,23 @@ class WorkflowRuns:
         new = NewRun(replace(plan.started, parts=parts.digests), plan.text, parts.texts)
         return await self._begin(new, Plan(plan.workflow), plan.events)
 
+    async def retry(self, run_id: str) -> Runner:
+        """Do the failed items of a run once more (W-54).
+
+        In the run itself where their step is not over, else in a fork of it, which links what was
+        done. Raises ConfigurationError for a run without failed items.
+        """
+        run = await self.read(run_id)
+        failed = [step for step, tally in run.tallies.items() if tally.failed]
+        if not failed:
+            raise ConfigurationError("No item of this run failed.")
+        if run.end is not None or run.step(failed[0]).over:
+            return await self.fork(await self.plan_fork(ForkRequest(run_id, failed[0])))
+        runner = await self.open(run_id)
+        for step in failed:
+            await runner.retry_failed(step)
+        return runner
+
     async def _begin(
         self,
         new: NewRun,

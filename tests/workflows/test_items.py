@@ -9,9 +9,10 @@ from pathlib import Path
 
 from studio.domain.agents import Caps
 from studio.domain.run_events import RunEvent, StepAsked
-from studio.simulator import RequestView, Text, Turn
+from studio.simulator import Pace, RequestView, Text, Turn
 from studio.storage.run_items import ItemStore
 from studio.workflows.runner import Runner
+from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import EngineHome, engine_home
 from support.waiting import within
 from support.workflow_home import asked_in, begin, carry_out, go_on, states, workflow
@@ -157,3 +158,33 @@ async def test_w53_w20_what_was_left_goes_on_after_a_restart_and_a_raised_cap(
         used = await home.engine.usage_costs.spent("session", run.id)
         assert sum(one.usage.total for one in used.values()) == run.tokens
         assert not home.simulator.violations
+
+
+async def test_w56_w54_a_hidden_limit_and_failed_items_tried_again(tmp_path: Path) -> None:
+    mended = False
+
+    def script(view: RequestView) -> Turn:
+        number = number_in(view)
+        turn = reads(view) if not mended else Turn(Text(json.dumps({"total": number * 2})))
+        return Turn(*turn.parts, pace=Pace(0.005, 10_000))
+
+    simulated = {"pace": True, "at_a_time": 6}
+    async with engine_home(tmp_path, "anthropic", script, **simulated) as home:
+        invoices(home, 300)
+        runner = await begin(home, INVOICES)
+        runner.yes = True
+        run = await carry_out(runner)
+        assert Counter(state for state, _ in (await results(home, run.id)).values()) == {
+            "done": 297,
+            "failed": 3,
+        }
+        statuses = Counter(one.status for one in home.asked)
+        assert 1 <= statuses[429] <= 0.02 * statuses.total()
+        assert home.engine.services.parallelism.lane("anthropic", "sim-model").found == 6
+        assert run.tallies["read"].tried_again == {"rate_limited": statuses[429]}
+        mended, before = True, len(home.asked)
+        again = await WorkflowRuns(home.engine).retry(run.id)  # the run is over: another one
+        again.yes = True
+        await carry_out(again)
+        assert len(home.asked) == before + 3
+        assert {state for state, _ in (await results(home, again.run.id)).values()} == {"done"}
