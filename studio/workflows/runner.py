@@ -171,6 +171,9 @@ class Runner:
         try:
             await self._wait_for_group()
             await self._book_used()
+            for one, question in tuple(self.run.questions):
+                if self.agrees_with(StepAsked(one.step, one.item, question)):
+                    await self.answer(question.id, question.choices[0])
             while self.run.end is None and not await self._move_on():
                 pass
             if self.run.end is not None and self._above is None:

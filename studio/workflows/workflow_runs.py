@@ -56,6 +56,7 @@ class WorkflowRuns:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
+        self.database = engine.database
         self.store = RunStore(engine.database)
         self.files = RunFiles(engine, self.store)
         self.parts = RunParts(engine)

@@ -9,6 +9,7 @@ functions: ``--help`` and Tab would wait for them.
 - ``acp``: lets an editor work with the agents.
 - ``agents``: lists, shows, creates and checks agent files.
 - ``audit``: lists tool calls and who allowed them.
+- ``batch``: runs a workflow over many items, shows how far they are, writes their results.
 - ``chat``: opens a conversation in the terminal.
 - ``completion``: prints the shell scripts for Tab, and answers what Tab offers.
 - ``config``: shows and changes settings.
@@ -63,6 +64,7 @@ COMMANDS = {
     "agents": "look at agents, write one, check them",
     "memory": "look at notes for later chats, and decide about proposed ones",
     "workflow": "run workflows of many agents, and look for mistakes in them",
+    "batch": "do a step for each of many items, and write the results to a file",
     "keys": "keep API keys in your system’s keychain, test them, remove them",
     "models": "list a provider's models",
     "export": "write conversations to a file",

@@ -57,21 +57,7 @@ def arguments(parser: CommandParser) -> None:
         "Run a workflow: its outputs go to standard output, its steps to standard error. Exit "
         "codes are those of run; 5: something may have happened, and nobody is here to ask."
     )
-    start.add_argument("workflow", metavar="FILE|NAME", help="a file, or the name of a workflow")
-    start.add_argument(
-        "-i",
-        "--input",
-        action="append",
-        default=[],
-        type=input_value,
-        metavar="NAME=VALUE",
-        help="an input of the workflow; may be repeated",
-    )
-    start.add_argument("--dollars", type=dollars, metavar="N", help="what the run may cost")
-    provider_option(start, "; default: your setting")
-    start.add_argument("-m", "--model", metavar="MODEL", help="for steps and agents without one")
-    permission_option(start)
-    start.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
+    run_arguments(start)
     for name in ("show", "resume", "stop"):
         found[name].add_argument("run", metavar="RUN", help="the beginning of its id")
     found["delete"].add_argument("runs", nargs="+", metavar="RUN", help="the beginning of its id")
@@ -82,13 +68,7 @@ def arguments(parser: CommandParser) -> None:
     found["resume"].add_argument(
         "--minutes", type=minutes, metavar="N", help="how long its steps may work in all"
     )
-    for name in ("run", "resume"):
-        found[name].add_argument(
-            "-y",
-            "--yes",
-            action="store_true",
-            help="work on all items after a sample, without a question; needs a limit in dollars",
-        )
+    yes_argument(found["resume"])
     _fork_arguments(found["fork"])
     for name in ("first", "second"):
         found["diff"].add_argument(name, metavar="RUN", help="the beginning of its id")
@@ -145,6 +125,36 @@ def arguments(parser: CommandParser) -> None:
     check.add_argument("--json", action="store_true", help="print JSON")
 
 
+def run_arguments(start: CommandParser) -> None:
+    """Add what a run is begun with."""
+    start.add_argument("workflow", metavar="FILE|NAME", help="a file, or the name of a workflow")
+    start.add_argument(
+        "-i",
+        "--input",
+        action="append",
+        default=[],
+        type=input_value,
+        metavar="NAME=VALUE",
+        help="an input of the workflow; may be repeated",
+    )
+    start.add_argument("--dollars", type=dollars, metavar="N", help="what the run may cost")
+    provider_option(start, "; default: your setting")
+    start.add_argument("-m", "--model", metavar="MODEL", help="for steps and agents without one")
+    permission_option(start)
+    start.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
+    yes_argument(start)
+
+
+def yes_argument(parser: CommandParser) -> None:
+    """Add the yes to many items that is given before they are asked about."""
+    parser.add_argument(
+        "-y",
+        "--yes",
+        action="store_true",
+        help="work on all items after a sample, without a question; needs a limit in dollars",
+    )
+
+
 def _fork_arguments(fork: CommandParser) -> None:
     fork.description = (
         "Repeat a run from a step on, as a new run; the old one stays as it is. What does not "
@@ -176,7 +186,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     console = context.console
     match options.what:
         case "run":
-            return await _start(context, options)
+            return await start(context, options)
         case "list":
             return await _list(context, options)
         case "show":
@@ -211,7 +221,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     return await _check(context, _folder(options), options, console)
 
 
-async def _start(context: CommandContext, options: argparse.Namespace) -> int:
+async def start(context: CommandContext, options: argparse.Namespace) -> int:
     from studio.domain.agents import Caps
     from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 
@@ -225,7 +235,7 @@ async def _start(context: CommandContext, options: argparse.Namespace) -> int:
         options.model or "",
         options.permission or "",
     )
-    return await _carry_out(context, options, runs, await runs.start(path, folder, wanted))
+    return await carry_out(context, options, runs, await runs.start(path, folder, wanted))
 
 
 async def _resume(context: CommandContext, options: argparse.Namespace) -> int:
@@ -248,7 +258,7 @@ async def _resume(context: CommandContext, options: argparse.Namespace) -> int:
         caps = replace(caps, dollars=options.dollars or caps.dollars)
         await runner.raise_cap(caps, minutes=options.minutes or 0.0)
     await runner.resume()
-    return await _carry_out(context, options, runs, runner)
+    return await carry_out(context, options, runs, runner)
 
 
 async def _fork(context: CommandContext, options: argparse.Namespace) -> int:
@@ -282,7 +292,7 @@ async def _begin_fork(
         line = await console.line("Begin? [y]es, [n]o: ")
         if (line or "").strip().lower() not in ("y", "yes"):
             return CANCELLED
-    return await _carry_out(context, options, runs, await runs.fork(plan))
+    return await carry_out(context, options, runs, await runs.fork(plan))
 
 
 async def _diff(context: CommandContext, options: argparse.Namespace) -> int:
@@ -402,7 +412,7 @@ def _tell_replay(console: Console, options: argparse.Namespace, report: ReplayRe
     return DONE if report.difference is None else USAGE
 
 
-async def _carry_out(
+async def carry_out(
     context: CommandContext, options: argparse.Namespace, runs: WorkflowRuns, runner: Runner
 ) -> int:
     from studio.cli.workflow_driver import WorkflowDriver
@@ -412,9 +422,11 @@ async def _carry_out(
     if not options.json:
         console.say(f"{started.name}, run {started.number} ({runner.run.id[:8]})")
     driver = WorkflowDriver(runner, console, as_json=options.json)
-    runner.yes = options.what in ("run", "resume") and options.yes
+    runner.yes = options.what in ("run", "resume", "retry") and options.yes
     if runner.yes and not runner.run.caps[""].dollars:
         await runs.close(runner)
+        if options.what == "run":  # nothing of it has begun
+            await runs.delete(runner.run.id)
         raise ConfigurationError(
             "--yes needs a limit for the run: add --dollars N, or a budget to the file."
         )

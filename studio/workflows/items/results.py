@@ -9,7 +9,7 @@ import re
 from collections.abc import AsyncIterator, Iterable
 
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.storage.run_items import ItemQueue, ItemRow, ItemStore, Shown
+from studio.storage.run_items import CHUNK, ItemQueue, ItemRow, ItemStore, Shown
 
 FAULTS = {
     "invalid": "Answer not valid",
@@ -47,6 +47,21 @@ async def all_rows(
         for row in rows:
             yield row
         after = rows[-1].place
+
+
+async def lines_of(
+    store: ItemStore, queue: ItemQueue, kind: str, shown: Shown = "all"
+) -> AsyncIterator[str]:
+    """The results as lines of ``csv`` or ``jsonl``; the columns are those of the first rows."""
+    if kind == "csv":
+        first = await store.rows(queue, most=CHUNK, shown=shown)
+        table = CsvTable([*first, *await store.newest(queue, CHUNK, "done", "")])
+        yield table.head
+        async for row in all_rows(store, queue, shown):
+            yield table.line(row)
+    else:
+        async for row in all_rows(store, queue, shown):
+            yield f"{jsonl_line(row)}\n"
 
 
 def jsonl_line(row: ItemRow) -> str:
