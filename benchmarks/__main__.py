@@ -19,6 +19,7 @@ WITH_ROWS = (
     "step",
     "history",
     "search",
+    "office",
     "stall",
     "sessions",
     "loop",

@@ -14,6 +14,7 @@ from pathlib import Path
 from studio.packs import Context, Home, Pack, PageEntry, PaletteEntry, Source, ToolFailed, verb
 
 from . import _german as german
+from .beispiel.verbs import beispiel
 from .law.check import check
 from .law.citations import cited_by
 from .law.normen import Normen
@@ -34,6 +35,8 @@ from .office.notizen import Notizen
 from .office.persons import ROLES, person_here
 from .office.secrecy import AktenPolicy
 from .office.settings import OfficeSettings
+from .office.suche import Suche
+from .office.suche_verbs import suche
 from .office.zeit_kind import ZEIT
 from .office.zeiten import Zeiten, duration
 from .search_gesetze import section_cited, whole
@@ -388,6 +391,7 @@ pack = Pack(
         Normen,
         Masken,
         Vereinbarungen,
+        Suche,
     ),
     person=person_here,
     kinds=(FRIST, DOKUMENT, ZEIT, NOTIZ, ALERT, INDEX),
@@ -399,6 +403,7 @@ pack = Pack(
         akten,
         akte,
         akte_anlegen,
+        beispiel,
         dokument,
         dokumente,
         ki_modus,
@@ -409,6 +414,7 @@ pack = Pack(
         gesetz,
         gesetze,
         gesetze_import,
+        suche,
         zitate,
         zeiten,
         notizen,

@@ -6,6 +6,7 @@ What is found is a section; of it that Absatz is shown which has most of the wor
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -18,14 +19,13 @@ from .. import _german as german
 from .citations import Citation
 from .files import laws_of
 from .laws import Law
-from .words import asked, stems, vocabulary, words
+from .words import DOTS, asked, indexer, vocabulary
 
 SHIPPED = Path(__file__).parents[2] / "data" / "gesetze"
 """Sections that the pack computes with, by the wording of 2022 (KZ-27)."""
 OLD_DAYS = 90
 """After so many days a wording is shown with a warning."""
 _TITLE_WEIGHT = 6
-_DOTS = str.maketrans({"ä": "a", "ö": "o", "ü": "u", "ß": "ss"})
 
 
 @dataclass(slots=True)
@@ -79,6 +79,8 @@ class Normen:
         self._home = home
         self._lock = Lock()
         self._shipped = False
+        self._words: set[str] | None = None
+        self._indexed: Callable[[str], str] = str
 
     @property
     def _records(self) -> Records:
@@ -194,6 +196,26 @@ class Normen:
             },
         )
 
+    def vocabulary(self) -> set[str]:
+        """The words by which compounds are split."""
+        records = self._records
+        if self._words is None:
+            sql, found, last = (
+                "SELECT wort FROM wort WHERE wort > ? ORDER BY wort LIMIT 50000",
+                set[str](),
+                "",
+            )
+            while rows := records.read(sql, last):
+                found.update(str(row["wort"]) for row in rows)
+                last = str(rows[-1]["wort"])
+            self._words, self._indexed = found, indexer(found.__contains__)
+        return self._words
+
+    def indexed(self) -> Callable[[str], str]:
+        """Makes of a text what is indexed of it."""
+        self.vocabulary()
+        return self._indexed
+
     def _known(self, word: str) -> bool:
         return bool(self._records.read("SELECT 1 FROM wort WHERE wort = ?", word))
 
@@ -272,13 +294,7 @@ class Normen:
             last = cast("int", rows[-1]["id"])
         known = vocabulary(one for title, texts in found.values() for one in (title, *texts))
 
-        @cache
-        def of_word(word: str) -> str:
-            return " ".join(stems(word, known.__contains__))
-
-        def indexed(text: str) -> str:
-            return " ".join(map(of_word, words(text)))
-
+        indexed = indexer(known.__contains__)
         lines = [
             (number, indexed(title), indexed("\n".join(texts)))
             for number, (title, texts) in found.items()
@@ -292,6 +308,7 @@ class Normen:
             for line in lines:
                 records.write("INSERT INTO norm_worte VALUES (?, ?, ?)", *line)
                 records.write("INSERT INTO norm_suche (rowid, titel, text) VALUES (?, ?, ?)", *line)
+        self._words = None
 
 
 def _when(day: str) -> tuple[str, tuple[Value, ...]]:
@@ -310,7 +327,7 @@ def _best(section: Section, terms: list[str]) -> str:
     """The Absatz with most of the words. A stem is the beginning of a word without its dots."""
 
     def fits(absatz: str) -> int:
-        text = section.texts[absatz].lower().translate(_DOTS)
+        text = section.texts[absatz].lower().translate(DOTS)
         return sum(term in text for term in terms)
 
     return max(section.texts, key=fits)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from functools import cache
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -15,6 +15,8 @@ _WORD = re.compile(r"[a-zäöüß]+|\d+[a-z]?\b")
 _SHORTEST = 4
 _SHORTEST_HALF = 5
 """Of a beginning or end whose other half is not known."""
+DOTS = str.maketrans({"ä": "a", "ö": "o", "ü": "u", "ß": "ss"})
+"""What stems have for letters of their own."""
 _LINKS = ("", "s", "es", "n", "en", "er", "e")
 Known = Callable[[str], bool]
 
@@ -66,6 +68,16 @@ def stems(word: str, known: Known) -> tuple[str, ...]:
     return tuple(stem(one) for one in (word, *parts(word, known)))
 
 
+def indexer(known: Known) -> Callable[[str], str]:
+    """Makes of a text what is indexed of it; each word is looked at once."""
+
+    @lru_cache(200_000)
+    def of_word(word: str) -> str:
+        return " ".join(stems(word, known))
+
+    return lambda text: " ".join(map(of_word, words(text)))
+
+
 def ends(word: str, known: Known) -> list[str]:
     """The longest end and the longest beginning that are known, of a word that is not split:
     ``vergütung`` of ``werklohnvergütung``. It is asked for, and not indexed."""
@@ -79,6 +91,12 @@ def ends(word: str, known: Known) -> list[str]:
         for some in (tails, heads)
     )
     return [one for one in found if one]
+
+
+def content_words(query: str) -> list[str]:
+    """The words of a query that find something of their own; all, if there are no others."""
+    said = words(query)
+    return [word for word in said if word not in _PASSED] or said
 
 
 def asked(query: str, known: Known) -> list[str]:

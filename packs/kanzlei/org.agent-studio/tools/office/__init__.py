@@ -9,5 +9,7 @@
 - ``persons``: Who works here, and in which role.
 - ``secrecy``: Which provider may see an Akte.
 - ``settings``: What the office sets.
+- ``suche``: The search in the documents of all Akten.
+- ``suche_verbs``: The command ``suche``.
 - ``texts``: The words of a document by page.
 """

@@ -83,9 +83,13 @@ class Dokumente:
 
     def folder_of(self, akte: Akte) -> Path:
         """Where the files of an Akte are."""
+        return self.root / _file_name(akte.az.replace("/", "-"))
+
+    @property
+    def root(self) -> Path:
+        """Where the folders of the Akten are."""
         root = self._home.settings(OfficeSettings).ordner
-        base = Path(root).expanduser() if root else Path.home() / "Kanzlei" / "Akten"
-        return base / _file_name(akte.az.replace("/", "-"))
+        return Path(root).expanduser() if root else Path.home() / "Kanzlei" / "Akten"
 
     def find(
         self, akte: Akte, *, words: str = "", folder: str = "", kind: str = "", since: str = ""

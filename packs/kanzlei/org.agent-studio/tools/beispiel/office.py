@@ -1,0 +1,144 @@
+"""Office: fills an empty office with invented Akten to read and try (KZ-52)."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import random
+import tempfile
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from pathlib import Path
+
+from studio.packs import Home, Person, ToolFailed
+
+from .. import _german as german
+from ..deadlines.reading import compute_from_words
+from ..office.akten import Akte, Akten
+from ..office.dokumente import Dokumente
+from ..office.frist_kind import FristFields
+from ..office.fristen import Fristen
+from ..office.suche import Suche
+from .names import Names
+from .stories import Story, filled, stories
+
+AKTEN = 40
+
+
+@dataclass(slots=True)
+class Made:
+    """How much was made."""
+
+    akten: int = 0
+    documents: int = 0
+    fristen: int = 0
+
+
+def require_empty(home: Home) -> None:
+    """Raise ToolFailed where there are Akten: nothing invented gets among real ones."""
+    if home.records.read("SELECT 1 FROM akte LIMIT 1"):
+        raise ToolFailed(
+            "Es gibt schon Akten. Das Beispiel wird nur in eine leere Kanzlei geschrieben, damit "
+            "sich Erfundenes nicht unter Echtes mischt. Zum Probieren: AGENT_STUDIO_HOME auf einen "
+            "leeren Ordner setzen."
+        )
+
+
+def make_office(home: Home, person: Person, akten: int = AKTEN, seed: int = 1) -> Made:
+    """Make the Akten with their documents and Fristen. Slow."""
+    require_empty(home)
+    maker = _Maker(home, person, seed)
+    known = stories()
+    for number in range(akten):
+        maker.add(known[number % len(known)])
+    home.service(Suche).bring_up()
+    return maker.made
+
+
+class _Maker:
+    """Makes one Akte after the other from a seed."""
+
+    def __init__(self, home: Home, person: Person, seed: int) -> None:
+        self._home, self._person = home, person
+        self._chance = random.Random(seed)
+        self._names = Names(self._chance)
+        self._today = datetime.date.today()
+        self.made = Made()
+
+    def add(self, story: Story) -> None:
+        names, chance = self._names, self._chance
+        town, land, _ = names.place()
+        parties = {
+            "mandant": names.person(),
+            "gegner": names.person(),
+            "mandant_firma": names.firm(),
+            "gegner_firma": names.firm(),
+            "versicherung": names.insurer(),
+            "zeuge": names.person(),
+        }
+        value = chance.randrange(story.least, story.most, 50)
+        values = {
+            **{name: one.full for name, one in parties.items()},
+            "mandant_anschrift": parties["mandant"].address,
+            "gegner_anschrift": parties["gegner"].address,
+            "gegner_name": parties["gegner"].name,
+            "gegner_anwalt": names.lawyer(),
+            "ort": town,
+            "betrag": german.euros(Decimal(value)),
+            "gericht_az": f"{chance.randint(1, 40)} O {chance.randint(10, 9999)}/25",
+        }
+        longest = max((one.days for one in story.documents), default=0)
+        akte = self._home.service(Akten).open(
+            self._person,
+            filled(story.rubrum, values),
+            sachgebiet=story.area,
+            gericht=filled(story.court, values),
+            gericht_ort=land,
+            gericht_az=values["gericht_az"],
+            wert_cent=value * 100,
+            mandat_seit=self._day(longest).isoformat(),
+        )
+        self.made.akten += 1
+        moved = chance.randint(0, 5)
+        self._add_documents(akte, story, values, moved)
+        for frist in story.fristen:
+            self._add_frist(akte, frist.kind, frist.days + moved, frist.length, frist.event)
+
+    def _day(self, days: int) -> datetime.date:
+        return self._today - datetime.timedelta(days=days)
+
+    def _add_documents(self, akte: Akte, story: Story, values: dict[str, str], moved: int) -> None:
+        service = self._home.service(Dokumente)
+        with tempfile.TemporaryDirectory() as place:
+            for one in sorted(story.documents, key=lambda one: -one.days):
+                day = self._day(one.days + moved)
+                text = filled(one.text, values | {"tag": f"{day:%d.%m.%Y}"})
+                path = Path(place) / f"{one.name}.txt"
+                path.write_text(f"{text}\n", "utf-8")
+                made = service.add(self._person, akte, path, folder=one.folder, kind=one.kind)
+                sql = "UPDATE dokument SET datum = ? WHERE id = ?"
+                self._home.records.write(sql, day.isoformat(), made.id)
+                self.made.documents += 1
+
+    def _add_frist(self, akte: Akte, kind: str, days: int, length: str, reason: str) -> None:
+        event = self._day(days).isoformat()
+        found = compute_from_words(kind, akte.court_place, event, length=length)
+        fields = FristFields(akte.id, kind, akte.court_place, event, length=length, reason=reason)
+        self.made.fristen += 1
+        self._home.service(Fristen).add(
+            self._person,
+            f"beispiel-{self.made.fristen}",
+            akte.id,
+            {
+                "art": found.kind.name,
+                "norm": found.kind.norm,
+                "eingaben": json.dumps(asdict(fields), ensure_ascii=False),
+                "ende": found.end.isoformat(),
+                "vorfrist": found.vorfrist.isoformat() if found.vorfrist else None,
+                "notfrist": int(found.kind.notfrist),
+                "schritte": json.dumps([str(one) for one in found.steps], ensure_ascii=False),
+                "hinweise": json.dumps(list(found.warnings), ensure_ascii=False),
+                "grund": reason,
+                "genannt": None,
+            },
+        )

@@ -1,0 +1,30 @@
+"""The command ``beispiel`` (KZ-52)."""
+
+from __future__ import annotations
+
+from studio.packs import Context, verb
+
+from ..office.dokumente import Dokumente
+from .masses import AKTEN as MANY
+from .masses import Masses
+from .office import AKTEN as FEW
+from .office import make_office
+
+
+@verb
+def beispiel(context: Context, gross: bool = False, seed: int = 1, akten: int = 0) -> str:
+    """Fill an empty office with invented Akten, to try the pack with.
+
+    gross: Many short ones, to measure by: 20,000 Akten with 400,000 documents.
+    seed: Another number, other people.
+    akten: How many Akten; 40, or 20,000.
+    """
+    home, person = context.home, context.person
+    if gross:
+        made = Masses(home, person, akten or MANY, seed).make(context.emit)
+    else:
+        made = make_office(home, person, akten or FEW, seed)
+    told = (
+        f"{made.akten} Akten, {made.documents} Dokumente, {made.fristen} Fristen. Alles erfunden."
+    )
+    return f"{told} Die Dateien liegen in {context.service(Dokumente).root}."
