@@ -3,6 +3,7 @@
 ``connection`` and what it uses import the official SDK, which takes most of a second: ``servers``
 imports them in a thread, with the first server that starts.
 
+- ``authorization``: puts a server's token into its requests, and keeps it good.
 - ``catalogue``: remembers what servers offer, and what the person saw of it.
 - ``connection``: one server that is connected, in either era of the protocol.
 - ``entries``: reads and writes which servers there are, and what the person said of each.
@@ -15,7 +16,8 @@ imports them in a thread, with the first server that starts.
 - ``lists``: what a server offers, as plain values.
 - ``loopback``: takes what a browser brings back from a sign-in.
 - ``naming``: gives tools names that every provider takes.
-- ``oauth``: signs the person in to a server, and keeps its token good.
+- ``oauth``: lets the person sign in to a server, in their browser.
+- ``oauth_tokens``: asks authorization servers for tokens.
 - ``open_call``: the time of a call under way, and who is asked meanwhile.
 - ``programs``: finds the command of a server as the person's own terminal would.
 - ``results``: reads what a tool returns into plain values.

@@ -24,10 +24,7 @@ from studio import __version__
 from studio.domain.aio import BackgroundTasks, settled
 from studio.domain.errors import ToolFailed
 from studio.domain.jsonvalue import JsonObject, as_object
-from studio.domain.questions import (
-    AskForm,
-    nobody_fills_in,
-)
+from studio.domain.questions import AskForm, nobody_fills_in
 from studio.mcp.faults import NotSent, ServerFailed
 from studio.mcp.list_reader import ListReader
 from studio.mcp.lists import Completing, ServerLists

@@ -18,8 +18,8 @@ import httpx2
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
+from studio.mcp.authorization import Authorization
 from studio.mcp.faults import FaultKind, ServerFailed
-from studio.mcp.oauth import Authorization
 from studio.mcp.stdio import MOST, TOO_LONG_TEXT
 
 CONNECT = 30.0

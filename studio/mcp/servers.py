@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -32,9 +32,10 @@ from studio.mcp.supervised import ServerState, ServerTimes, SupervisedServer
 from studio.processes.keeper import Keeper
 
 if TYPE_CHECKING:
+    from studio.mcp.authorization import Authorization
     from studio.mcp.connection import Connection, Progress, Transport
     from studio.mcp.http import HttpTransport
-    from studio.mcp.oauth import Authorization, Browse
+    from studio.mcp.oauth import Browse
     from studio.mcp.stdio import StdioTransport
 
 PERSON = 600.0
@@ -242,7 +243,7 @@ class Servers:
                 return False
             await self._sign_ins.forget(place)
         await self.stop(name)
-        await (await asyncio.to_thread(_oauth)).revoke(known)
+        await (await asyncio.to_thread(_revoke))(known)
         return known.is_signed_in
 
     async def signed_in(self, entry: ServerEntry) -> SignIn | None:
@@ -412,8 +413,8 @@ class Servers:
         if not entry.may_sign_in:
             return None
         place = place_of(entry.name, self._entries.get(entry.name, entry).url)
-        oauth = await asyncio.to_thread(_oauth)
-        found = oauth.Authorization(entry.name, place, self._sign_ins, log.hide)
+        authorization = await asyncio.to_thread(_authorization)
+        found = authorization(entry.name, place, self._sign_ins, log.hide)
         self._authorizations[entry.name] = found
         return found
 
@@ -439,6 +440,18 @@ def _oauth():
     from studio.mcp import oauth
 
     return oauth
+
+
+def _revoke() -> Callable[[SignIn], Coroutine[object, object, None]]:
+    from studio.mcp.oauth_tokens import revoke
+
+    return revoke
+
+
+def _authorization() -> type[Authorization]:
+    from studio.mcp.authorization import Authorization
+
+    return Authorization
 
 
 def _http_transport() -> type[HttpTransport]:
