@@ -9,24 +9,35 @@ the definitions of reference links and the tags of folds. A picture of this comp
 block of its own; one of the network is a link.
 Addresses in the text are links, and formulas are found between ``$``, ``$$``,
 ``\\(`` and ``\\[``.
-
-Offsets in text (``Span``) count UTF-16 units, as Qt does; offsets into the
-source (``start``, ``end``) count Python characters.
 """
 
 from __future__ import annotations
 
 import html
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, cast
 
 import pyromark
 
-STRONG, EMPHASIS, CODE, STRIKE, MATH, RAISED = 1, 2, 4, 8, 16, 32
+from .addresses import with_links
+from .blocks import (
+    CODE,
+    EMPHASIS,
+    LINE,
+    MATH,
+    RAISED,
+    STRIKE,
+    STRONG,
+    Block,
+    Cell,
+    Kind,
+    Span,
+    utf16,
+)
+from .formula_marks import formula_places
+
 CODE_LINES = 24
 """Lines of code in one part."""
 TABLE_ROWS = 12
@@ -44,97 +55,11 @@ OPTIONS = (
     | pyromark.Options.ENABLE_OLD_FOOTNOTES
 )
 _STYLES = {"Strong": STRONG, "Emphasis": EMPHASIS, "Strikethrough": STRIKE}
-LINE = "\u2028"
-"""A line break inside a paragraph."""
-
-Span: TypeAlias = tuple[int, int, int, str]
-"""Start, length, styles, and the URL of a link or nothing."""
-Cell: TypeAlias = tuple[str, tuple[Span, ...]]
-Kind: TypeAlias = Literal[
-    "paragraph", "heading", "code", "table", "rule", "math", "image", "details", "details_end"
-]
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """One part of a document that is laid out by itself.
-
-    ``nesting`` holds ``"quote"``, ``"item"`` and ``"details"`` from the outside in; ``marker``
-    is the bullet or number of the list item or footnote that begins here (``[ ]``
-    and ``[x]`` for tasks). A formula that stands alone is ``math``; its text has
-    its delimiters, like that of all formulas. ``details`` is the row of a fold: its text is
-    the summary, its ``start`` tells it from all others, and ``level`` is 1 if it is open at
-    first; ``details_end`` shows nothing. An ``image`` has its words as text, and the path or
-    ``data:`` address in its span. ``level`` is a heading's, too. Code has its ``language``,
-    tables have ``rows`` (the first of them the head where ``part`` is 0),
-    ``align`` and ``sample``, the rows that decide the widths of columns in all
-    parts. ``part`` numbers the parts of one table or fence, ``final`` marks the
-    last.
-    """
-
-    kind: Kind
-    text: str = ""
-    spans: tuple[Span, ...] = ()
-    level: int = 0
-    nesting: tuple[str, ...] = ()
-    marker: str = ""
-    tight: bool = False
-    language: str = ""
-    part: int = 0
-    final: bool = True
-    rows: tuple[tuple[Cell, ...], ...] = ()
-    sample: tuple[tuple[Cell, ...], ...] = ()
-    align: tuple[str, ...] = ()
-    start: int = 0
-    end: int = 0
-
-
-def utf16(text: str) -> int:
-    """The length of ``text`` in UTF-16 units."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-le", "surrogatepass")) // 2
-
-
-def cut(text: str, start: int, end: int | None = None) -> str:
-    """``text[start:end]`` counted in UTF-16 units."""
-    if text.isascii():
-        return text[start:end]
-    data = text.encode("utf-16-le", "surrogatepass")
-    stop = None if end is None else 2 * end
-    return data[2 * start : stop].decode("utf-16-le", "replace")
 
 
 def parse(source: str) -> list[Block]:
     """The blocks of a whole document."""
     return BlockReader(source).read()
-
-
-def without_markup(pieces: Iterable[tuple[Block, str]]) -> str:
-    """The shown text of blocks, or of parts of them, as lines to copy."""
-    out, tight = "", False
-    for block, text in pieces:
-        shown = f"{block.marker} {text}" if block.marker and text == shown_text(block) else text
-        if shown and out:
-            out += "\n" if block.part or (tight and block.tight) else "\n\n"
-        out += shown.replace(LINE, "\n")
-        tight = block.tight
-    return out
-
-
-def folds_around(before: Block | None, around: tuple[int, ...], block: Block) -> tuple[int, ...]:
-    """The ``start`` of each fold that a block is in, from the outside in.
-
-    ``before`` is the block above it, and ``around`` what this function returned for that one.
-    """
-    if before is not None and before.kind == "details":
-        around = (*around, before.start)
-    return around[: block.nesting.count("details")]
-
-
-def shown_text(block: Block) -> str:
-    """The text of a block without markup; a table has its cells between tabs."""
-    if block.rows:
-        return "\n".join("\t".join(cell for cell, _ in row) for row in block.rows)
-    return block.text
 
 
 def plain(text: str) -> list[Block]:
@@ -196,13 +121,7 @@ class BlockReader:
     """
 
     def __init__(
-        self,
-        source: str,
-        base: int = 0,
-        prefix: str = "",
-        folds: int = 0,
-        *,
-        summary: bool = False,
+        self, source: str, base: int = 0, prefix: str = "", folds: int = 0, *, summary: bool = False
     ) -> None:
         self._in_summary = summary
         self.tops: list[tuple[int, int, int]] = []
@@ -292,7 +211,7 @@ class BlockReader:
             return events
         written = source.encode("utf-8")
         events = list(events)
-        pairs = _formulas(written, events)
+        pairs = formula_places(written, events)
         while pairs:
             changed = bytearray(written)
             for start, end in pairs:
@@ -356,7 +275,7 @@ class BlockReader:
                 for start, length, style, url in self._spans
                 if start < size
             ]
-        spans = _with_links(text, self._spans)
+        spans = with_links(text, self._spans)
         self._words, self._spans, self._size = [], [], 0
         return text, spans
 
@@ -505,7 +424,7 @@ class BlockReader:
 
     def _html_text(self, text: str, after: int, span: tuple[int, int]) -> None:
         shown = text.strip("\n").replace("\n", LINE)
-        self._emit("paragraph", span, shown, _with_links(shown, []), after=after)
+        self._emit("paragraph", span, shown, with_links(shown, []), after=after)
 
     def _code_block(self, start: int, end: int) -> None:
         text, _ = self._take()
@@ -513,11 +432,7 @@ class BlockReader:
         language = (fence[2].strip().split() or [""])[0] if fence else ""
         first, last = self._extent(start, end)
         self._blocks += _code(
-            text.removesuffix("\n"),
-            language,
-            tuple(self._nesting),
-            self._marker,
-            (first, last),
+            text.removesuffix("\n"), language, tuple(self._nesting), self._marker, (first, last)
         )
         self._marker = ""
         self._item_start = None
@@ -612,60 +527,6 @@ def _parsed(source: str) -> Iterable[tuple[Any, dict[str, int]]]:
     return cast("Iterable[tuple[Any, dict[str, int]]]", events)
 
 
-_MARKS = re.compile(rb"\\\\|\\[()\[\]]")
-_CLOSING = {rb"\(": rb"\)", rb"\[": rb"\]"}
-_FORMULA_SIGN = re.compile(rb"[\\^_=]")
-_INLINE = {"Emphasis", "Strong", "Strikethrough", "Link", "Image"}
-_VERBATIM = {"Code", "Html", "InlineHtml", "InlineMath", "DisplayMath"}
-
-
-def _formulas(source: bytes, events: Iterable[tuple[Any, dict[str, int]]]) -> set[tuple[int, int]]:
-    r"""Where ``\(`` or ``\[`` has its other half in the same block, in bytes.
-
-    ``\[1\]`` inside a line is markdown for brackets; a formula begins a line or has a sign of one.
-    """
-    stops, verbatim = _borders(events)
-    found: set[tuple[int, int]] = set()
-    begun: re.Match[bytes] | None = None
-    for mark in _MARKS.finditer(source):
-        near = bisect_right(verbatim, (mark.start(), len(source))) - 1
-        if mark[0] == rb"\\" or (near >= 0 and mark.start() < verbatim[near][1]):
-            continue
-        if mark[0] in _CLOSING:
-            begun = mark
-        elif begun is not None:
-            start, end = begun.start(), mark.end()
-            inside = source[begun.end() : mark.start()]
-            alone = not source[source.rfind(b"\n", 0, start) + 1 : start].strip(b" \t>")
-            if (
-                mark[0] == _CLOSING[begun[0]]
-                and bisect_right(stops, start) == bisect_left(stops, end)
-                and inside.strip()
-                and (begun[0] == rb"\(" or alone or _FORMULA_SIGN.search(inside))
-            ):
-                found.add((start, end))
-            begun = None
-    return found
-
-
-def _borders(
-    events: Iterable[tuple[Any, dict[str, int]]],
-) -> tuple[list[int], list[tuple[int, int]]]:
-    """Where blocks begin and end, and from where to where a backslash is one."""
-    stops: set[int] = set()
-    verbatim: list[tuple[int, int]] = []
-    for event, place in events:
-        if not isinstance(event, dict):
-            continue
-        name, tag = next(iter(cast("dict[str, Any]", event).items()))
-        kind = next(iter(cast("dict[str, Any]", tag))) if isinstance(tag, dict) else tag
-        if name in _VERBATIM or (name == "Start" and kind == "CodeBlock"):
-            verbatim.append((place["start"], place["end"]))
-        elif name in ("Start", "End") and kind not in _INLINE:
-            stops |= {place["start"], place["end"]}
-    return sorted(stops), verbatim
-
-
 _FOLD = re.compile(
     r"<details(?P<attributes>\s[^<>]*)?(?:>|\Z)\s*"
     r"(?:<summary(?:\s[^<>]*)?(?:>|\Z)"
@@ -709,59 +570,3 @@ def _summary(text: str) -> Cell:
 
 
 _LINE_BREAK = re.compile(r"<br\s*/?>", re.I)
-_ADDRESS = re.compile(
-    r"(?<![\w@/.\-])(?:https?://|www\.)[^\s<>\"`|\u2028\u3001\u3002\uff01\uff08-\uff0c\uff1a\uff1b\uff1f"
-    r"\u300a-\u3011\u201c-\u201f\u00ab\u00bb]+",
-    re.I,
-)
-_AFTER_ADDRESS = "?!.,:;*_~'’…"
-
-
-def _with_links(text: str, spans: list[Span]) -> tuple[Span, ...]:
-    """The spans and those of addresses that stand in the text without markdown's brackets."""
-    if "://" not in text and "www." not in text.lower():
-        return tuple(spans)
-    found: list[Span] = []
-    for match in _ADDRESS.finditer(text):
-        address = _trimmed(match[0])
-        if not re.search(r"[^\W_]", address.partition("//")[2] or address[4:]):
-            continue
-        start, size = utf16(text[: match.start()]), utf16(address)
-        if not any(
-            (url or style & (CODE | MATH)) and first < start + size and start < first + length
-            for first, length, style, url in spans
-        ):
-            url = address if "://" in address else f"https://{address}"
-            found.append((start, size, 0, url))
-    return _merged(spans, found) if found else tuple(spans)
-
-
-def _trimmed(address: str) -> str:
-    """Without what ends the sentence, and without a bracket that was opened before it."""
-    end = len(address)
-    extra = address.count(")") - address.count("(")
-    while end and (address[end - 1] in _AFTER_ADDRESS or (address[end - 1] == ")" and extra > 0)):
-        extra -= address[end - 1] == ")"
-        end -= 1
-    return address[:end]
-
-
-def _merged(spans: list[Span], links: list[Span]) -> tuple[Span, ...]:
-    """Both in order, none over another: a link keeps the styles of its pieces."""
-    borders = {0}
-    for start, size, _, _ in (*spans, *links):
-        borders |= {start, start + size}
-    out: list[Span] = []
-    styled, linked = iter(spans), iter(links)
-    style, link = next(styled, None), next(linked, None)
-    for low, high in pairwise(sorted(borders)):
-        while style is not None and style[0] + style[1] <= low:
-            style = next(styled, None)
-        while link is not None and link[0] + link[1] <= low:
-            link = next(linked, None)
-        flags, url = (style[2], style[3]) if style is not None and style[0] <= low else (0, "")
-        if link is not None and link[0] <= low:
-            url = link[3]
-        if flags or url:
-            out.append((low, high - low, flags, url))
-    return tuple(out)

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from studio.ui.translation import tr
 
-from .parser import LINE, MATH, Block, Span, cut, folds_around, utf16
+from .blocks import LINE, MATH, Block, Span, cut, folds_around, utf16
 
 
 @dataclass(frozen=True, slots=True)

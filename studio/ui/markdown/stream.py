@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pyromark
 
-from .parser import OPTIONS, Block, BlockReader
+from .blocks import Block
+from .parser import OPTIONS, BlockReader
 
 _WORD = r"[^\W_]+(?:['’-][^\W_]+)*[.,;:!?]?"
 _WORDS = re.compile(rf"(?:[.,;:!?](?= |$))? ?(?:{_WORD} )*(?:{_WORD})?")

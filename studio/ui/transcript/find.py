@@ -34,7 +34,8 @@ from studio.domain.blocks import (
 from studio.domain.messages import File
 from studio.tools.drafts.diff import unified_diff
 from studio.ui.engine_texts import tr_engine
-from studio.ui.markdown.parser import Block, parse, plain
+from studio.ui.markdown.blocks import Block
+from studio.ui.markdown.parser import parse, plain
 
 from .model import awaits_reply, has_no_row
 

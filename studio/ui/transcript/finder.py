@@ -9,7 +9,9 @@ from PySide6.QtCore import QObject, QRectF, QTimer, Signal
 from PySide6.QtGui import QPainter, QPen
 
 from studio.domain.blocks import DraftBlock, ReasoningBlock, SummaryBlock, TextBlock, ToolBlock
-from studio.ui.markdown.parser import folds_around, parse
+from studio.ui.markdown.blocks import folds_around
+from studio.ui.markdown.parser import parse
+from studio.ui.transcript.text.picture_leaf import PictureLeaf
 
 from .canvas import TOP
 from .find import Find, FoundAt, Wanted, is_merged, is_read, texts_of
@@ -20,7 +22,6 @@ from .items.tool_item import ToolsItem
 from .model import awaits_reply, has_no_row
 from .paint_style import PaintStyle
 from .scroller import FADE, ScrollBar, Scroller
-from .text.block_types import PictureLeaf
 from .text.text_layout import mark_text
 
 SLICE = 0.004

@@ -8,19 +8,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from studio.ui.markdown.parser import (
-    CODE,
-    EMPHASIS,
-    MATH,
-    MOST_FOLDS,
-    RAISED,
-    STRIKE,
-    STRONG,
-    Block,
-    cut,
-    parse,
-    plain,
-)
+from studio.ui.markdown.blocks import CODE, EMPHASIS, MATH, RAISED, STRIKE, STRONG, Block, cut
+from studio.ui.markdown.parser import MOST_FOLDS, parse, plain
 from studio.ui.markdown.spoken import SpokenText
 from studio.ui.markdown.stream import MarkdownStream
 

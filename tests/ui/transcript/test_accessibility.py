@@ -18,7 +18,8 @@ from studio.domain.events import (
     ToolStarted,
     TurnComplete,
 )
-from studio.ui.markdown.parser import parse, utf16
+from studio.ui.markdown.blocks import utf16
+from studio.ui.markdown.parser import parse
 from studio.ui.markdown.spoken import SpokenText, spoken_formula
 from support.transcript_window import TranscriptWindow, shown
 

@@ -12,8 +12,10 @@ from pytestqt.qtbot import QtBot
 
 from studio.domain.events import TextDelta
 from studio.ui.transcript.items.message_items import TextItem
-from studio.ui.transcript.text.block_types import CodeLeaf, ParagraphLeaf, TableLeaf
+from studio.ui.transcript.text.block_types import ParagraphLeaf
+from studio.ui.transcript.text.code_leaf import CodeLeaf
 from studio.ui.transcript.text.formulas import LONGEST, Formulas
+from studio.ui.transcript.text.table_leaf import TableLeaf
 from studio.ui.transcript.text.text_layout import LineLayout
 from support.languages import language
 from support.transcript_window import TranscriptWindow, shown

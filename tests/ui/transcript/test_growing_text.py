@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QFont, QImage, QPainter, QTextCharFormat
 from PySide6.QtWidgets import QApplication
 
-from studio.ui.markdown.parser import utf16
+from studio.ui.markdown.blocks import utf16
 from studio.ui.theme import Theme
 from studio.ui.transcript.paint_style import PaintStyle
 from studio.ui.transcript.text.text_layout import LineLayout, span_format

@@ -17,7 +17,7 @@ from studio.domain.transcript import Transcript
 from studio.ui.transcript.find import Wanted
 from studio.ui.transcript.items.message_items import TextItem, UserItem
 from studio.ui.transcript.items.tool_item import ToolsItem
-from studio.ui.transcript.text.block_types import PictureLeaf
+from studio.ui.transcript.text.picture_leaf import PictureLeaf
 from studio.ui.transcript.view import TranscriptView
 from studio.ui.widgets import thumbnails
 from support.sample_files import moving, pdf, picture

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QApplication
 from studio.ui.markdown.parser import parse
 from studio.ui.theme import Theme
 from studio.ui.transcript.paint_style import PaintStyle
-from studio.ui.transcript.text.block_types import TableLeaf, cell_widths
+from studio.ui.transcript.text.table_leaf import TableLeaf, cell_widths
 
 TABLE = """
 | Wort | Meaning and **bold** | File |

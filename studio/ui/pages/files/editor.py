@@ -20,7 +20,7 @@ from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
 
 from studio.agent.agent_files.edit import Edit
 from studio.agent.frontmatter import Problem
-from studio.ui.markdown.parser import utf16
+from studio.ui.markdown.blocks import utf16
 from studio.ui.theme import Theme
 from studio.ui.widgets import FocusRing, OverlayBar, make_transparent
 

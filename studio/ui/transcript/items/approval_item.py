@@ -13,7 +13,7 @@ from studio.ui.engine_texts import tr_engine
 from studio.ui.theme import joined
 from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import PaintStyle
-from studio.ui.transcript.text.block_types import OutputLeaf
+from studio.ui.transcript.text.code_leaf import OutputLeaf
 from studio.ui.translation import tr, tr_later
 
 from .base import (

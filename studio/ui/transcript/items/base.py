@@ -18,7 +18,7 @@ from PySide6.QtWidgets import QWidget
 from studio.domain.blocks import TranscriptBlock
 from studio.domain.sessions import Versions
 from studio.ui.formatting import short_path
-from studio.ui.markdown.parser import Block
+from studio.ui.markdown.blocks import Block
 from studio.ui.question_form import QuestionForms
 from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import CENTRE, PaintStyle

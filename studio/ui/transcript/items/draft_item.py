@@ -15,7 +15,7 @@ from studio.domain.drafts import Draft, DraftDescription, FileDraft
 from studio.domain.sessions import DraftEntry
 from studio.tools.drafts.diff import DiffLine, unfold, unified_diff
 from studio.ui.engine_texts import tr_engine
-from studio.ui.markdown.parser import Block, utf16
+from studio.ui.markdown.blocks import Block, utf16
 from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import LEFT, RIGHT, PaintStyle
 from studio.ui.transcript.text.highlight import CodeColours, Spans

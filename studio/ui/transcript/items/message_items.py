@@ -9,21 +9,22 @@ from PySide6.QtCore import QPointF, QRectF
 
 from studio.domain.blocks import AgentBlock, TextBlock, UserBlock
 from studio.domain.messages import File, Image, Text
-from studio.ui.markdown.parser import cut, folds_around, parse, plain, shown_text, without_markup
+from studio.ui.markdown.blocks import cut, folds_around, shown_text, without_markup
+from studio.ui.markdown.parser import parse, plain
 from studio.ui.markdown.spoken import SpokenText
 from studio.ui.markdown.stream import MarkdownStream
 from studio.ui.transcript.height_index import HeightIndex
 from studio.ui.transcript.paint_style import PaintStyle
 from studio.ui.transcript.text.block_types import (
-    CodeLeaf,
     DetailsLeaf,
     EndLeaf,
     Leaf,
     ParagraphLeaf,
-    PictureLeaf,
     gap,
     leaf,
 )
+from studio.ui.transcript.text.code_leaf import CodeLeaf
+from studio.ui.transcript.text.picture_leaf import PictureLeaf
 from studio.ui.translation import tr
 
 from . import media_tiles

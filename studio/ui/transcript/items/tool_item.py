@@ -18,7 +18,7 @@ from studio.ui.engine_texts import tr_engine
 from studio.ui.transcript import model
 from studio.ui.transcript.model import CardAction, ToolRow
 from studio.ui.transcript.paint_style import LEFT, RIGHT, PaintStyle
-from studio.ui.transcript.text.block_types import OutputLeaf
+from studio.ui.transcript.text.code_leaf import OutputLeaf
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets.painting import paint_spinner
 

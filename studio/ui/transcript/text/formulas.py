@@ -39,6 +39,8 @@ _VIEW = re.compile(r'viewBox="(\S+) (\S+) (\S+) (\S+)"')
 
 Order: TypeAlias = tuple[str, bool]
 """A formula without its delimiters, and whether it has a line of its own."""
+EM = 1.1
+"""Size of formulas for that of the text: their letters are small for their size."""
 
 
 @dataclass(frozen=True, slots=True)

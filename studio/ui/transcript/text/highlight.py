@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 from PySide6.QtCore import QObject, Signal
 
-from studio.ui.markdown.parser import utf16
+from studio.ui.markdown.blocks import utf16
 from studio.ui.widgets.thread_signal import ThreadSignal
 
 LINES = 8

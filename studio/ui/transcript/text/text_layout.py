@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import ceil, inf
@@ -27,7 +27,7 @@ from PySide6.QtGui import (
     QTextOption,
 )
 
-from studio.ui.markdown.parser import (
+from studio.ui.markdown.blocks import (
     CODE,
     EMPHASIS,
     MATH,
@@ -583,3 +583,9 @@ class Leaf:
                 style.icon(painter, square.center(), "check", "accent_on", 10)
         else:
             style.text(painter, box, marker, "body", "text2" if marker == "•" else "text1", RIGHT)
+
+
+def common_prefix(one: str, other: str) -> int:
+    """How many characters two texts have in common at their beginnings."""
+    most = min(len(one), len(other))
+    return bisect_left(range(most), True, key=lambda at: one[: at + 1] != other[: at + 1])
