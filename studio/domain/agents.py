@@ -161,6 +161,11 @@ class Agent:
     servers: tuple[str, ...] | None = None
     pack: str = ""
     """The name of the pack that brings it."""
+    mission: str = ""
+    """What it has to reach where it is begun as a mission (W-47)."""
+    done_when: tuple[JsonObject, ...] = ()
+    """The checks of a mission, and what its cycles may use, as they are written in its file."""
+    budget: JsonObject = field(default_factory=dict[str, Json])
 
     @property
     def whose(self) -> str:

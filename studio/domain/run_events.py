@@ -27,8 +27,9 @@ OVER: tuple[StepState, ...] = ("done", "failed", "skipped", "stopped")
 RunState: TypeAlias = Literal[
     "running", "paused", "needs_you", "unsure", "done", "failed", "stopped"
 ]
-Fault: TypeAlias = Literal["", "error", "limit", "timeout", "invalid"]
-"""Why a step failed, as ``retry.on`` names it."""
+Fault: TypeAlias = Literal["", "error", "limit", "timeout", "invalid", "provider"]
+"""Why a step failed, as ``retry.on`` names it: there an error of the provider is an error.
+``provider``: it could not be reached, or had no place."""
 RunCap: TypeAlias = Literal["run", "step", "session", "day", "month", "hour", "minutes"]
 Trigger: TypeAlias = Literal["manual", "schedule", "change", "fork", "client"]
 """What began a run: a person, a time, a change of files, a person from a step of another, or a
@@ -106,6 +107,7 @@ class RunStarted:
     parts: JsonObject = field(default_factory=dict[str, Json], hash=False)
     subject: str = ""
     called_by: str = ""
+    mission: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,12 +345,53 @@ class CapReached:
 class CapRaised:
     """The person raised the cap of the run, or of ``step``, to ``caps``.
 
-    ``minutes`` are those that the run may work, 0 where they stay as they are.
+    ``minutes`` are those that the run may work, ``cycles`` those of a mission, ``until`` the time
+    of the day at which it pauses; 0 or empty where they stay as they are.
     """
 
     caps: Caps
     step: str = ""
     minutes: float = 0.0
+    cycles: int = 0
+    until: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What came of a check in a cycle; ``words`` are what it printed, or why it does not pass."""
+
+    step: str
+    title: str
+    passed: bool
+    words: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CycleEnded:
+    """All steps of a cycle of a mission are over, and its checks were looked at.
+
+    ``standing`` is a digest of what checks, tasks and drafts are: where it stays the same, the
+    cycle has changed nothing (W-50).
+    """
+
+    number: int
+    checks: tuple[CheckResult, ...]
+    standing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CycleStarted:
+    """The next cycle begins: all of ``steps`` wait once more."""
+
+    number: int
+    steps: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunSteered:
+    """The person said something to who works on a mission (W-51)."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,6 +480,9 @@ RunEvent: TypeAlias = (
     | StepsRedone
     | CapReached
     | CapRaised
+    | CycleEnded
+    | CycleStarted
+    | RunSteered
     | RunPaused
     | RunResumed
     | RunFinished

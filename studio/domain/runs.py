@@ -24,6 +24,9 @@ from .run_events import (
     BreakpointSet,
     CapRaised,
     CapReached,
+    CheckResult,
+    CycleEnded,
+    CycleStarted,
     Fault,
     ItemsCounted,
     ItemsFound,
@@ -40,6 +43,7 @@ from .run_events import (
     RunResumed,
     RunStarted,
     RunState,
+    RunSteered,
     StepAnswered,
     StepAsked,
     StepChanged,
@@ -142,6 +146,21 @@ class StepRun:
         return self.tries[-1].linked if self.tries else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """A cycle of a mission that is over. Times are seconds since the epoch."""
+
+    number: int
+    began: float
+    ended: float
+    checks: tuple[CheckResult, ...]
+    standing: str = ""
+
+    @property
+    def passed(self) -> bool:
+        return all(one.passed for one in self.checks)
+
+
 def item_keys(items: Iterable[Json]) -> list[str]:
     """A key for each item, the same for the same value: the beginning of its digest.
 
@@ -196,6 +215,19 @@ class Run:
         """Steps that the person paused."""
         self.minutes = 0.0
         """Those that the person raised the cap to, 0 for the file's."""
+        self.cycles: list[Cycle] = []
+        """Those of a mission that are over."""
+        self.cycle = 1
+        """The number of the present cycle of a mission, or of the last one."""
+        self._cycle_began = 0.0
+        self.most_cycles, self.until = 0, ""
+        """What the person raised these caps to; 0 and empty for the file's."""
+        self.steered: list[tuple[int, str]] = []
+        """What the person said to a mission, each with the cycle in which they did."""
+        self.woken = 0.0
+        """When the person began the run, or let it go on last."""
+        self.woken_after = 0
+        """How many cycles were over then."""
         self.worked = 0.0
         """Seconds in which a step was running, until the last event."""
         self._running: set[tuple[str, str]] = set()
@@ -310,6 +342,7 @@ class Run:
         match event:
             case RunStarted():
                 self.started, self.began = event, at
+                self._cycle_began = self.woken = at
                 self.caps[""] = event.caps
             case StepEdited():
                 self._edit(event)
@@ -372,6 +405,15 @@ class Run:
             case CapRaised():
                 self.caps[event.step] = event.caps
                 self.minutes = event.minutes or self.minutes
+                self.most_cycles = event.cycles or self.most_cycles
+                self.until = event.until or self.until
+            case CycleEnded():
+                found = event.number, self._cycle_began, at, event.checks, event.standing
+                self.cycles.append(Cycle(*found))
+            case CycleStarted():
+                self._next_cycle(at, event)
+            case RunSteered():
+                self.steered.append((self.cycle, event.text))
             case RunPaused():
                 self.paused = event.reason
             case RunResumed():
@@ -379,6 +421,7 @@ class Run:
                     before = self.stopped is not None and self.stopped.moment == "before"
                     self.may_begin = (0 if before else 1) if event.one else None
                     self.paused = self.stopped = None
+                    self.woken, self.woken_after = at, len(self.cycles)
             case RunFinished():
                 self.end, self.paused, self.stopped = event, None, None
             case BreakpointSet():
@@ -432,13 +475,21 @@ class Run:
 
     def _redo(self, event: StepsRedone) -> None:
         self.redone[event.by] = self.redone.get(event.by, 0) + 1
-        again = set(event.steps)
-        for step in again:
+        self._again(set(event.steps))
+        self.sent_back[event.start] = event.by
+
+    def _next_cycle(self, at: float, event: CycleStarted) -> None:
+        self.cycle, self._cycle_began = event.number, at
+        self.redone.clear()
+        self._again(set(event.steps))
+
+    def _again(self, steps: set[str]) -> None:
+        """Let steps wait once more."""
+        for step in steps:
             self.sent_back.pop(step, None)  # that was about a result of an earlier round
             self.rounds[step] = self.round_of(step) + 1
             self.items.pop(step, None)
             self.tallies.pop(step, None)
         for one in self.steps.values():
-            if one.step in again:
+            if one.step in steps:
                 one.state, one.reason, one.question, one.due = "waiting", "", None, 0.0
-        self.sent_back[event.start] = event.by

@@ -27,6 +27,7 @@ again."""
 OnError: TypeAlias = str
 """``stop`` the run, ``skip`` what needs the step, ``continue`` as if it were done, or a step."""
 Busy: TypeAlias = Literal["queue", "skip", "cancel"]
+CheckKind: TypeAlias = Literal["run", "file", "check", "grader"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +44,15 @@ class Input:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The most that a run or a step may use; 0 is no cap. ``minutes`` leave out waiting."""
+    """The most that a run or a step may use; 0 is no cap. ``minutes`` leave out waiting.
+
+    ``cycles`` and ``until``, a time of the day such as 06:00, are those of missions alone (W-49).
+    """
 
     caps: Caps = NO_CAPS
     minutes: float = 0.0
+    cycles: int = 0
+    until: str = ""
 
 
 NO_BUDGET = Budget()
@@ -75,11 +81,34 @@ class Redo:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """What a mission is done by: it passes or it does not (W-52).
+
+    ``target`` is a command that ends with ``exit_code``, the path of a ``file`` that is there and
+    fits ``schema`` if there is one, an ``expression``, or the agent that is the ``grader`` and
+    answers ``prompt``. ``timeout`` is in seconds, 0 for none.
+    """
+
+    kind: CheckKind
+    target: str
+    title: str = ""
+    exit_code: int = 0
+    schema: JsonObject | None = None
+    prompt: str = ""
+    timeout: float = 0.0
+
+    @property
+    def label(self) -> str:
+        return self.title or self.target
+
+
+@dataclass(frozen=True, slots=True)
 class Step:
     """One step. ``target`` is the agent, path, command, question or expression of its kind.
 
     ``condition`` is the expression of ``if``, ``for_each`` an expression or a list, ``outputs`` a
     JSON Schema. ``timeout`` is in seconds, 0 for none. ``max_parallel`` 0 is the workflow's.
+    ``proves`` is the check of a mission that the step looks at; no file has such a step.
     """
 
     id: str
@@ -108,6 +137,7 @@ class Step:
     effects: Effects = "ask"
     on_error: OnError = "stop"
     via: Literal["live", "batch"] = "live"
+    proves: Check | None = None
 
     @property
     def label(self) -> str:
@@ -144,7 +174,10 @@ class WorkflowTrigger:
 
 @dataclass(frozen=True, slots=True)
 class Workflow:
-    """What a workflow's file says. ``outputs`` are templates by name; ``digest`` is the file's."""
+    """What a workflow's file says. ``outputs`` are templates by name; ``digest`` is the file's.
+
+    With ``done_when`` it is a mission: it runs in cycles until all of these pass (W-47).
+    """
 
     name: str
     steps: tuple[Step, ...]
@@ -157,7 +190,7 @@ class Workflow:
     on_conflict: str = "ask"
     concurrency: Concurrency | None = None
     triggers: tuple[WorkflowTrigger, ...] = ()
-    done_when: str = ""
+    done_when: tuple[Check, ...] = ()
     source: str = ""
     digest: str = ""
 

@@ -514,6 +514,15 @@ def _items(db: Connection) -> None:
         db.execute(statement)
 
 
+def _run_wishes(db: Connection) -> None:
+    """What other programs want of a run that one of them carries out, see ``runs``."""
+    db.execute(
+        """CREATE TABLE run_wishes (
+            number INTEGER PRIMARY KEY, run_id TEXT NOT NULL REFERENCES runs ON DELETE CASCADE,
+            body TEXT NOT NULL)"""
+    )
+
+
 _USED = (
     "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
@@ -542,5 +551,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _draft_nouns,
     _run_callers,
     _items,
+    _run_wishes,
 )
 LATEST = len(MIGRATIONS)

@@ -221,6 +221,23 @@ class RunStore:
         rows = await self._db.rows("SELECT stop_wanted FROM runs WHERE id = ?", run_id)
         return str(rows[0][0]) if rows else ""
 
+    async def wish(self, run_id: str, event: RunEvent) -> None:
+        """Have the program that carries out a run record an event, within a second."""
+        body = canonical_json(encode_event(event))
+        query = "INSERT INTO run_wishes (run_id, body) VALUES (?, ?)"
+        await self._db.execute(query, run_id, body)
+
+    async def take_wishes(self, run_id: str) -> list[RunEvent]:
+        """What other programs want of a run that this one carries out; each is told once."""
+        query = "SELECT number, body FROM run_wishes WHERE run_id = ? ORDER BY number"
+        rows = await self._db.rows(query, run_id)
+        if not rows:
+            return []
+        last = rows[-1][0]
+        query = "DELETE FROM run_wishes WHERE run_id = ? AND number <= ?"
+        await self._db.execute(query, run_id, last)
+        return [decode_run_event(json.loads(body)) for _, body in rows]
+
     async def join_group(self, run_id: str, group: str) -> None:
         """Let a run wait for those that have joined the group before it."""
         await self._db.execute(

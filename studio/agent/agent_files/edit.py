@@ -48,6 +48,9 @@ ORDER = (
     "user-invocable",
     "disable-model-invocation",
     "argument-hint",
+    "mission",
+    "done_when",
+    "budget",
     "icon",
     "hue",
 )

@@ -196,14 +196,31 @@ def _fields(
 
 
 def _schema(value: Any, key: str) -> JsonObject:
+    return _json_object(value, "{key} is a JSON Schema", key)
+
+
+def _json_object(value: Any, words: str, key: str) -> JsonObject:
     if not isinstance(value, dict) or not is_clean_json(cast("JsonObject", value)):
-        raise ValueProblem("{key} is a JSON Schema", {"key": key})
+        raise ValueProblem(words, {"key": key})
     return cast("JsonObject", value)
 
 
 def _off_or(value: Any, key: str, *, of: Sequence[str]) -> str:
     """A choice among words of which YAML reads ``off`` as false."""
     return _choice("off" if value is False else value, key, of=of)
+
+
+def _checks(value: Any, key: str) -> tuple[JsonObject, ...]:
+    """The checks of a mission, which are read as those of a workflow when it begins (W-47)."""
+    if isinstance(value, str):
+        return ({"check": value},)
+    return tuple(_plain(one, key) for one in _mappings(value, key))
+
+
+def _plain(value: Any, key: str) -> JsonObject:
+    if value is None:
+        return {}
+    return _json_object(value, "{key} has “key: value” lines", key)
 
 
 KEYS: dict[str, Callable[[Any, str], Any]] = {
@@ -240,6 +257,9 @@ KEYS: dict[str, Callable[[Any, str], Any]] = {
     "user-invocable": _yes_or_no,
     "disable-model-invocation": _yes_or_no,
     "argument-hint": _sentence,
+    "mission": _word,
+    "done_when": _checks,
+    "budget": _plain,
 }
 """What reads each key of the frontmatter; an empty text or None stands for the default."""
 

@@ -228,6 +228,9 @@ def _strangers(agent: Agent, line: int) -> Agent:
         memory="off",
         desk="auto",
         handoffs=(),
+        mission="",
+        done_when=(),
+        budget={},
         define=(),
         argument_hint=escape_line(agent.argument_hint, MAX_DESCRIPTION),
         # An untrusted pattern could take without end.

@@ -1,0 +1,97 @@
+"""Brief: what a new session of a mission's cycle is told (W-47)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from studio.agent import prompts
+from studio.agent.usage_costs import format_dollars
+from studio.domain.runs import Run
+from studio.domain.workflows import Step, Workflow
+from studio.tools.sdk.result import shorten
+from studio.tools.workspace.notes import Note
+
+MOST_NOTES = 8
+MOST_WORDS = 8
+"""Words of the person that a cycle is told."""
+LONGEST_NOTE = 2_000
+LONGEST_FOUND = 8_000
+"""Characters of what one check found."""
+
+
+def brief(
+    workflow: Workflow, run: Run, left: str, tasks: Sequence[str], notes: Iterable[Note]
+) -> str:
+    """What is said before the prompt of a step; ``left`` is what may be used."""
+    assert run.started is not None
+    told: list[str] = []
+    if left:
+        told.append(prompts.MISSION_LEFT.format(left=left))
+    if run.steered:
+        words = _lines(text for _, text in run.steered[-MOST_WORDS:])
+        told.append(prompts.MISSION_STEERED.format(words=words))
+    if tasks:
+        told.append(prompts.MISSION_TASKS.format(tasks=_lines(tasks)))
+    # A note that was written after strangers' words were read may be theirs (T-9).
+    own = sorted((one for one in notes if not one.origin), key=lambda one: one.written)
+    if last := own[-MOST_NOTES:]:
+        texts = (f"{one.name}: {shorten(one.text.strip(), LONGEST_NOTE)}" for one in last)
+        told.append(prompts.MISSION_NOTES.format(notes=_lines(texts)))
+    told.append(_found(run))
+    return prompts.MISSION_CYCLE.format(
+        number=run.cycle,
+        mission=run.started.mission,
+        checks=_lines(map(check_words, (one for one in workflow.steps if one.proves))),
+        told="".join(f"{one}\n\n" for one in told),
+    )
+
+
+def _found(run: Run) -> str:
+    if not run.cycles:
+        return prompts.MISSION_FIRST
+    last = run.cycles[-1]
+    lines: list[str] = []
+    for one in last.checks:
+        lines.append(f"{one.title}: {'passes' if one.passed else 'does not pass'}")
+        if one.words and not one.passed:
+            lines[-1] += f"\n{shorten(one.words, LONGEST_FOUND)}"
+    return prompts.MISSION_FOUND.format(number=last.number, found=_lines(lines))
+
+
+def check_words(step: Step) -> str:
+    """A check in words."""
+    check = step.proves
+    assert check is not None
+    match check.kind:
+        case "run":
+            words = f"the command “{check.target}” ends with {check.exit_code}"
+        case "file":
+            fits = " and fits its schema" if check.schema is not None else ""
+            words = f"the file {check.target} is there{fits}"
+        case "grader":
+            words = f"{check.target} judges: {check.prompt or 'it is reached'}"
+        case "check":
+            words = f"“{check.target}” holds"
+    return f"{check.title}: {words}" if check.title else words
+
+
+def left_of(run: Run, most_cycles: int, minutes: float, until: str) -> str:
+    """What all cycles may still use, in words; empty where only the model's place limits it."""
+    caps = run.caps.get("")
+    found: list[str] = []
+    if most_cycles:
+        found.append(f"cycles {max(most_cycles - run.cycle, 0)} after this one")
+    if caps is not None and caps.dollars:
+        left = format_dollars(max(caps.dollars - run.dollars, 0.0)) or "$0.00"
+        found.append(left)
+    if caps is not None and caps.tokens:
+        found.append(f"{max(caps.tokens - run.tokens, 0):,} tokens")
+    if minutes:
+        found.append(f"{max(minutes - run.worked / 60, 0.0):.0f} minutes of work")
+    if until:
+        found.append(f"the time until {until}")
+    return ", ".join(found)
+
+
+def _lines(texts: Iterable[str]) -> str:
+    return "\n".join(f"- {one}" for one in texts)

@@ -1,0 +1,116 @@
+"""Cycles: tell what follows when all steps of a mission's cycle are over (W-48 to W-50).
+
+It is pure: the run and its workflow alone decide. So a run that was killed goes on in its cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from studio.domain.jsonvalue import Json
+from studio.domain.ledger import canonical_json, digest
+from studio.domain.run_events import (
+    CheckResult,
+    CycleEnded,
+    CycleStarted,
+    RunEvent,
+    RunFinished,
+    RunPaused,
+)
+from studio.domain.runs import Run
+from studio.domain.workflows import Workflow
+
+from .check_steps import results
+
+IDLE_CYCLES = 3
+"""Cycles without a change after which a mission is paused (W-50)."""
+STALLED = "Three cycles changed no check, no task and no draft."
+
+
+class Cycles:
+    """The cycles of one run, if it is a mission.
+
+    ``tasks`` are those that agents of the run noted, each with whether it is done.
+    """
+
+    def __init__(self, workflow: Workflow, run: Run) -> None:
+        self._workflow, self._run = workflow, run
+        self.tasks: Callable[[], Sequence[tuple[str, bool]]] = tuple
+
+    @property
+    def _mission(self) -> bool:
+        return bool(self._workflow.done_when)
+
+    @property
+    def most(self) -> int:
+        """How many there may be, 0 for any number."""
+        return self._run.most_cycles or self._workflow.budget.cycles
+
+    @property
+    def until(self) -> str:
+        return self._run.until or self._workflow.budget.until
+
+    def before_end(self, events: Sequence[RunEvent]) -> Sequence[RunEvent]:
+        """What happens instead of these events: no mission ends before its checks pass."""
+        run, end = self._run, events[-1] if events else None
+        if not (self._mission and isinstance(end, RunFinished)) or end.state == "stopped":
+            return events
+        if len(run.cycles) < run.cycle:
+            found = results(self._workflow, run)
+            standing = _standing(found, run, self.tasks())
+            return [*events[:-1], CycleEnded(run.cycle, found, standing)]
+        if run.cycles[-1].passed:
+            count = len(run.cycles[-1].checks)
+            checks = "The check passes." if count == 1 else f"All {count} checks pass."
+            return [*events[:-1], replace(end, state="done", reason=checks)]
+        if reason := self._why_not_on():
+            return [*events[:-1], RunPaused(reason)]
+        steps = tuple(step.id for step in self._workflow.steps)
+        return [*events[:-1], CycleStarted(run.cycle + 1, steps)]
+
+    def closes(self) -> float:
+        """When the time of the day comes that the mission works until; 0 for never."""
+        if not self._mission or not self.until:
+            return 0.0
+        woken = datetime.fromtimestamp(self._run.woken)
+        hour, minute = map(int, self.until.split(":"))
+        found = woken.replace(hour=hour, minute=minute, second=0, microsecond=0)
+        if found <= woken:
+            found += timedelta(days=1)
+        return found.timestamp()
+
+    @property
+    def closed(self) -> str:
+        """Why a mission is paused whose time has come."""
+        return f"It is {self.until}, until when this mission may work."
+
+    def _why_not_on(self) -> str:
+        """Why no further cycle begins; empty if one does."""
+        run, most = self._run, self.most
+        if most and run.cycle >= most:
+            return f"Your limit of {most} cycle{'' if most == 1 else 's'} is reached."
+        return STALLED if self._stalled() else ""
+
+    def _stalled(self) -> bool:
+        """Whether the last cycles changed nothing, since the person let the mission go on."""
+        nothing = [replace(one, passed=False) for one in results(self._workflow, Run())]
+        standings = [_standing(nothing, Run(), ())]
+        standings += [one.standing for one in self._run.cycles]
+        awake = len(self._run.cycles) - self._run.woken_after
+        return awake >= IDLE_CYCLES and len(set(standings[-IDLE_CYCLES - 1 :])) == 1
+
+
+def _standing(
+    found: Sequence[CheckResult], run: Run, tasks: Sequence[tuple[str, bool]]
+) -> str:
+    """A digest of what checks, tasks and drafts are."""
+    changed: list[Json] = [
+        [change.step, change.item, file.path, file.after]
+        for change in run.changes.values()
+        for file in change.files
+        if file.before != file.after
+    ]
+    checks: list[Json] = [[one.step, one.passed] for one in found]
+    return digest(canonical_json([checks, changed, [list(one) for one in tasks]]))
