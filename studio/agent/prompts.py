@@ -195,8 +195,8 @@ REDO_STEP = (
     " more.\n\nYour result was:\n{result}\n\nWhat “{by}” found:\n{found}"
 )
 MISSION_CYCLE = """\
-This is cycle {number} of a mission. Each cycle is a new session, which knows of the ones before it \
-only what stands here. What they changed is in the folder.
+This is cycle {number} of a mission. Each cycle is a new session, which knows of the ones before \
+it only what stands here. What they changed is in the folder.
 
 The mission:
 {mission}

@@ -18,11 +18,12 @@ from studio.domain.events import Exposed
 from studio.domain.jsonvalue import Json
 from studio.domain.run_events import Fault, RunStarted, StepFinished
 from studio.domain.runs import Run
-from studio.domain.workflows import Step
+from studio.domain.workflows import NO_BUDGET, Step
 from studio.storage.runs import NewRun
 
 from .expressions import as_words
 from .kept_agents import RunParts
+from .missions.mission_files import mission_of, require_cap
 from .plan import Plan
 from .run_files import RunFiles, group_of, read_text
 from .step_work import seconds_of
@@ -62,6 +63,7 @@ class ChildRuns:
         plan = Plan(workflow)
         if plan.circle:
             raise ConfigurationError(f"These steps wait for each other: {', '.join(plan.circle)}.")
+        require_cap(workflow, workflow.budget.caps, NO_BUDGET)
         started = RunStarted(
             *(uuid.uuid4().hex, workflow.name, workflow.digest, str(path), parent.folder),
             inputs=await self._files.inputs(workflow, inputs, folder, parent.trigger),
@@ -73,6 +75,7 @@ class ChildRuns:
             parent=parent.run_id,
             parent_step=step.id,
             subject=parent.subject,
+            mission=mission_of(workflow),
         )
         group = group_of(plan, started)
         if group not in {one.group for one in above}:  # else they would wait for each other

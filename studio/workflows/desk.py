@@ -42,6 +42,7 @@ from studio.files.folders import private_folder
 from studio.processes.desk import Desk, DeskTooLarge
 from studio.storage.runs import RunStore
 from studio.storage.snapshots.blob_store import UNDO_SECONDS, BlobStore
+from studio.tools import Workspace
 from studio.tools.workspace.encodings import NotText, encode
 
 from .change_merge import ChangeMerge, Clash, DeskContents
@@ -193,8 +194,13 @@ class Desks:
     async def with_changes(self, events: Sequence[RunEvent]) -> list[RunEvent]:
         """The events, before each end of a try what it did on its desk."""
         found: list[RunEvent] = []
+        looks = {step.id for step in self._plan.workflow.steps if step.proves is not None}
         for event in events:
-            if isinstance(event, StepFinished) and (event.step, event.item) in self._open:
+            if (
+                isinstance(event, StepFinished)
+                and (event.step, event.item) in self._open
+                and event.step not in looks  # what a check leaves behind is no work
+            ):
                 found.append(await self._changed(event.step, event.item))
             found.append(event)
         return found
@@ -237,6 +243,26 @@ class Desks:
             return StepChanged(step, item, tuple(files), tuple(dict.fromkeys(left)))
 
         return await asyncio.to_thread(look)
+
+    async def content(self, step: Step, path: str) -> bytes | None:
+        """What is in a file as a step would find it; None where there is none.
+
+        Raises ToolFailed for a path that leads out of the folder.
+        """
+        place = Workspace(Path(self._folder)).resolve(path)
+        name = place.relative_to(Path(self._folder).resolve()).as_posix()
+        found = await self._merged(self._ordered(self._plan.every[step.id]), (step.id, ""))
+        changed = found.get(name) if isinstance(found, Mapping) else None
+        if changed is not None:
+            return self._contents.bytes(changed) if changed else None
+
+        def read() -> bytes | None:
+            try:
+                return place.read_bytes()
+            except OSError:
+                return None
+
+        return await asyncio.to_thread(read)
 
     # Where changes meet
 

@@ -45,8 +45,9 @@ def uses_of_whole(workflow: Workflow) -> Iterator[Use]:
     yield from templates("outputs", dict(workflow.outputs))
     if workflow.concurrency is not None:
         yield from templates("concurrency", workflow.concurrency.group)
-    if workflow.done_when:
-        yield from _expression("done_when", workflow.done_when)
+    for check in workflow.done_when:
+        if check.kind == "check":
+            yield from _expression("done_when", check.target)
 
 
 def templates(key: str, value: Json) -> Iterator[Use]:

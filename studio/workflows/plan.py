@@ -26,10 +26,13 @@ from studio.domain.workflows import Step, Workflow
 from .expressions import ExpressionError, Reads
 from .graph import all_needs, direct_needs, find_circle
 from .items.sources import read_call
+from .missions.check_steps import why_not_looked
 from .step_values import StepValues
 
 PARALLEL = 8
 """Steps and items that run at a time where the workflow says nothing."""
+PROVIDER_WAIT, LONGEST_WAIT = 30.0, 900.0
+"""Seconds after which a mission tries a provider again, which grow with each try."""
 INSTANT = ("set", "check", "approve", "ask")
 """Steps that take no time of the computer, and so no place."""
 
@@ -72,6 +75,7 @@ class Plan:
         self.every = all_needs(self.needs)
         self.values = StepValues(workflow, self.every, reads)
         self._steps = {step.id: step for step in workflow.steps}
+        self._mission = bool(workflow.done_when)
         self._handles: dict[str, tuple[str, ...]] = {}
         """The steps whose failure a step is for (``on_error``)."""
         for step in workflow.steps:
@@ -110,11 +114,15 @@ class Plan:
         ``run`` has the try, and not its end.
         """
         step, last = self._steps[finish.step], run.step(finish.step, finish.item).last
-        retry = step.retry
+        retry, away = step.retry, finish.fault == "provider"
+        if away and self._mission and finish.state == "failed":  # that costs no cycle (W-49)
+            tried = min(last.attempt if last is not None else 1, 10)
+            wait = min(PROVIDER_WAIT * 2 ** (tried - 1), LONGEST_WAIT)
+            return [finish, RetryPlanned(finish.step, finish.item, now + wait)]
         if (
             retry is not None
             and finish.state == "failed"
-            and finish.fault in retry.on
+            and ("error" if away else finish.fault) in retry.on
             and last is not None
             and last.attempt <= retry.most
         ):
@@ -188,6 +196,8 @@ class Plan:
                 return None
         if handles and not any(run.step(name).state == "failed" for name in handles):
             return f"Nothing failed in {' and '.join(handles)}."
+        if step.proves is not None:  # checks are looked at, whatever became of the cycle
+            return why_not_looked(self.workflow, run, step)
         for name in self.needs[step.id]:
             other = self._steps[name]
             state = run.step(name).state
@@ -238,8 +248,8 @@ class Plan:
     # The end
 
     def _failure(self, run: Run) -> StepRun | None:
-        """The first failed step that stops the run."""
-        for step in self.workflow.steps:
+        """The first failed step that stops the run; none stops a mission, whose checks do."""
+        for step in () if self._mission else self.workflow.steps:
             if step.on_error == "stop" and (one := run.step(step.id)).state == "failed":
                 return one
         return None

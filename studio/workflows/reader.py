@@ -181,7 +181,9 @@ def _budget(values: Mapping[str, Any] | None) -> Budget:
     if not values:
         return NO_BUDGET
     caps = Caps(values.get("tokens", 0), values.get("dollars", 0.0))
-    return Budget(caps, values.get("minutes", 0.0))
+    spans: tuple[float, float] = (values.get("minutes", 0.0), values.get("hours", 0.0) * 60)
+    minutes: float = min((one for one in spans if one), default=0.0)
+    return Budget(caps, minutes, values.get("cycles", 0), values.get("until", ""))
 
 
 def _retry(values: Mapping[str, Any]) -> Retry:

@@ -20,6 +20,8 @@ from studio.tools import ToolFailed, Workspace
 
 from .expressions import ExpressionError, NotRead, as_words
 from .fork import edited_workflow
+from .missions.check_steps import with_checks
+from .missions.mission_files import text_of_agent
 from .plan import Plan
 from .reader import read_workflow_text
 from .workflow_check import KnownNames, check_workflow
@@ -35,16 +37,18 @@ class RunFiles:
 
     async def locate(self, name: str, folder: Path) -> Path:
         """The file of a workflow: a path, or the name of one that the folder, the person or the
-        program has.
+        program has. Also that of an agent whose file is a mission.
 
         Raises ConfigurationError that lists what is there.
         """
         paths, packs = self._engine.paths, self._engine.services.sources.pack_places
+        agents = (await self._engine.agents(folder)).by_name.values()
+        missions = {one.name: Path(one.source) for one in agents if one.done_when}
 
         def look() -> Path | None:
             if (given := folder / name).is_file():
                 return given
-            known: dict[str, Path] = {}
+            known = {**missions}
             for place, _ in workflow_places(paths, folder, packs):
                 known |= {path.stem: path for path in sorted(place.glob("*.md"))}
             if name in known:
@@ -56,8 +60,16 @@ class RunFiles:
         assert found is not None
         return found
 
+    async def text(self, path: Path, folder: Path) -> str:
+        """The text that a run of a file runs by; raises ConfigurationError."""
+        agents = (await self._engine.agents(folder)).by_name.values()
+        found = (one for one in agents if one.done_when and one.source == str(path))
+        if (agent := next(found, None)) is not None:
+            return text_of_agent(agent)
+        return await asyncio.to_thread(read_text, path)
+
     async def checked(self, text: str, name: str, source: str, folder: Path) -> Workflow:
-        """The workflow of a text; raises ConfigurationError for mistakes."""
+        """The workflow of a text, as it is run; raises ConfigurationError for mistakes."""
         agents = await self._engine.agents(folder)
         known = KnownNames(list(agents.by_name), tools=list(self._engine.tools()))
 
@@ -69,7 +81,7 @@ class RunFiles:
         workflow, wrong = await asyncio.to_thread(check)
         if wrong or workflow is None:
             raise ConfigurationError(wrong or f"{source} is no workflow.")
-        return workflow
+        return with_checks(workflow)
 
     async def open(self, run_id: str) -> tuple[Plan, Run]:
         """A stored run to go on with, claimed, with its plan; raises StudioError.
@@ -121,7 +133,7 @@ class RunFiles:
         found = read_workflow_text(text, started.name, started.source).workflow
         if found is None:
             raise ConfigurationError("The workflow of this run cannot be read.")
-        return found
+        return with_checks(found)
 
 
 def read_text(path: Path) -> str:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import TypeAlias
 
 from studio.agent.budget import Amount, Budget
@@ -41,6 +42,7 @@ from studio.domain.run_events import (
     RunQueued,
     RunResumed,
     RunStarted,
+    RunSteered,
     StepAnswered,
     StepAsked,
     StepEdited,
@@ -55,6 +57,8 @@ from studio.domain.runs import Run, StepRun
 from studio.domain.workflows import Step
 from studio.storage.connection import Unwritable
 from studio.storage.runs import NewRun, RunStore
+from studio.tools import ToolFailed
+from studio.tools.workspace.notes import Notes
 
 from .breakpoints import begin_or_stop, stop_after
 from .child_runs import ChildRuns, outcome_of
@@ -65,6 +69,9 @@ from .fork import edited_workflow
 from .instant_steps import approved, result_or_question
 from .items.item_work import ItemWork
 from .kept_agents import RunParts, kept_agents
+from .missions.brief import brief, left_of
+from .missions.check_steps import look_at_file
+from .missions.cycles import Cycles
 from .plan import INSTANT, Plan, Start
 from .run_accounts import RunAccounts, RunTime, out_of_time
 from .run_files import RunFiles
@@ -136,6 +143,7 @@ class Runner:
         )
         """The items of steps that have too many for events."""
         self._above = above
+        self._cycles = Cycles(plan.workflow, run)
         seconds = seconds_of(above[1]) if above else 0.0
         self._time = RunTime(run, plan.workflow.budget.minutes, seconds)
         self._work.above = self._rules
@@ -234,6 +242,20 @@ class Runner:
             for step in tuple(self.run.held):
                 await self.release(step)
 
+    async def grant(self, wish: RunEvent) -> None:
+        """Do what the person wants of the run at another door."""
+        match wish:
+            case RunPaused():
+                await self.pause(wish.reason)
+            case RunResumed():
+                await self.resume()
+            case RunSteered():
+                await self.steer(wish.text)
+            case CapRaised():
+                await self.raise_cap(wish.caps, wish.step, wish.minutes, wish.cycles, wish.until)
+            case _:
+                pass
+
     async def debug(
         self, event: BreakpointSet | BreakpointCleared | StepEdited | ResultEdited
     ) -> None:
@@ -253,9 +275,14 @@ class Runner:
                     edited_workflow(self.plan.workflow, [event]), self.plan.values.reads
                 )
 
-    async def raise_cap(self, caps: Caps, step: str = "", minutes: float = 0.0) -> None:
-        """Let the run, or one of its steps, use this much in all; 0 minutes stay as they are."""
-        await self._record(CapRaised(caps, step, minutes))
+    async def raise_cap(
+        self, caps: Caps, step: str = "", minutes: float = 0.0, cycles: int = 0, until: str = ""
+    ) -> None:
+        """Let the run, or one of its steps, use this much in all.
+
+        What is 0 or empty stays as it is, but for ``caps``.
+        """
+        await self._record(CapRaised(caps, step, minutes, cycles, until))
         self._accounts.follow_caps()
         for one in self.run.busy:
             if one.step == step and one.run_id:
@@ -392,6 +419,8 @@ class Runner:
             if reason:
                 self._recording.start(self.stop(reason))
                 return
+            for wish in await self._store.take_wishes(self.run.id):
+                await self.grant(wish)
 
     async def _out_of_time(self) -> bool:
         """Pause the run if it has worked as long as it may; end it where its step may no more."""
@@ -399,7 +428,12 @@ class Runner:
         if self._time.step_over(now):
             await self.stop(f"It was stopped after {self._time.of_step:g} s.")
             return True
-        if self.run.paused is not None or not self._time.over(now):
+        if self.run.paused is not None:
+            return False
+        if 0 < self._cycles.closes() <= now:
+            await self.pause(self._cycles.closed)
+            return True
+        if not self._time.over(now):
             return False
         reason = out_of_time(self._time.minutes)
         reached = [CapReached("minutes", one.step, one.item, reason) for one in self.run.busy]
@@ -418,7 +452,7 @@ class Runner:
             failed = "Another step failed." if not decision.stops[0][1] else "Another item failed."
             await self._stop_steps(decision.stops, failed)
             return False
-        if events := self._desks.before_end(decision.events):
+        if events := self._desks.before_end(self._cycles.before_end(decision.events)):
             await self._record(*events)
             return False
         if decision.queues:
@@ -441,6 +475,8 @@ class Runner:
         waits = [max(decision.due - now, 0.0)] if decision.due else []
         if (left := self._time.left(now)) is not None:
             waits.append(left)
+        if self.run.paused is None and (closes := self._cycles.closes()):
+            waits.append(max(closes - now, 0.0))
         await self._tasks.change(min(waits, default=None))
         return False
 
@@ -656,6 +692,8 @@ class Runner:
             )
         if not session.transcript.blocks:
             said = await self._reads.having(lambda: values.prompt(self.run, step, one.item))
+            if step.proves is None and (told := await self._brief()):
+                said = f"{told}\n\n{said}"
             if sent_back := values.sent_back(self.run, step, one.item):
                 said = f"{said}\n\n{sent_back}"
             return await self._work.run(step, one.item, session, said, budget, exposed)
@@ -664,6 +702,34 @@ class Runner:
             return ended
         told = told_about(calls, answer) if calls else ""
         return await self._work.run(step, one.item, session, told, budget, exposed, before)
+
+    # Missions
+
+    async def steer(self, text: str) -> None:
+        """Say something to who works on a mission, now and in each cycle that follows (W-51)."""
+        if self.run.end is None:
+            await self._record(RunSteered(text))
+            for one in self.run.busy:
+                step = self.plan.workflow.step(one.step) if one.step != MERGE else None
+                if step is not None and step.kind == "agent" and step.proves is None:
+                    self._sessions.steer((one.step, one.item), text)
+            for child in self._busy_children():
+                await child.steer(text)
+
+    async def _brief(self) -> str:
+        """What a session of the present cycle is told before its prompt (W-47).
+
+        Empty where neither the run nor one above is a mission.
+        """
+        started = self.run.started
+        if not self._cycles.mission:
+            return await self._above[0]._brief() if self._above else ""
+        assert started is not None
+        notes = Notes(self._engine.services.notes, Path(started.folder))
+        cycles = self._cycles
+        left = left_of(self.run, cycles.most, self._time.minutes, cycles.until)
+        known = await asyncio.to_thread(notes.all)
+        return brief(self.plan.workflow, self.run, left, cycles.open_tasks, known)
 
     # Runs below
 
@@ -772,8 +838,12 @@ class Runner:
             return result_or_question(values, step, item, values.names(self.run, step, item), path)
 
         try:
-            done = await self._reads.having(compute)
-        except ExpressionError as error:
+            if step.proves is not None and step.proves.kind == "file":
+                content = await self._desks.content(step, step.target)
+                done = await asyncio.to_thread(look_at_file, step, content)
+            else:
+                done = await self._reads.having(compute)
+        except (ExpressionError, ToolFailed) as error:
             done = StepFinished(step.id, item, "failed", str(error), fault="invalid")
         if isinstance(done, StepAsked):
             return [done]
@@ -783,6 +853,8 @@ class Runner:
         """What a step is exposed to by the words of the steps before it (T-9)."""
         found = dict(self._reads.exposed)
         before = {*self.plan.every[step.id], self.run.sent_back.get(step.id)}
+        if self._cycles.mission:  # it is told what the cycles before it found
+            before = {one.id for one in self.plan.workflow.steps}
         for one in self.run.steps.values():
             if one.step in before and one.last is not None:
                 for exposed in one.last.exposed:

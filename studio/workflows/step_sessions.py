@@ -9,6 +9,7 @@ from studio.agent.engine import Engine, SessionDefaults
 from studio.agent.session.session import Session
 from studio.domain.agents import NO_AGENTS, Agent
 from studio.domain.jsonvalue import Json
+from studio.domain.messages import Text
 from studio.domain.permissions import Answer, Rule
 from studio.domain.questions import ServerAnswer
 from studio.domain.run_events import RunQuestion, RunStarted
@@ -97,6 +98,12 @@ class StepSessions:
             if session.running:
                 for rule in rules:
                     await session.rules.add(rule)
+
+    def steer(self, key: Key, text: str) -> None:
+        """Tell a running session something with its next request."""
+        session = self._sessions.get(key)
+        if session is not None and session.running:
+            session.steer(session.queue.add([Text(text)]))
 
     def asks(self, key: Key, question_id: str) -> bool:
         """Whether the session of a try waits for the answer to a question."""

@@ -26,6 +26,7 @@ from studio.agent.session.turn_builder import ParentTurn
 from studio.agent.usage_costs import total
 from studio.domain.agents import Limits, longer
 from studio.domain.blocks import ToolBlock
+from studio.domain.errors import RETRYABLE
 from studio.domain.events import (
     CompletionReason,
     Event,
@@ -234,8 +235,11 @@ class StepWork:
         )
         if end.reason != "done":
             fault = FAULTS.get(end.reason, "error")
-            if end.reason == "error" and not any(isinstance(one, Failed) for one in events):
+            failed = next((one for one in reversed(events) if isinstance(one, Failed)), None)
+            if end.reason == "error" and failed is None:
                 fault = "invalid"
+            elif end.reason == "error" and failed and failed.fault in RETRYABLE:
+                fault = "provider"
             return replace(finish, state="failed", reason=words, fault=fault)
         if step.outputs is None:
             return finish

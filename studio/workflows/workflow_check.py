@@ -15,6 +15,7 @@ from studio.domain.workflows import Step, Workflow
 
 from .expressions import ExpressionError, Reference, parse_expression, parse_template
 from .graph import Use, all_needs, direct_needs, find_circle, uses_of, uses_of_whole
+from .missions.check_keys import is_capped
 from .reader import Section, WorkflowText, section_for
 from .value_readers import Places, Reading, names_of
 
@@ -284,9 +285,30 @@ class _Check:
             words = "on_conflict is an agent or one of the words, not “{name}”"
             error = no_such(words, merger, [*ON_CONFLICT, *known])
             yield self._at(error, self.found.top.value("on_conflict"))
+        yield from self._mission()
         for use in uses_of_whole(self.workflow):
             for reference in use.expression.references:
                 yield from self._reference(None, self.found.top, use, reference)
+
+    def _mission(self) -> Iterator[Problem]:
+        """What a mission needs, and what only a mission has (W-49)."""
+        whole, top = self.workflow.budget, self.found.top
+        if not self.workflow.done_when:
+            if whole.cycles or whole.until:
+                words = "“cycles” and “until” count in a workflow with done_when"
+                yield self._at(ValueProblem(words), top.value("budget"), warning=True)
+            return
+        if not is_capped(whole) and not self.found.errors:
+            words = "a mission begins only with a budget, such as “budget: {cycles: 10}”"
+            yield self._at(ValueProblem(words), self._key_place("done_when"), warning=True)
+        for check in self.workflow.done_when:
+            if (
+                check.kind == "grader"
+                and self.known.agents
+                and check.target not in self.known.agents
+            ):
+                error = no_such("there is no agent {name}", check.target, self.known.agents)
+                yield self._at(error, top.value("done_when"))
 
     def _sections(self) -> Iterator[Problem]:
         """Sections that are no step's, have none in them, and stand in none."""
@@ -304,7 +326,10 @@ class _Check:
                 yield self._at(error, (section.start, section.end), warning=True)
 
     def _steps_place(self) -> tuple[int, int]:
-        entry = self.found.top.keys.get("steps")
+        return self._key_place("steps")
+
+    def _key_place(self, key: str) -> tuple[int, int]:
+        entry = self.found.top.keys.get(key)
         return (entry.start, entry.key_end) if entry else self.found.top.span
 
     def _places(self, step_id: str) -> Places:

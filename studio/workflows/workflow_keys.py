@@ -12,6 +12,7 @@ from studio.agent.frontmatter import ValueProblem
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.workflows import Busy, Desk, Effects, Input, InputType, WorkflowTrigger
 
+from .missions.check_keys import CHECKS, UNTIL
 from .value_readers import (
     CONDITION,
     CRON,
@@ -62,6 +63,16 @@ BUDGET = Keys(
     },
     "a budget",
 )
+WHOLE_BUDGET = Keys(
+    {
+        **BUDGET.readers,
+        "hours": number(1_000),
+        "cycles": number(10_000, whole=True),
+        "until": UNTIL,
+    },
+    "a budget",
+)
+"""Of a workflow; ``cycles`` and ``until`` count for missions (W-49)."""
 RETRY = Keys(
     {
         "max": number(100, whole=True),
@@ -227,13 +238,13 @@ WORKFLOW = Keys(
         "description": TEXT,
         "inputs": Reader(_read_inputs, {"type": "object", "additionalProperties": INPUT.schema}),
         "outputs": named(TEMPLATE, "outputs"),
-        "budget": nested(BUDGET),
+        "budget": nested(WHOLE_BUDGET),
         "max_parallel": number(100, whole=True),
         "permissions": PERMISSIONS,
         "on_conflict": TEXT,
         "concurrency": nested(CONCURRENCY),
         "triggers": Reader(_read_triggers, {"type": "array", "items": _TRIGGER_SCHEMA}),
-        "done_when": CONDITION,
+        "done_when": CHECKS,
         "steps": Reader(
             lambda reading, node: items(node, "steps"), {"type": "array", "items": STEP.schema}
         ),

@@ -15,14 +15,15 @@ from studio.agent.session.turn_builder import ParentTurn
 from studio.domain.agents import NO_CAPS, Caps
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json
-from studio.domain.run_events import RunEvent, RunStarted, Trigger
+from studio.domain.run_events import CapRaised, RunEvent, RunStarted, Trigger
 from studio.domain.runs import Run
-from studio.domain.workflows import Workflow
+from studio.domain.workflows import NO_BUDGET, Budget, Workflow
 from studio.storage.runs import NewRun, RunInfo, RunInUse, RunStore
 
 from .expressions import as_words
 from .fork import ForkPlan, ForkRequest, plan_fork
 from .kept_agents import RunParts, changes, kept_agents
+from .missions.mission_files import mission_of, require_cap
 from .plan import Plan
 from .reader import read_workflow_text
 from .run_files import RunFiles, group_of, read_text
@@ -49,6 +50,10 @@ class RunOptions:
     digest: str = ""
     subject: str = ""
     called_by: str = ""
+    mission: str = ""
+    """What has to be reached, where the file is a mission; empty for its own words."""
+    more: Budget = NO_BUDGET
+    """What the cycles of a mission may use beside ``caps``."""
 
 
 class WorkflowRuns:
@@ -73,7 +78,7 @@ class WorkflowRuns:
 
         Raises ConfigurationError for a file with mistakes, and for inputs that do not fit.
         """
-        text = await asyncio.to_thread(read_text, path)
+        text = await self.files.text(path, folder)
         workflow = await self.files.checked(text, path.stem, str(path), folder)
         if options.digest not in ("", workflow.digest):
             raise ConfigurationError(f"{path} was changed meanwhile.")
@@ -81,6 +86,7 @@ class WorkflowRuns:
         plan = Plan(workflow)
         if plan.circle:
             raise ConfigurationError(f"These steps wait for each other: {', '.join(plan.circle)}.")
+        require_cap(workflow, options.caps.within(workflow.budget.caps), options.more)
         started = RunStarted(
             *(uuid.uuid4().hex, workflow.name, workflow.digest, str(path), str(folder)),
             inputs=inputs,
@@ -91,10 +97,14 @@ class WorkflowRuns:
             trigger=options.trigger,
             subject=options.subject,
             called_by=options.called_by,
+            mission=(options.mission or mission_of(workflow)) if workflow.done_when else "",
         )
         parts = await self.parts.of(workflow, folder)
         started = replace(started, group=group_of(plan, started), parts=parts.digests)
-        return await self._begin(NewRun(started, text, parts.texts), plan, caller=caller)
+        caps = options.more
+        more = CapRaised(started.caps, "", caps.minutes, caps.cycles, caps.until)
+        new = NewRun(started, text, parts.texts)
+        return await self._begin(new, plan, () if caps == NO_BUDGET else (more,), caller)
 
     async def plan_fork(self, request: ForkRequest) -> ForkPlan:
         """What a fork of a run would link and run, to be shown before ``fork`` (W-30).
@@ -200,26 +210,44 @@ class WorkflowRuns:
         for run_id in runner.run_ids:
             await self.store.release(run_id)
 
+    async def wish(self, run_id: str, event: RunEvent) -> None:
+        """Have a run do what the person wants: here, or in the program that carries it out.
+
+        ``event`` is one that says it. Raises ConfigurationError for a run that is over.
+        """
+        run = await self.read(run_id)
+        if run.end is not None:
+            raise ConfigurationError(f"The run {run_id[:8]} is {run.state} already.")
+        try:
+            runner = await self.open(run_id)
+        except RunInUse:
+            await self.store.wish(run_id, event)
+            return
+        try:
+            await runner.grant(event)
+        finally:
+            await self.close(runner)
+
     async def changes(self, run: Run) -> list[str]:
         """What has changed since a run began: its file, and its agents and tools (W-13)."""
         started = run.started
         if started is None:
             return []
         found: list[str] = []
-        if started.source and not await self._is_same(Path(started.source), started.digest):
+        if started.source and not await self._is_same(started):
             found.append("The workflow’s file has changed since. The run goes on without that.")
         now = await self.parts.of(await self.workflow_of(run), Path(started.folder))
         kept = await kept_agents(self.store, started.parts)
         return found + changes(started.parts, now.digests, kept)
 
-    async def _is_same(self, path: Path, digest: str) -> bool:
-        """Whether a workflow's file is there, and as it was."""
+    async def _is_same(self, started: RunStarted) -> bool:
+        """Whether a run's file is there, and as it was."""
         try:
-            text = await asyncio.to_thread(read_text, path)
+            text = await self.files.text(Path(started.source), Path(started.folder))
         except ConfigurationError:
             return False
         found = read_workflow_text(text).workflow
-        return found is not None and found.digest == digest
+        return found is not None and found.digest == started.digest
 
     async def find(self, start: str) -> RunInfo:
         """The one run whose id begins so; raises ConfigurationError if there is not one."""

@@ -83,7 +83,7 @@ def _read_checks(reading: Reading, node: Node) -> tuple[Check, ...]:
 
 def _check(values: dict[str, Any]) -> list[Check]:
     """The check of these values; none where a problem of its kind is noted already."""
-    kinds = [kind for kind in KINDS if kind in values]
+    kinds: list[CheckKind] = [kind for kind in KINDS if kind in values]
     if len(kinds) != 1:
         known = ", ".join(KINDS)
         raise ValueProblem("a check has one of {known}, and no second one", {"known": known})

@@ -105,6 +105,8 @@ def _words(run: Run, step: Step) -> str:
     one = run.step(step.id)
     outputs = one.outputs if isinstance(one.outputs, dict) else {}
     parts = [one.reason]
+    if one.state == "skipped":  # what it said is of an earlier cycle
+        return one.reason
     if step.kind == "run":
         parts.append(one.text[-LONGEST_WORDS:])
     elif "reason" in outputs:

@@ -40,8 +40,12 @@ class Cycles:
         self.tasks: Callable[[], Sequence[tuple[str, bool]]] = tuple
 
     @property
-    def _mission(self) -> bool:
+    def mission(self) -> bool:
         return bool(self._workflow.done_when)
+
+    @property
+    def open_tasks(self) -> list[str]:
+        return [task for task, done in self.tasks() if not done]
 
     @property
     def most(self) -> int:
@@ -55,7 +59,7 @@ class Cycles:
     def before_end(self, events: Sequence[RunEvent]) -> Sequence[RunEvent]:
         """What happens instead of these events: no mission ends before its checks pass."""
         run, end = self._run, events[-1] if events else None
-        if not (self._mission and isinstance(end, RunFinished)) or end.state == "stopped":
+        if not (self.mission and isinstance(end, RunFinished)) or end.state == "stopped":
             return events
         if len(run.cycles) < run.cycle:
             found = results(self._workflow, run)
@@ -72,7 +76,7 @@ class Cycles:
 
     def closes(self) -> float:
         """When the time of the day comes that the mission works until; 0 for never."""
-        if not self._mission or not self.until:
+        if not self.mission or not self.until:
             return 0.0
         woken = datetime.fromtimestamp(self._run.woken)
         hour, minute = map(int, self.until.split(":"))
@@ -102,9 +106,7 @@ class Cycles:
         return awake >= IDLE_CYCLES and len(set(standings[-IDLE_CYCLES - 1 :])) == 1
 
 
-def _standing(
-    found: Sequence[CheckResult], run: Run, tasks: Sequence[tuple[str, bool]]
-) -> str:
+def _standing(found: Sequence[CheckResult], run: Run, tasks: Sequence[tuple[str, bool]]) -> str:
     """A digest of what checks, tasks and drafts are."""
     changed: list[Json] = [
         [change.step, change.item, file.path, file.after]
