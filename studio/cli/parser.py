@@ -224,6 +224,25 @@ def minutes(text: str) -> float:
     raise argparse.ArgumentTypeError("a number of minutes is needed, like 30")
 
 
+def hours(text: str) -> float:
+    """Parses a span of time above nothing, in hours."""
+    try:
+        if 0 < (found := float(text)) <= 1_000:
+            return found
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError("a number of hours is needed, like 8")
+
+
+def time_of_day(text: str) -> str:
+    """Parses a time of the day: ``06:00``."""
+    hour, _, minute = text.strip().partition(":")
+    digits = hour.isdecimal() and minute.isdecimal() and len(minute) == 2
+    if digits and int(hour) < 24 and int(minute) < 60:
+        return f"{int(hour):02}:{minute}"
+    raise argparse.ArgumentTypeError("a time of the day is needed, like 06:00")
+
+
 def _share(most: float) -> Callable[[str], float]:
     def parse(text: str) -> float:
         if 0 <= (found := float(text)) <= most:
@@ -282,6 +301,8 @@ number = _whole_number(0, math.inf, "the number of a rule is needed, as in permi
 steps = _whole_number(1, MAX_STEPS, f"a number from 1 to {MAX_STEPS:,} is needed")
 seconds = _whole_number(1, 86_400, "seconds from 1 to 86,400 are needed")
 wait = _whole_number(1, 3600, "seconds from 1 to 3,600 are needed")
+cycles = _whole_number(1, 10_000, "a number of cycles from 1 to 10,000 is needed")
+tokens = _whole_number(1, math.inf, "a number of tokens is needed, such as 500000")
 most = _whole_number(1, math.inf, "how many at most is a number from 1 on")
 port = _whole_number(0, 65535, "a port is a number from 0 to 65535")
 

@@ -16,6 +16,8 @@ from studio.domain.run_events import (
     MERGE,
     CapReached,
     ItemsCounted,
+    CycleEnded,
+    CycleStarted,
     ItemsFound,
     ItemsQueued,
     RetryPlanned,
@@ -24,6 +26,7 @@ from studio.domain.run_events import (
     RunPaused,
     RunQuestion,
     RunQueued,
+    RunSteered,
     StepAsked,
     StepChanged,
     StepFinished,
@@ -42,9 +45,9 @@ from studio.workflows.fork import ForkPlan
 from studio.workflows.items.estimate import duration
 from studio.workflows.replay import ReplayReport
 from studio.workflows.runner import Runner
-from studio.workflows.workflow_runs import answer_of_run
+from studio.workflows.workflow_runs import WorkflowRuns, answer_of_run
 
-from .console import Console
+from .console import Console, on_signals
 from .event_printer import one_line
 from .exit_codes import CANCELLED, DENIED, DONE, LIMIT, PROVIDER, UNSURE, USAGE
 from .questions import ask_form
@@ -112,7 +115,8 @@ class WorkflowDriver:
         if run.end is None:
             for one, question in run.questions:
                 console.say(f"? {self._path(one, question)}: {question.text}")
-            console.say(f"To go on: agent-studio workflow resume {run.id[:8]}")
+            kind = "mission" if run.started and run.started.mission else "workflow"
+            console.say(f"To go on: agent-studio {kind} resume {run.id[:8]}")
             if self._interrupted:
                 return CANCELLED
             if run.paused is not None:
@@ -171,6 +175,13 @@ class WorkflowDriver:
                 return f"· {self._label(event.by)} goes back to {self._label(event.start)}"
             case CapReached():
                 return f"! {self._label(event.step, event.item)}: {event.reason}"
+            case CycleEnded():
+                checks = (f"{'✓' if one.passed else '×'} {one.title}" for one in event.checks)
+                return f"· Cycle {event.number}: {one_line(', '.join(checks))}"
+            case CycleStarted():
+                return f"· Cycle {event.number} begins"
+            case RunSteered():
+                return f"· You said: {one_line(event.text)}"
             case RunQueued():
                 return f"· {event.reason}"
             case StepHeld():
@@ -252,6 +263,22 @@ class WorkflowDriver:
                     return question.choices[int(text) - 1]
                 return text
         return ""
+
+
+async def drive_run(
+    console: Console, runs: WorkflowRuns, runner: Runner, *, as_json: bool = False
+) -> int:
+    """Carry out a run at a terminal, until Ctrl-C, SIGTERM or a closed terminal; the exit code."""
+    started = runner.run.started
+    assert started is not None
+    if not as_json:
+        console.say(f"{started.name}, run {started.number} ({runner.run.id[:8]})")
+    driver = WorkflowDriver(runner, console, as_json=as_json)
+    try:
+        names = "SIGINT", "SIGTERM", "SIGHUP"
+        return await driver.carry_out(on_signals({name: driver.interrupt for name in names}))
+    finally:
+        await runs.close(runner)
 
 
 def describe_run(workflow: Workflow, run: Run, *, live: bool) -> list[str]:

@@ -66,6 +66,7 @@ class RunInfo:
     created: float
     updated: float
     trigger: Trigger = "manual"
+    mission: bool = False
     live: bool = False
 
 
@@ -144,31 +145,42 @@ class RunStore:
         return {str(one) for row in rows for one in row if one}
 
     async def list(
-        self, most: int = 50, start: str = "", source: str = "", trigger: Trigger | None = None
+        self,
+        most: int = 50,
+        start: str = "",
+        source: str = "",
+        trigger: Trigger | None = None,
+        *,
+        missions: bool = False,
     ) -> list[RunInfo]:
         """The runs whose id begins so, the one that changed last first.
 
         With ``source`` only those of this workflow's file, with ``trigger`` only those that this
-        began. Runs that are a step of another one are
-        found by their ids alone.
+        began, with ``missions`` no others. Runs that are a step of another one are found by their
+        ids alone.
         """
+        is_mission = """coalesce((
+            SELECT json_extract(body, '$.mission') FROM run_events
+            WHERE run_id = runs.id AND seq = 1 AND json_valid(body)
+        ), '') <> ''"""
         rows = await self._db.rows(
             f"""SELECT {_COLUMNS}, coalesce((
                 SELECT json_extract(body, '$.trigger') FROM run_events
                 WHERE run_id = runs.id AND seq = 1 AND json_valid(body)
-            ), 'manual'), owner FROM runs
+            ), 'manual'), {is_mission}, owner FROM runs
             WHERE substr(id, 1, ?1) = ?2 AND (?3 = '' OR source = ?3)
             AND (?1 > 0 OR caller_kind <> 'run')
             AND (?5 = '' OR ?5 = coalesce((
                 SELECT json_extract(body, '$.trigger') FROM run_events
                 WHERE run_id = runs.id AND seq = 1 AND json_valid(body)
-            ), 'manual'))
+            ), 'manual')) AND (?6 = 0 OR {is_mission})
             ORDER BY updated DESC, id LIMIT ?4""",
             len(start),
             start,
             sanitise_text(source),
             most,
             trigger or "",
+            missions,
         )
         living = await self._db.alive({str(owner) for *_, owner in rows} - {""})
         return [RunInfo(*cast("Any", row), live=owner in living) for *row, owner in rows]

@@ -20,6 +20,7 @@ from typing import cast
 
 from studio.agent.budget import Account, Budget
 from studio.agent.engine import Engine
+from studio.agent.session.session import Session
 from studio.domain.drafts import BINARY, FileDraft
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.run_events import (
@@ -342,14 +343,7 @@ class Desks:
 
     async def offer(self) -> int:
         """Make drafts of what the run changed, both sides of what differs in them; how many."""
-        changes = self._ordered(self._plan.every)
-        found, _ = await asyncio.to_thread(self._merge.fold, changes)
-        first: dict[str, str] = {}
-        for change in changes:
-            for file in change.files:
-                first.setdefault(file.path, file.before)
-        wanted = {path: after for path, after in found.items() if after != first[path]}
-        started = self._run.started
+        wanted, started = await self._all_changes(), self._run.started
         if not wanted or started is None:
             return 0
         sessions = self._engine.sessions
@@ -367,13 +361,37 @@ class Desks:
                 subject=started.subject,
             )
             await self._record(RunDrafted(session.info.id))
+        await self._offer_in(session, wanted)
+        return len(wanted)
+
+    async def hand_over(self, session: Session) -> None:
+        """Make drafts in a chat of what the run changed, also in steps that are under way."""
+        for one in tuple(self._run.busy):
+            place = self._place / one.session_id
+            if one.session_id and await asyncio.to_thread((place / "desk.json").exists):
+                desk = await asyncio.to_thread(Desk.open, place)
+                self._open[one.step, one.item] = one.session_id
+                self._engine.services.desks[one.session_id] = desk
+                await self._record(await self._changed(one.step, one.item))
+        await self._offer_in(session, await self._all_changes())
+
+    async def _all_changes(self) -> dict[str, tuple[str, str]]:
+        """What files were before the run and are by its changes, by digest."""
+        changes = self._ordered(self._plan.every)
+        found, _ = await asyncio.to_thread(self._merge.fold, changes)
+        first: dict[str, str] = {}
+        for change in changes:
+            for file in change.files:
+                first.setdefault(file.path, file.before)
+        return {path: (first[path], now) for path, now in found.items() if now != first[path]}
+
+    async def _offer_in(self, session: Session, wanted: Mapping[str, tuple[str, str]]) -> None:
         known = {path for one in session.drafts.all for path in getattr(one, "paths", ())}
         drafts = await asyncio.to_thread(
-            lambda: [self._draft(p, first[p], wanted[p]) for p in sorted(wanted.keys() - known)]
+            lambda: [self._draft(one, *wanted[one]) for one in sorted(wanted.keys() - known)]
         )
         if drafts:
             await session.offer(drafts)
-        return len(wanted)
 
     def _draft(self, path: str, before: str, after: str) -> FileDraft:
         """A draft of a file that no other draft changes."""

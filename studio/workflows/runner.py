@@ -716,6 +716,23 @@ class Runner:
             for child in self._busy_children():
                 await child.steer(text)
 
+    async def as_chat(self) -> str:
+        """Make a chat of the session that a paused mission worked in last; returns its id.
+
+        What the mission changed waits there as drafts too. Raises ConfigurationError.
+        """
+        await self._tasks.settled()
+        steps = [step.id for step in self.plan.workflow.steps if step.proves is None]
+        tries = [one for one in self.run.steps.values() if one.step in steps and one.session_id]
+        last = max(tries, key=lambda one: one.tries[-1].began, default=None)
+        if last is None or self.run.started is None:
+            raise ConfigurationError("No agent has worked on this mission yet.")
+        session = await self._engine.sessions.branch(last.session_id)
+        started = self.run.started
+        await session.change(title=f"{started.name}, cycle {self.run.cycle}")
+        await self._desks.hand_over(session)
+        return session.info.id
+
     async def _brief(self) -> str:
         """What a session of the present cycle is told before its prompt (W-47).
 

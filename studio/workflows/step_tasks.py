@@ -46,6 +46,11 @@ class StepTasks:
         if tasks:
             await settled(*tasks)
 
+    async def settled(self) -> None:
+        """Return when all that is under way has ended by itself."""
+        if tasks := tuple(self._tasks.values()):
+            await asyncio.wait(tasks)
+
     def fail(self, error: BaseException) -> None:
         self._failure = self._failure or error
         self._changed.set()

@@ -299,7 +299,7 @@ class _Check:
                 yield self._at(ValueProblem(words), top.value("budget"), warning=True)
             return
         if not is_capped(whole) and not self.found.errors:
-            words = "a mission begins only with a budget, such as “budget: {cycles: 10}”"
+            words = "a mission begins only with a budget, such as dollars, cycles or until"
             yield self._at(ValueProblem(words), self._key_place("done_when"), warning=True)
         for check in self.workflow.done_when:
             if (

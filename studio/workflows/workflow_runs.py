@@ -29,6 +29,7 @@ from .reader import read_workflow_text
 from .run_files import RunFiles, group_of, read_text
 from .runner import LOOK, YOU_STOPPED, Runner
 
+TAKEN_OVER = "You took it over as a chat."
 PATIENCE = 20
 """How often it is looked whether another program has stopped a run."""
 
@@ -225,6 +226,19 @@ class WorkflowRuns:
             return
         try:
             await runner.grant(event)
+        finally:
+            await self.close(runner)
+
+    async def take_over(self, run_id: str) -> str:
+        """Pause a mission, and make a chat of its last session, which is returned by its id.
+
+        What the mission changed waits there as drafts. Raises RunInUse while another program
+        carries it out, and ConfigurationError where no session has begun.
+        """
+        runner = await self.open(run_id)
+        try:
+            await runner.pause(TAKEN_OVER)
+            return await runner.as_chat()
         finally:
             await self.close(runner)
 

@@ -14,7 +14,7 @@ from studio.cli import build_parser, exit_codes
 from studio.domain.agents import Agent
 from studio.domain.models import ModelInfo
 from studio.domain.tools import FIND_TOOLS, USE_TOOL
-from studio.domain.workflows import Step, Workflow
+from studio.domain.workflows import Check, Step, Workflow
 from studio.mcp.entries import ServerEntry
 from studio.providers.base import Provider
 from studio.providers.descriptor import ProviderDescriptor
@@ -51,7 +51,7 @@ def known() -> set[str]:
     arguments = {name for one in tools.values() for name in one.spec.schema["properties"]}  # type: ignore[union-attr]
     facts = {
         field.name
-        for one in (ModelInfo, Context, Agent, Workflow, Step, ServerEntry)
+        for one in (ModelInfo, Context, Agent, Workflow, Step, Check, ServerEntry)
         for field in fields(one)
     }
     others = {"node_modules", "orders_detail", "reasoning_content", FIND_TOOLS, USE_TOOL}

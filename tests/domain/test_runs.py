@@ -39,6 +39,9 @@ SAMPLES: list[RunEvent] = [
     run_events.StepResumed("each", item_keys(["a"])[0], "The limit was raised."),
     run_events.StepFinished("each", item_keys(["a"])[0], "failed", "broke", dollars=None),
     run_events.RetryPlanned("each", item_keys(["a"])[0], 99.0),
+    run_events.RunSteered("Look at the clock."),
+    run_events.CycleEnded(1, (run_events.CheckResult("done-1", "Tests", True, "ok"),), "ab"),
+    run_events.CycleStarted(2, ("done-1",)),
     run_events.StepsRedone("plan", "each", ("plan", "each")),
     run_events.StepLinked(
         *("told", "", "before", "done", "", "Told.", {"ok": True}),

@@ -21,6 +21,7 @@ functions: ``--help`` and Tab would wait for them.
 - ``keys``: keeps, tests and removes API keys.
 - ``mcp``: adds, switches, tries and calls servers of the Model Context Protocol.
 - ``memory``: lists, searches and shows notes, and decides about proposed ones.
+- ``mission``: begins missions, and looks after them.
 - ``models``: lists a provider's models, fetches and deletes models of this computer.
 - ``packs``: lists, installs, updates, switches and removes packs.
 - ``permissions``: lists, adds and tests permission rules.
@@ -65,6 +66,7 @@ COMMANDS = {
     "memory": "look at notes for later chats, and decide about proposed ones",
     "workflow": "run workflows of many agents, and look for mistakes in them",
     "batch": "do a step for each of many items, and write the results to a file",
+    "mission": "let agents work in cycles until your checks pass",
     "keys": "keep API keys in your system’s keychain, test them, remove them",
     "models": "list a provider's models",
     "export": "write conversations to a file",

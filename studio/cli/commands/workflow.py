@@ -20,11 +20,8 @@ from studio.cli.parser import (
 from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-
     from studio.agent.frontmatter import Problem
     from studio.cli.console import Console
-    from studio.cli.workflow_driver import WorkflowDriver
     from studio.workflows.bundle import RecordedRun
     from studio.workflows.fork import ForkPlan
     from studio.workflows.replay import ReplayReport
@@ -415,13 +412,8 @@ def _tell_replay(console: Console, options: argparse.Namespace, report: ReplayRe
 async def carry_out(
     context: CommandContext, options: argparse.Namespace, runs: WorkflowRuns, runner: Runner
 ) -> int:
-    from studio.cli.workflow_driver import WorkflowDriver
+    from studio.cli.workflow_driver import drive_run
 
-    started, console = runner.run.started, context.console
-    assert started is not None
-    if not options.json:
-        console.say(f"{started.name}, run {started.number} ({runner.run.id[:8]})")
-    driver = WorkflowDriver(runner, console, as_json=options.json)
     runner.yes = options.what in ("run", "resume", "retry") and options.yes
     if runner.yes and not runner.run.caps[""].dollars:
         await runs.close(runner)
@@ -430,17 +422,7 @@ async def carry_out(
         raise ConfigurationError(
             "--yes needs a limit for the run: add --dollars N, or a budget to the file."
         )
-    try:
-        return await driver.carry_out(_on_interrupt(driver))
-    finally:
-        await runs.close(runner)
-
-
-def _on_interrupt(driver: WorkflowDriver) -> AbstractContextManager[None]:
-    """Leave the run for later on Ctrl-C, SIGTERM and a closed terminal."""
-    from studio.cli.console import on_signals
-
-    return on_signals(dict.fromkeys(("SIGINT", "SIGTERM", "SIGHUP"), driver.interrupt))
+    return await drive_run(context.console, runs, runner, as_json=options.json)
 
 
 async def _stop(context: CommandContext, options: argparse.Namespace) -> int:
