@@ -15,9 +15,9 @@ from studio.domain.jsonvalue import Json
 from studio.domain.run_events import (
     MERGE,
     CapReached,
-    ItemsCounted,
     CycleEnded,
     CycleStarted,
+    ItemsCounted,
     ItemsFound,
     ItemsQueued,
     RetryPlanned,

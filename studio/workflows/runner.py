@@ -58,7 +58,6 @@ from studio.domain.workflows import Step
 from studio.storage.connection import Unwritable
 from studio.storage.runs import NewRun, RunStore
 from studio.tools import ToolFailed
-from studio.tools.workspace.notes import Notes
 
 from .breakpoints import begin_or_stop, stop_after
 from .child_runs import ChildRuns, outcome_of
@@ -69,7 +68,7 @@ from .fork import edited_workflow
 from .instant_steps import approved, result_or_question
 from .items.item_work import ItemWork
 from .kept_agents import RunParts, kept_agents
-from .missions.brief import brief, left_of
+from .missions.brief import brief, last_notes, left_of
 from .missions.check_steps import look_at_file
 from .missions.cycles import Cycles
 from .plan import INSTANT, Plan, Start
@@ -742,11 +741,11 @@ class Runner:
         if not self._cycles.mission:
             return await self._above[0]._brief() if self._above else ""
         assert started is not None
-        notes = Notes(self._engine.services.notes, Path(started.folder))
         cycles = self._cycles
         left = left_of(self.run, cycles.most, self._time.minutes, cycles.until)
-        known = await asyncio.to_thread(notes.all)
-        return brief(self.plan.workflow, self.run, left, cycles.open_tasks, known)
+        place, folder = self._engine.services.notes, Path(started.folder)
+        notes = await asyncio.to_thread(last_notes, place, folder, self.run)
+        return brief(self.plan.workflow, self.run, left, cycles.open_tasks, notes)
 
     # Runs below
 
@@ -870,8 +869,9 @@ class Runner:
         """What a step is exposed to by the words of the steps before it (T-9)."""
         found = dict(self._reads.exposed)
         before = {*self.plan.every[step.id], self.run.sent_back.get(step.id)}
-        if self._cycles.mission:  # it is told what the cycles before it found
+        if self._cycles.mission:  # it is told notes, and what the cycles before it found
             before = {one.id for one in self.plan.workflow.steps}
+            found.setdefault("private", Exposed("private", "note list"))
         for one in self.run.steps.values():
             if one.step in before and one.last is not None:
                 for exposed in one.last.exposed:

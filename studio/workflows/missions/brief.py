@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from studio.agent import prompts
 from studio.agent.usage_costs import format_dollars
 from studio.domain.runs import Run
 from studio.domain.workflows import Step, Workflow
+from studio.tools.memory.note import Note
+from studio.tools.memory.note_store import NoteStore, State, place_of
 from studio.tools.sdk.result import shorten
-from studio.tools.workspace.notes import Note
 
 MOST_NOTES = 8
 MOST_WORDS = 8
@@ -20,7 +22,7 @@ LONGEST_FOUND = 8_000
 
 
 def brief(
-    workflow: Workflow, run: Run, left: str, tasks: Sequence[str], notes: Iterable[Note]
+    workflow: Workflow, run: Run, left: str, tasks: Sequence[str], notes: Sequence[Note]
 ) -> str:
     """What is said before the prompt of a step; ``left`` is what may be used."""
     assert run.started is not None
@@ -32,10 +34,8 @@ def brief(
         told.append(prompts.MISSION_STEERED.format(words=words))
     if tasks:
         told.append(prompts.MISSION_TASKS.format(tasks=_lines(tasks)))
-    # A note that was written after strangers' words were read may be theirs (T-9).
-    own = sorted((one for one in notes if not one.origin), key=lambda one: one.written)
-    if last := own[-MOST_NOTES:]:
-        texts = (f"{one.name}: {shorten(one.text.strip(), LONGEST_NOTE)}" for one in last)
+    if notes:
+        texts = (f"{one.name}: {shorten(one.text.strip(), LONGEST_NOTE)}" for one in notes)
         told.append(prompts.MISSION_NOTES.format(notes=_lines(texts)))
     told.append(_found(run))
     return prompts.MISSION_CYCLE.format(
@@ -44,6 +44,23 @@ def brief(
         checks=_lines(map(check_words, (one for one in workflow.steps if one.proves))),
         told="".join(f"{one}\n\n" for one in told),
     )
+
+
+def last_notes(notes: Path, folder: Path, run: Run) -> list[Note]:
+    """The last notes about a folder without strangers' words; blocks.
+
+    Of those that wait for the person only what this mission noted itself: no other chat is told.
+    """
+    store, about, found = NoteStore(notes), place_of(folder), list[Note]()
+    own = {one.session_id for step in run.steps.values() for one in step.tries}
+    states: tuple[State, State] = ("kept", "proposed")
+    for state in states:
+        for entry in store.index.entries([about], state, trusts=("yours", "agent"), limit=50):
+            note = store.get(about, entry.name, state)
+            plain = entry.trust == "yours" or not entry.marked
+            if note and plain and not note.forgets and (state == "kept" or note.session in own):
+                found.append(note)
+    return sorted(found, key=lambda one: one.written)[-MOST_NOTES:]
 
 
 def _found(run: Run) -> str:
