@@ -44,6 +44,16 @@ def mend_sessions(db: Connection, losses: Losses) -> str:
     return mend(db, losses)
 
 
+def _forgetting(engine: Engine, loop: asyncio.AbstractEventLoop) -> Callable[[str], int]:
+    """Deletes the chats about something from another thread."""
+
+    def forget(subject: str) -> int:
+        work = engine.sessions.delete_about(subject)
+        return asyncio.run_coroutine_threadsafe(work, loop).result()
+
+    return forget
+
+
 async def build(
     paths: Paths, settings: SettingsFile, sources: ExtensionSources = NO_SOURCES
 ) -> Engine:
@@ -84,6 +94,7 @@ async def build(
     )
     hosts = PackHosts(engine.services.servers, asyncio.get_running_loop())
     engine.services.packs.hosts = hosts
+    engine.services.packs.forget = _forgetting(engine, asyncio.get_running_loop())
     await asyncio.to_thread(engine.discover_tools)
     return engine
 

@@ -111,6 +111,8 @@ class Packs:
         self._on: tuple[Mapping[str, PackHome], Sequence[str]] = {}, ()
         """The packs that are on, and why nothing may be sent: one value, replaced as a whole,
         since other threads ask it what a policy says meanwhile."""
+        self.forget: Callable[[str], int] = lambda subject: 0
+        """Deletes the chats about something; blocks, and not on the event loop's thread."""
         self._made: tuple[Toolbox, Sequence[object], PackSet] | None = None
         self._lock = RLock()
 
@@ -131,7 +133,7 @@ class Packs:
         for one in loaded:
             known = before.get(one.id)
             same = known is not None and known.loaded is one
-            homes[one.id] = known if known is not None and same else PackHome(one)
+            homes[one.id] = known if known is not None and same else PackHome(one, self)
         self._on = homes, (*self.source.unguarded,)
         for home in before.values():
             if home not in homes.values():
@@ -235,8 +237,9 @@ def _with_home(tool: Tool, home: PackHome) -> Tool:
 class PackHome:
     """What the code of one pack works with. Its properties block: use it in a thread."""
 
-    def __init__(self, loaded: LoadedPack) -> None:
+    def __init__(self, loaded: LoadedPack, packs: Packs | None = None) -> None:
         self.loaded = loaded
+        self._packs = packs
         self.id, self.folder = loaded.id, loaded.folder
         self._lock = RLock()
         self._records: Records | None = None
@@ -273,6 +276,11 @@ class PackHome:
 
     def settings(self, kind: type[T]) -> T:
         return read_settings(kind, self.settings_file)
+
+    def forget(self, subject: str) -> int:
+        if self._packs is None or pack_of(subject) != self.id:
+            raise ToolFailed(f"The pack {self.id} cannot delete chats about {subject}.")
+        return self._packs.forget(subject)
 
     @property
     def settings_file(self) -> Path:

@@ -81,7 +81,7 @@ class RequestGate:
     ) -> Sequence[JsonObject]:
         """A history as the provider gets it; as it is where nothing of it would be sent."""
         try:
-            masks = [one for one in await self._masks(provider, model, "turn") if one.hides]
+            masks = [one for one in await self._masks(provider, model, "look") if one.hides]
             return await in_daemon_thread(lambda: _hidden_history(history, masks))
         except Exception as error:  # refused, or a pack's own code
             log.info("a history is shown as it is: %s", error)

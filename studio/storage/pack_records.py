@@ -154,6 +154,44 @@ class PackRecords:
                 f"The records of {self._pack}: a statement undid all that was written together."
             )
 
+    def copy(self, target: Path) -> None:
+        """A whole copy in a new file, as all was at one moment, while others go on writing."""
+        self._opened()
+        try:
+            with (
+                closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as now,
+                closing(sqlite3.connect(target)) as copy,
+            ):
+                now.backup(copy)
+            target.chmod(0o600)
+        except (OSError, sqlite3.Error) as error:
+            raise self._wrong(error) from error
+
+    def replace(self, source: Path) -> None:
+        """Have all that such a copy has, and nothing else; what was here is kept beside the file.
+
+        Raises ToolFailed for a file that is no such copy, or of a newer version."""
+        with self._lock:
+            if self._together:
+                raise ToolFailed(f"The records of {self._pack} are being changed.")
+            db = self._opened()
+            try:
+                with closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as copy:
+                    version: int = copy.execute("PRAGMA user_version").fetchone()[0]
+                    if not 0 < version <= len(self._steps):
+                        raise ToolFailed(
+                            f"{source.name} is no copy of the records of {self._pack}, or of a "
+                            f"newer version: it has {version} steps of {len(self._steps)}."
+                        )
+                    found = copy.execute("PRAGMA quick_check(1)").fetchall()
+                    if found != [("ok",)]:
+                        raise ToolFailed(f"{source.name} is damaged: {found[0][0]}.")
+                    self._copy(0, "before-copy")
+                    copy.backup(db)
+                self._migrate(db)
+            except (OSError, sqlite3.Error) as error:
+                raise self._wrong(error) from error
+
     def check(self) -> str:
         """What is wrong with the file; empty if nothing is."""
         with self._lock:
@@ -232,12 +270,12 @@ class PackRecords:
                 f"{version} steps, and this version knows {len(self._steps)}. Update the pack."
             )
 
-    def _copy(self, version: int) -> None:
+    def _copy(self, version: int, ending: str = "") -> None:
         """A copy beside the file, as it was before its tables change; no other program writes.
 
         Through another connection: one that began to write cannot be copied from.
         """
-        target = self.path.with_name(f"{self.path.name}.before-{version + 1}")
+        target = self.path.with_name(f"{self.path.name}.{ending or f'before-{version + 1}'}")
         unfinished = target.with_name(f"{target.name}.part")
         unfinished.unlink(missing_ok=True)
         with (

@@ -363,6 +363,18 @@ class Sessions:
                 await asyncio.to_thread(shutil.rmtree, kept, ignore_errors=True)
         self.listing_changed()
 
+    async def delete_about(self, subject: str) -> int:
+        """Delete all chats about something for good, also from the bin; returns how many.
+
+        The audit keeps that there were calls, and no words of them.
+        """
+        found = await self.store.about(subject)
+        versions = await self._with_begun(found)
+        for one in found:
+            await self.delete(one)
+        await self.store.forget_calls([*found, *versions])
+        return len(found)
+
     async def delete_begun(self, run_id: str) -> None:
         """Delete the sessions of a run for good, with those that they began."""
         for one in await self.store.descendants((run_id,)):

@@ -264,6 +264,18 @@ class SessionStore:
         while more:  # until the index has let go of them, the texts are still in the file
             more = await self._db.write(index_due)
 
+    async def about(self, subject: str) -> list[str]:
+        """The sessions about something, those in the bin too."""
+        await self._flush_all()
+        rows = await self._db.rows("SELECT id FROM sessions WHERE subject = ?", subject)
+        return [str(row[0]) for row in rows]
+
+    async def forget_calls(self, ids: Sequence[str]) -> None:
+        """Take the words out of the audit of sessions that are deleted (KZ-45)."""
+        query = """UPDATE audit SET title = '', target = '', arguments = '{}', summary = ''
+            WHERE session_id = ?"""
+        await self._db.write(lambda db: db.executemany(query, [(one,) for one in ids]) and None)
+
     def journal(self, session_id: str) -> Journal:
         """The session's journal; the same one until it is closed."""
         journal = self._journals.get(session_id)

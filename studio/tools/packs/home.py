@@ -29,6 +29,16 @@ class Records(Protocol):
         """What is written inside is kept as a whole, or not at all."""
         ...
 
+    def copy(self, target: Path) -> None:
+        """A whole copy in a new file, as all was at one moment, while others go on writing."""
+        ...
+
+    def replace(self, source: Path) -> None:
+        """Have all that such a copy has, and nothing else; what was here is kept beside the file.
+
+        Raises ToolFailed for a file that is no such copy, or of a newer version."""
+        ...
+
 
 class NoRecords:
     """For code without a database."""
@@ -40,6 +50,12 @@ class NoRecords:
         raise ToolFailed(NO_RECORDS)
 
     def together(self) -> AbstractContextManager[object]:
+        raise ToolFailed(NO_RECORDS)
+
+    def copy(self, target: Path) -> None:
+        raise ToolFailed(NO_RECORDS)
+
+    def replace(self, source: Path) -> None:
         raise ToolFailed(NO_RECORDS)
 
 
@@ -75,6 +91,12 @@ class Home(Protocol):
         """What the person set for the pack, as the class that its ``Pack`` names."""
         ...
 
+    def forget(self, subject: str) -> int:
+        """Delete the chats about a thing of the pack for good, with their drafts, histories and
+        what the audit kept of their words; returns how many. Blocks: in a thread, never in
+        ``together``."""
+        ...
+
 
 class NoHome:
     """For a tool that no pack brings."""
@@ -89,3 +111,6 @@ class NoHome:
 
     def settings(self, kind: type[T]) -> T:
         return kind()
+
+    def forget(self, subject: str) -> int:
+        return 0

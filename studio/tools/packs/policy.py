@@ -9,9 +9,10 @@ from studio.domain.records import dataclass
 
 from .home import Home
 
-Purpose: TypeAlias = Literal["turn", "summary", "title", "routing", "server"]
+Purpose: TypeAlias = Literal["turn", "summary", "title", "routing", "server", "look"]
 """What a request is for. Those of agents that another one started are for their turns; one for a
-``server`` is what an MCP server wants answered, once the person has agreed."""
+``server`` is what an MCP server wants answered, once the person has agreed. With ``look`` nothing
+is sent: the person looks at what would be."""
 PLACEHOLDER = 60
 """The most characters of a placeholder, with its brackets."""
 

@@ -15,6 +15,7 @@ from studio.packs import Context, Home, Pack, PageEntry, PaletteEntry, Source, T
 
 from . import _german as german
 from .beispiel.verbs import beispiel
+from ._secrecy_commands import COMMANDS as SECRECY_COMMANDS
 from .law.check import check
 from .law.citations import cited_by
 from .law.normen import Normen
@@ -33,6 +34,7 @@ from .office.kalender import calendar, of_fristen
 from .office.notiz_kind import ALERT, NOTIZ
 from .office.notizen import Notizen
 from .office.persons import ROLES, person_here
+from .office.retention import Aufbewahrung
 from .office.secrecy import AktenPolicy
 from .office.settings import OfficeSettings
 from .office.suche import Suche
@@ -137,48 +139,6 @@ def ki_modus(context: Context, az: str, modus: str, grundlage: str = "") -> str:
     one = akten.get(context.person, az)
     akten.set_mode(context.person, one, modus, grundlage)
     return f"{one.az}: {modus} (vorher {one.mode}). Möglich sind: {', '.join(MODES)}."
-
-
-@verb
-def vereinbarung(
-    context: Context,
-    anbieter: str,
-    tag: str,
-    land: str,
-    fundstelle: str,
-    unterauftragnehmer: str = "keine",
-) -> str:
-    """Record an agreement with a provider by § 43e BRAO, without which “pseudonym” sends nothing.
-
-    anbieter: The provider as the studio calls it: anthropic.
-    tag: Its day: 2026-03-02.
-    land: The country where data is processed.
-    fundstelle: Where its text is kept.
-    unterauftragnehmer: The sub-contractors it names.
-    """
-    try:
-        day = german.read_day(tag).isoformat()
-    except ValueError as error:
-        raise ToolFailed(f"tag: „{tag}“ ist kein Tag. Geschrieben wird 2026-03-02.") from error
-    agreements = context.service(Vereinbarungen)
-    agreements.record(context.person, anbieter, day, unterauftragnehmer, land, fundstelle)
-    return f"Vereinbarung mit {anbieter} vom {day} erfasst."
-
-
-@verb
-def vereinbarungen(context: Context, beenden: int = 0) -> list[str]:
-    """List the agreements with providers.
-
-    beenden: The number of one that ends now.
-    """
-    agreements = context.service(Vereinbarungen)
-    if beenden:
-        agreements.end(context.person, beenden)
-    return [
-        f"{one.id}: {one.provider}, {one.day}, {one.country}, Unterauftragnehmer: "
-        f"{one.subcontractors}, {one.place}{f', beendet {one.ended}' if one.ended else ''}"
-        for one in agreements.all()
-    ]
 
 
 @verb
@@ -392,6 +352,7 @@ pack = Pack(
         Masken,
         Vereinbarungen,
         Suche,
+        Aufbewahrung,
     ),
     person=person_here,
     kinds=(FRIST, DOKUMENT, ZEIT, NOTIZ, ALERT, INDEX),
@@ -407,8 +368,6 @@ pack = Pack(
         dokument,
         dokumente,
         ki_modus,
-        vereinbarung,
-        vereinbarungen,
         fristen,
         frist,
         gesetz,
@@ -421,6 +380,7 @@ pack = Pack(
         verlauf,
         entwuerfe,
         kalender,
+        *SECRECY_COMMANDS,
     ),
     pages=(
         PageEntry("heute", "Heute", "pages.today:TodayPage", "calendar-check"),

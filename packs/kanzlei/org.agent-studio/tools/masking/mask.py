@@ -195,6 +195,12 @@ class Masken:
         found = self._of(akte)
         return ShowingMask(found) if found else None
 
+    def forget(self, akte: int) -> None:
+        """Let go of what was known of an Akte that is deleted."""
+        with self._lock:
+            self._placeholders.pop(akte, None)
+            self._masks.pop(akte, None)
+
     def _of(self, akte: int) -> Placeholders:
         with self._lock:
             if akte not in self._placeholders:

@@ -105,7 +105,13 @@ class Akten:
             found = records.read("SELECT MAX(lfd) AS last FROM akte WHERE jahr = ?", year)
             last = found[0]["last"]
             number = (last if isinstance(last, int) else 0) + 1
+            # That of one that is deleted is not given again: chats and the audit had it.
+            free = records.read(
+                "SELECT max(coalesce((SELECT max(id) FROM akte), 0), "
+                "coalesce((SELECT max(akte) FROM protokoll), 0)) + 1 AS id"
+            )
             values: dict[str, Value] = {
+                "id": free[0]["id"],
                 "az": self._next_az(number, year),
                 "lfd": number,
                 "jahr": year,
@@ -129,7 +135,8 @@ class Akten:
                 f"Das Muster „{pattern}“ der Aktenzeichen ist falsch; es enthält {{lfd}} und "
                 "{jj} oder {jahr}, wie {lfd:04}/{jj}."
             ) from error
-        if self._home.records.read("SELECT 1 FROM akte WHERE az = ?", az):
+        same = (az, az.replace("/", "-"), az.replace("-", "/"))  # one folder for all of these
+        if self._home.records.read("SELECT 1 FROM akte WHERE az IN (?, ?, ?)", *same):
             raise ToolFailed(f"Das Muster „{pattern}“ ergibt ein vergebenes Aktenzeichen: {az}.")
         return az
 

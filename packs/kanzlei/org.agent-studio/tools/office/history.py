@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from studio.packs import Person, Records, Value
 
+from .audit import append
 from .persons import number_of
 
 
@@ -32,7 +33,10 @@ def note(
         "INSERT INTO verlauf (akte, zeit, person, was, zeile, feld, alt, neu, entwurf) "
         "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
     )
-    records.write(sql, akte, now(), number_of(person), what, row, field, old, new, draft)
+    time = now()
+    records.write(sql, akte, time, number_of(person), what, row, field, old, new, draft)
+    decision = "genehmigt" if draft else "geändert"
+    append(records, time, person, akte, f"{what} {row}: {field}", decision)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,8 @@ from studio.packs import ALLOWED, AskedRequest, Home, RequestPolicy, Verdict
 from ..masking.mask import Masken
 from .agreements import Vereinbarungen
 from .akten import akte_of
+from .audit import MASKED, SENT, append
+from .history import now
 from .settings import OfficeSettings
 
 
@@ -24,6 +26,22 @@ class AktenPolicy(RequestPolicy):
     def ask(self, request: AskedRequest, home: Home) -> Verdict:
         if not request.subject.startswith("kanzlei:"):
             return ALLOWED
+        verdict = self._verdict(request, home)
+        if request.purpose != "look":
+            decision = MASKED if verdict.mask is not None and verdict.mask.hides else SENT
+            append(
+                home.records,
+                now(),
+                home.person,
+                akte_of(request.subject),
+                f"Anfrage: {request.purpose}",
+                f"abgelehnt: {verdict.refused}" if verdict.refused else decision,
+                provider=request.provider,
+                model=request.model,
+            )
+        return verdict
+
+    def _verdict(self, request: AskedRequest, home: Home) -> Verdict:
         akte = akte_of(request.subject)
         rows = home.records.read("SELECT id, az, ki_modus FROM akte WHERE id = ?", akte or 0)
         if akte is None or not rows:

@@ -12,10 +12,12 @@ class OfficeSettings:
     aktenzeichen: Wie neue Aktenzeichen gebildet werden, aus {lfd} und {jj} oder {jahr}.
     vorfrist_tage: So viele Tage vor dem Ende liegt eine Vorfrist.
     ordner: Wo die Ordner der Akten liegen; leer für Kanzlei/Akten im eigenen Ordner.
+    aufbewahrung_jahre: So viele Jahre nach dem des Mandatsendes wird eine Akte aufbewahrt.
     erlaubte_hosts: Rechner, deren Modelle Akten im Modus „lokal“ sehen dürfen, mit Komma getrennt.
     """
 
     aktenzeichen: str = "{lfd:04}/{jj}"
     vorfrist_tage: int = field(default=7, metadata={"title": "Tage einer Vorfrist"})
     ordner: str = ""
+    aufbewahrung_jahre: int = field(default=6, metadata={"title": "Jahre der Aufbewahrung"})
     erlaubte_hosts: str = field(default="", metadata={"title": "Erlaubte Rechner"})

@@ -1,0 +1,211 @@
+"""Audit, backup, retention and deletion of the pack Kanzlei (KZ-41, KZ-45, KZ-46)."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import json
+import re
+import sqlite3
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from studio.agent.packs import PackHome
+from studio.domain.errors import ToolFailed
+from studio.extensions.packs.loading import package_of
+from studio.processes.daemon_thread import in_daemon_thread
+from studio.simulator import Call, Text, Turn
+from support.engine_home import EngineHome, engine_home, say
+from support.office_home import service, switch_on
+
+CHAT = "openai-compatible"
+
+
+def module(name: str) -> Any:
+    return importlib.import_module(f"{package_of('kanzlei')}.tools.office.{name}")
+
+
+def office_of(home: EngineHome, tmp_path: Path) -> tuple[PackHome, Any, Any]:
+    """The pack with its documents in a folder of the test, and two Akten."""
+    pack = switch_on(home)
+    pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
+    pack.settings_file.write_text(json.dumps({"ordner": str(tmp_path / "Akten")}))
+    akten = service(pack, "Akten")
+    return pack, *(akten.open(pack.person, one) for one in ("Wagner ./. Reiter", "Öz ./. Klinger"))
+
+
+def letter(tmp_path: Path, name: str, text: str) -> Path:
+    path = tmp_path / name
+    path.write_text(text, "utf-8")
+    return path
+
+
+async def run(home: EngineHome, *words: str) -> int:
+    return await home.command("packs", "run", "kanzlei", *words)
+
+
+async def refused(
+    home: EngineHome, capsys: pytest.CaptureFixture[str], *words: str, because: str
+) -> bool:
+    """Whether a command ended with an error that says this."""
+    capsys.readouterr()
+    code = await run(home, *words)
+    return code != 0 and re.search(because, capsys.readouterr().err) is not None
+
+
+async def test_the_audit_says_what_was_sent_and_changed_in_a_chain(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """KZ-41: Akte, person, role, provider, decision; exported, and a change in it is found."""
+    async with engine_home(tmp_path, CHAT, [Turn(Text("Gut."))] * 3) as home:
+        pack, akte, _ = office_of(home, tmp_path)
+        session = await home.session()
+        await session.change(subject=akte.address)
+        await say(session)
+        service(pack, "Akten").set_mode(pack.person, akte, "keine KI")
+        await say(session)
+        out = tmp_path / "protokoll.csv"
+        assert await run(home, "protokoll", akte.az, str(out)) == 0
+        rows = [*csv.DictReader(out.read_text("utf-8-sig").splitlines(), delimiter=";")]
+        assert [(row["was"], row["entscheidung"].partition(":")[0]) for row in rows] == [
+            (f"akte {akte.id}: angelegt", "geändert"),
+            ("Anfrage: turn", "gesendet"),
+            (f"akte {akte.id}: ki_modus", "geändert"),
+            ("Anfrage: turn", "abgelehnt"),
+        ]
+        sent = rows[1]
+        assert (sent["az"], sent["rolle"], sent["anbieter"], sent["modell"]) == (
+            *(akte.az, "ADMIN", CHAT, "sim-model"),
+        )
+        assert sent["person"] == pack.person.name and "Wagner" not in out.read_text("utf-8")
+        assert await run(home, "verify") == 0
+        end = capsys.readouterr().out.split()[-1]
+        assert len(end) == 64
+        for sql in ("UPDATE protokoll SET person = 'x'", "DELETE FROM protokoll"):
+            with pytest.raises(ToolFailed, match="Protokoll"):
+                pack.records.write(sql)
+        with sqlite3.connect(pack.records.path) as db:  # type: ignore[attr-defined]
+            db.execute("DROP TRIGGER protokoll_bleibt")
+            db.execute("UPDATE protokoll SET entscheidung = 'gesendet' WHERE id = 5")
+        count, _, problem = module("audit").verify(pack.records)
+        assert count == 4 and "Die Zeile 5 wurde geändert" in problem
+        assert await refused(home, capsys, "verify", because="Die Zeile 5")
+
+
+async def test_a_backup_is_made_while_others_write_and_brings_all_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """KZ-46: records and documents; what was there is kept, and a broken file changes nothing."""
+    async with engine_home(tmp_path, CHAT, []) as home:
+        pack, akte, _ = office_of(home, tmp_path)
+        documents, akten = service(pack, "Dokumente"), service(pack, "Akten")
+        made = documents.add(pack.person, akte, letter(tmp_path, "k.txt", "Klage"), folder="Post")
+        saved = tmp_path / "sicherung.zip"
+        with sqlite3.connect(pack.records.path) as db:  # type: ignore[attr-defined]
+            db.execute("BEGIN IMMEDIATE")  # another program writes, and is not waited for
+            pack.records.copy(tmp_path / "kopie.db")
+        assert await run(home, "backup", str(saved)) == 0
+        akten.open(pack.person, "Neu ./. Neuer")
+        file = documents.folder_of(akte) / "Post" / "k.txt"
+        file.write_text("geändert")
+        broken = tmp_path / "kaputt.zip"
+        data = bytearray(saved.read_bytes())
+        data[len(data) // 3] ^= 0xFF
+        broken.write_bytes(data)
+        hostile = tmp_path / "fremd.zip"
+        with zipfile.ZipFile(hostile, "w") as bad:
+            bad.writestr(
+                "liste.json", json.dumps({"dateien": {"Akten/../../x": "", "kanzlei.db": ""}})
+            )
+        for wrong in (broken, hostile, file):
+            assert await refused(
+                home,
+                capsys,
+                "restore",
+                str(wrong),
+                "--ersetzen",
+                because="keine Sicherung|beschädigt",
+            )
+        assert await refused(home, capsys, "restore", str(saved), because="schon Akten")
+        assert len(akten.find(pack.person)) == 3 and file.read_text() == "geändert"
+        assert await run(home, "restore", str(saved), "--ersetzen") == 0
+        assert [one.rubrum for one in akten.find(pack.person)] == ["Öz ./. Klinger", akte.rubrum]
+        assert documents.pages(documents.get(pack.person, made.id)) == {1: "Klage"}
+        assert file.read_text() == "Klage"
+        (kept,) = tmp_path.glob("Akten vor *")
+        assert (kept / file.parent.parent.name / "Post" / "k.txt").read_text() == "geändert"
+        assert (pack.records.path.parent / f"{pack.records.path.name}.before-copy").exists()  # type: ignore[attr-defined]
+        assert not [*tmp_path.glob(".*")]
+
+
+async def test_what_is_deleted_is_gone_everywhere(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """KZ-45: after its years, or with a reason; not while it is held; the chats go with it."""
+    write = Call(
+        "create_draft_frist", {"kind": "Berufung", "event": "2026-02-04", "reason": "Canary"}
+    )
+    script = [Turn(write), *[Turn(Text("Über den Canary."))] * 3]
+    async with engine_home(tmp_path, CHAT, script) as home:
+        pack, akte, other = office_of(home, tmp_path)
+        documents, keeping = (
+            service(pack, "Dokumente"),
+            pack.service(module("retention").Aufbewahrung),
+        )
+        for one in (akte, other):
+            documents.add(pack.person, one, letter(tmp_path, "k.txt", "Canary Klage"))
+        pack.records.write("UPDATE akte SET gericht_ort = 'BE' WHERE id = ?", akte.id)
+        session, elsewhere = await home.session(), await home.session()
+        await session.change(subject=akte.address)
+        await say(session, "Was ist mit Canary?")
+        await say(elsewhere)
+        assert session.drafts.waiting()
+        service(pack, "Akten").set_mode(pack.person, akte, "pseudonym")
+        assert await run(home, "ablegen", akte.az, "--tag", "2019-05-04") == 0
+        assert await run(home, "festhalten", akte.az, "--grund", "Streit mit dem Mandanten") == 0
+        assert await refused(
+            home, capsys, "loeschen", akte.az, akte.az, because="festgehalten: Streit"
+        )
+        assert await run(home, "festhalten", akte.az) == 0
+        assert await run(home, "ablegen", other.az, "--tag", "2026-05-04") == 0
+        assert [one.akte.az for one in keeping.all(pack.person) if one.due] == [akte.az]
+        assert await refused(
+            home, capsys, "loeschen", other.az, other.az, because=r"bis 31\.12\.2032"
+        )
+        folder = documents.folder_of(akte)
+        assert await run(home, "loeschen", akte.az, akte.az) == 0
+        assert not folder.exists() and documents.folder_of(other).exists()
+        listed = await home.engine.store.all()
+        assert [one.id for one in listed] == [elsewhere.info.id]
+        assert not await home.engine.store.drafts()
+        (call,) = [one for one in await home.engine.store.audit() if one.tool == write.name]
+        assert not call.arguments and not call.target, "it is known that there was a call"
+        for table in ("dokument", "frist", "verlauf", "platzhalter"):
+            assert not pack.records.read(f"SELECT 1 FROM {table} WHERE akte = ?", akte.id), table
+        assert len(pack.records.read("SELECT * FROM seite")) == 1
+        rows = pack.records.read("SELECT az, was FROM protokoll WHERE akte = ?", akte.id)
+        assert rows[-1] == {"az": akte.az, "was": "Akte gelöscht"} and len(rows) > 3
+        assert not module("audit").verify(pack.records)[2]
+        assert service(pack, "Akten").open(pack.person, "Nach ./. Her").id > other.id
+        with pytest.raises(ToolFailed):
+            await in_daemon_thread(lambda: pack.forget("other:akte/1"))
+
+
+async def test_a_persons_data_is_in_one_zip(tmp_path: Path) -> None:
+    """KZ-45: the Akten and documents that name them, and no others."""
+    async with engine_home(tmp_path, CHAT, []) as home:
+        pack, akte, other = office_of(home, tmp_path)
+        documents = service(pack, "Dokumente")
+        documents.add(pack.person, akte, letter(tmp_path, "a.txt", "Zeugin ist Jörg, Dörthe."))
+        documents.add(pack.person, akte, letter(tmp_path, "b.txt", "Zeuge ist Karl Weber."))
+        documents.add(pack.person, other, letter(tmp_path, "c.txt", "Es kam Jörg Müller."))
+        target = tmp_path / "auskunft.zip"
+        assert await run(home, "auskunft", "Dörthe Jörg", str(target)) == 0
+        with zipfile.ZipFile(target) as made:
+            told = json.loads(made.read("auskunft.json"))
+            assert [one["aktenzeichen"] for one in told["akten"]] == [akte.az]
+            names = [one for one in made.namelist() if one.endswith(".txt")]
+            assert [one.rpartition("/")[2] for one in names] == ["a.txt"]
