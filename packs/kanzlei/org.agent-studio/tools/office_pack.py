@@ -14,8 +14,8 @@ from pathlib import Path
 from studio.packs import Context, Home, Pack, PageEntry, PaletteEntry, Source, ToolFailed, verb
 
 from . import _german as german
-from .beispiel.verbs import beispiel
 from ._secrecy_commands import COMMANDS as SECRECY_COMMANDS
+from .beispiel.verbs import beispiel
 from .law.check import check
 from .law.citations import cited_by
 from .law.normen import Normen
