@@ -419,4 +419,4 @@ async def test_invented_citations_are_marked(tmp_path: Path) -> None:
 )
 def test_decisions_are_seen(kanzlei: SimpleNamespace, text: str) -> None:
     """KZ-29: by court, day and Aktenzeichen, ECLI or collection."""
-    assert kanzlei.decisions.decisions(f"Vgl. {text}.") == [text]
+    assert [one.text for one in kanzlei.decisions.decisions(f"Vgl. {text}.")] == [text]

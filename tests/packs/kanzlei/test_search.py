@@ -107,7 +107,9 @@ async def test_the_example_is_an_office_to_read(
         run = ("packs", "run", "kanzlei")
         assert await home.command(*run, "beispiel") == 0
         said = capsys.readouterr().out
-        assert said.startswith("40 Akten, 130 Dokumente, 45 Fristen") and "erfunden" in said
+        assert (
+            said.startswith("40 Akten, 130 Dokumente, 45 Fristen, 75 Zeiten") and "erfunden" in said
+        )
         akten = service(pack, "Akten").find(pack.person)
         assert len(akten) == 40 and len({one.rubrum for one in akten}) == 40
         assert service(pack, "Fristen").find(pack.person)

@@ -16,14 +16,15 @@ from studio.packs import Context, Home, Pack, PageEntry, PaletteEntry, Source, T
 from . import _german as german
 from ._secrecy_commands import COMMANDS as SECRECY_COMMANDS
 from .beispiel.verbs import beispiel
-from .law.check import check
 from .law.citations import cited_by
 from .law.normen import Normen
+from .law.urteile import Urteile
+from .law_verbs import gesetz, gesetze, gesetze_import, urteile, urteile_import, zitate
 from .masking.mask import Masken
 from .office.agreements import Vereinbarungen
 from .office.akten import ADDRESS, MODES, Akten
 from .office.dokument_kind import DOKUMENT
-from .office.dokumente import Dokumente, read_words
+from .office.dokumente import Dokumente
 from .office.entwuerfe import OPEN, PROPOSAL, STATES, Entwuerfe
 from .office.forms import day_words
 from .office.frist_kind import FRIST
@@ -41,8 +42,8 @@ from .office.suche import Suche
 from .office.suche_verbs import suche
 from .office.zeit_kind import ZEIT
 from .office.zeiten import Zeiten, duration
-from .search_gesetze import section_cited, whole
 
+_JUDGMENT = re.compile(r"kanzlei:urteil/(\d{1,15})(?:#rn(\d{1,4}[a-z]?))?")
 _DOCUMENT = re.compile(r"kanzlei:akte/(\d{1,15})/dokument/(\d{1,15})(?:#s(\d{1,6}))?")
 
 
@@ -172,48 +173,6 @@ def frist(context: Context, nummer: int, tun: str, notiz: str = "") -> str:
     return _line(context, nummer)
 
 
-@verb(effect="read")
-def gesetze(context: Context) -> list[str]:
-    """List the laws in the store, with their Stand."""
-    return [
-        f"{one['kurz']}: {one['titel']}, {one['tag']}{_without('Auszug' if one['auszug'] else '')}"
-        for one in context.service(Normen).laws()
-    ]
-
-
-@verb(effect="read")
-def gesetz(context: Context, norm: str) -> dict[str, object]:
-    """Show a norm.
-
-    norm: Wie er zitiert wird: § 573 Abs. 2 BGB.
-    """
-    section, absatz = section_cited(context, norm)
-    return whole(section, absatz)
-
-
-@verb
-def gesetze_import(context: Context, pfad: str) -> list[str]:
-    """Import laws from gesetze-im-internet.de: an XML file, a zip, or a folder of them.
-
-    pfad: The file or folder.
-    """
-    done = context.service(Normen).add(Path(pfad).expanduser())
-    told = f"{done.laws} Gesetze, {done.sections} Paragrafen, {done.changed} Wortlaute geändert"
-    return [told, *done.problems]
-
-
-@verb(effect="read")
-def zitate(context: Context, datei: str) -> list[str]:
-    """Check the norms and decisions that a file cites against the laws in the store.
-
-    datei: A file with text: docx, pdf, txt, eml, html.
-    """
-    read = read_words(Path(datei).expanduser())
-    found = check(context.service(Normen), "\n".join(read.pages))
-    lines = [f"{one.state}: {one.cited}{_without(one.reason)}" for one in found]
-    return [*([read.missing] if read.missing else []), *lines] or ["Es wird nichts zitiert."]
-
-
 @verb
 def zeiten(context: Context, az: str) -> list[dict[str, object]]:
     """List the time worked on an Akte.
@@ -316,6 +275,9 @@ def source(address: str, home: Home) -> Source | None:
     if norm := cited_by(address):
         known = home.service(Normen).section(norm)
         return Source(f"{norm}: {known.title}" if known and known.title else str(norm))
+    if found := _JUDGMENT.fullmatch(address):
+        known = home.service(Urteile).get(int(found[1]))
+        return Source(f"{known.name}{f', Rn. {found[2]}' if found[2] else ''}") if known else None
     if found := _DOCUMENT.fullmatch(address):
         try:
             one = home.service(Dokumente).get(home.person, int(found[2]))
@@ -353,6 +315,7 @@ pack = Pack(
         Vereinbarungen,
         Suche,
         Aufbewahrung,
+        Urteile,
     ),
     person=person_here,
     kinds=(FRIST, DOKUMENT, ZEIT, NOTIZ, ALERT, INDEX),
@@ -373,6 +336,8 @@ pack = Pack(
         gesetz,
         gesetze,
         gesetze_import,
+        urteile,
+        urteile_import,
         suche,
         zitate,
         zeiten,

@@ -19,6 +19,7 @@ from ..office.dokumente import Dokumente
 from ..office.frist_kind import FristFields
 from ..office.fristen import Fristen
 from ..office.suche import Suche
+from ..office.zeiten import Zeiten
 from .names import Names
 from .stories import Story, filled, stories
 
@@ -32,6 +33,7 @@ class Made:
     akten: int = 0
     documents: int = 0
     fristen: int = 0
+    times: int = 0
 
 
 def require_empty(home: Home) -> None:
@@ -45,7 +47,7 @@ def require_empty(home: Home) -> None:
 
 
 def make_office(home: Home, person: Person, akten: int = AKTEN, seed: int = 1) -> Made:
-    """Make the Akten with their documents and Fristen. Slow."""
+    """Make the Akten with their documents, Fristen and times. Slow."""
     require_empty(home)
     maker = _Maker(home, person, seed)
     known = stories()
@@ -103,6 +105,16 @@ class _Maker:
         self._add_documents(akte, story, values, moved)
         for frist in story.fristen:
             self._add_frist(akte, frist.kind, frist.days + moved, frist.length, frist.event)
+        for minutes, words in story.times:
+            day = self._day(chance.randint(1, 30)).isoformat()
+            self._home.service(Zeiten).add(
+                *(self._person, akte.id),
+                day=day,
+                minutes=minutes,
+                text=filled(words, values),
+                billable=True,
+            )
+            self.made.times += 1
 
     def _day(self, days: int) -> datetime.date:
         return self._today - datetime.timedelta(days=days)

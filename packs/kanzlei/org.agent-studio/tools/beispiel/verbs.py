@@ -25,6 +25,7 @@ def beispiel(context: Context, gross: bool = False, seed: int = 1, akten: int = 
     else:
         made = make_office(home, person, akten or FEW, seed)
     told = (
-        f"{made.akten} Akten, {made.documents} Dokumente, {made.fristen} Fristen. Alles erfunden."
+        f"{made.akten} Akten, {made.documents} Dokumente, {made.fristen} Fristen, {made.times} "
+        "Zeiten. Alles erfunden."
     )
     return f"{told} Die Dateien liegen in {context.service(Dokumente).root}."

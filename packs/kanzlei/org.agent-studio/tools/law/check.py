@@ -5,12 +5,15 @@ Sentences of an Absatz are not counted, so a wrong number of a sentence is not s
 
 from __future__ import annotations
 
+import datetime
 import re
 from dataclasses import dataclass
 
+from .. import _german as german
 from .citations import Citation, Passage, passages
-from .decisions import decisions
+from .decisions import Cited, decisions
 from .normen import Normen, Section
+from .urteile import Urteile
 
 FOUND, NOT_FOUND, NOT_STORED = "gefunden", "nicht gefunden", "nicht im Bestand"
 _QUOTE = re.compile('[„»"“]([^„“”»«"\n]{15,1500})[“”«"]')
@@ -31,7 +34,7 @@ class Finding:
     section: Section | None = None
 
 
-def check(normen: Normen, text: str) -> list[Finding]:
+def check(normen: Normen, urteile: Urteile, text: str) -> list[Finding]:
     """Each norm and decision that a text cites, once, with what the store says. Blocks."""
     cites = passages(text)
     quotes = _quotes(text, cites)
@@ -41,9 +44,36 @@ def check(normen: Normen, text: str) -> list[Finding]:
             finding = _norm(normen, cited, quotes.get(index, []))
             found.setdefault((finding.cited, finding.reason), finding)
     for decision in decisions(text):
-        reason = "Entscheidungen sind nicht eingelesen. Prüfe selbst, ob es sie gibt."
-        found[decision, reason] = Finding(decision, NOT_STORED, reason)
+        finding = _decision(urteile, decision)
+        found.setdefault((finding.cited, finding.reason), finding)
     return list(found.values())
+
+
+def not_found(normen: Normen, urteile: Urteile, text: str) -> list[str]:
+    """What a text cites and does not exist, or not so. Blocks."""
+    found = check(normen, urteile, text)
+    return [one.cited for one in found if one.state == NOT_FOUND]
+
+
+def _decision(urteile: Urteile, cited: Cited) -> Finding:
+    name = cited.text
+    if cited.day and cited.year and cited.day.year < cited.year:
+        reason = f"Ein Verfahren von {cited.year} kann {cited.day.year} nicht entschieden sein."
+        return Finding(name, NOT_FOUND, reason)
+    if cited.day and cited.day > datetime.date.today():
+        return Finding(name, NOT_FOUND, f"Der {german.day(cited.day)} liegt in der Zukunft.")
+    known = [] if not cited.key else urteile.cited(cited.key)
+    if not known:
+        reason = "Sie ist nicht eingelesen. Prüfe selbst, ob es sie gibt."
+        return Finding(name, NOT_STORED, reason)
+    same = [one for one in known if not cited.court or one.court == cited.court]
+    if not same:
+        reason = f"Unter diesem Aktenzeichen steht dort: {known[0].name}."
+        return Finding(name, NOT_FOUND, reason)
+    if cited.day and all(one.day != cited.day for one in same):
+        return Finding(name, NOT_FOUND, f"Mit diesem Tag gibt es sie nicht, aber: {same[0].name}.")
+    one = next((one for one in same if one.day == cited.day), same[0])
+    return Finding(name, FOUND, "", one.title, one.address)
 
 
 def _norm(normen: Normen, cited: Citation, quotes: list[str]) -> Finding:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import datetime
 import re
+from dataclasses import dataclass
 
 _COURT = (
     r"(?:BVerfG|BGH|BAG|BSG|BFH|BVerwG|BPatG|EuGH|EuG|EGMR|BayObLG|KG"
@@ -22,7 +24,66 @@ _CITED = re.compile(
 )
 
 
-def decisions(text: str) -> list[str]:
+_MONTHS = {
+    "Januar": 1,
+    "Februar": 2,
+    "März": 3,
+    "April": 4,
+    "Mai": 5,
+    "Juni": 6,
+    "Juli": 7,
+    "August": 8,
+    "September": 9,
+    "Oktober": 10,
+    "November": 11,
+    "Dezember": 12,
+}
+_PARTS = re.compile(
+    rf"(?P<court>{_COURT})|(?P<ecli>ECLI:\S+)|(?P<day>{_DAY})|(?P<number>{_NUMBER}|C-\d{{1,4}}/\d{{2}})"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """A decision as it is cited. ``key`` is its Aktenzeichen or ECLI, empty for a collection's;
+    ``year`` that in which its case began."""
+
+    text: str
+    court: str = ""
+    day: datetime.date | None = None
+    key: str = ""
+    year: int = 0
+
+
+def decisions(text: str) -> list[Cited]:
     """Each decision as it is cited, once, in the order of the text."""
     found = (" ".join(match[0].split()) for match in _CITED.finditer(text))
-    return list(dict.fromkeys(found))
+    return [_read(one) for one in dict.fromkeys(found)]
+
+
+def _read(text: str) -> Cited:
+    parts: dict[str, str] = {}
+    for match in _PARTS.finditer(text):
+        parts.setdefault(match.lastgroup or "", match[0])
+    number = parts.get("number", "")
+    year = int(number[-2:]) if number else 0
+    century = 2000 if year <= datetime.date.today().year % 100 else 1900
+    return Cited(
+        text,
+        " ".join(parts.get("court", "").split()),
+        _day(parts.get("day", "")),
+        parts.get("ecli", number),
+        century + year if number else 0,
+    )
+
+
+def _day(text: str) -> datetime.date | None:
+    named = re.findall(r"\d+|[A-ZÄ][a-zä]+", text)
+    if len(named) != 3:
+        return None
+    months = [number for month, number in _MONTHS.items() if month.startswith(named[1])]
+    month = int(named[1]) if named[1].isdecimal() else next(iter(months), 0)
+    try:
+        return datetime.date(int(named[2]), month, int(named[0]))
+    except ValueError:
+        return None

@@ -1,4 +1,4 @@
-"""Files: the laws of a file, a zip or a folder, one after the other (KZ-27, KZ-28).
+"""Files: the laws or decisions of a file, a zip or a folder, one after the other (KZ-27, KZ-28).
 
 What cannot be read is told and stops nothing.
 """
@@ -7,15 +7,19 @@ from __future__ import annotations
 
 import io
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from studio.packs import ToolFailed
 
 from .laws import MOST_BYTES, Law, read_law
 
-MOST_FILES = 20_000
-"""In one zip or folder; the whole federal law has some 6,800."""
+T = TypeVar("T")
+Read = Callable[[bytes, str], T]
+"""Makes something of the bytes of a file, whose name is for people; raises ToolFailed."""
+MOST_FILES = 100_000
+"""In one zip or folder; the whole federal law has some 6,800, the courts some 83,000."""
 MOST_UNPACKED = 2_000_000_000
 """Bytes that one zip may unpack to; the whole federal law has some 1 GB."""
 
@@ -23,36 +27,42 @@ MOST_UNPACKED = 2_000_000_000
 def laws_of(path: Path) -> Iterator[Law | str]:
     """Each law, or in German why one was not read; raises ToolFailed where there is nothing.
     Slow."""
+    return read_all(path, read_law)
+
+
+def read_all(path: Path, read: Read[T]) -> Iterator[T | str]:
+    """What is made of each file, or in German why one was not read; raises ToolFailed where there
+    is nothing. Slow."""
     if path.is_dir():
         found = sorted(one for one in path.rglob("*") if one.suffix.lower() in (".xml", ".zip"))
         if not found:
             raise ToolFailed(f"In {path} liegt keine .xml oder .zip.")
         for one in found[:MOST_FILES]:
-            yield from _file(one)
+            yield from _file(one, read)
         if len(found) > MOST_FILES:
             yield f"In {path} liegen mehr als {MOST_FILES:,} Dateien; die übrigen blieben liegen."
     elif path.is_file():
-        yield from _file(path)
+        yield from _file(path, read)
     else:
         raise ToolFailed(f"{path} gibt es nicht.")
 
 
-def _file(path: Path) -> Iterator[Law | str]:
+def _file(path: Path, read: Read[T]) -> Iterator[T | str]:
     try:
         if zipfile.is_zipfile(path):
             with zipfile.ZipFile(path) as archive:
-                yield from _archive(archive, path.name)
+                yield from _archive(archive, path.name, read)
             return
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
     except (OSError, zipfile.BadZipFile) as error:
         yield f"{path.name} kann nicht gelesen werden: {error}."
         return
-    yield _law(data, path.name)
+    yield _made(data, path.name, read)
 
 
-def _archive(archive: zipfile.ZipFile, name: str) -> Iterator[Law | str]:
-    """The laws of a zip; of its zips too, which have one each, but of no deeper ones."""
+def _archive(archive: zipfile.ZipFile, name: str, read: Read[T]) -> Iterator[T | str]:
+    """What is made of a zip; of its zips too, which have one each, but of no deeper ones."""
     left = MOST_UNPACKED
     entries = [one for one in archive.infolist() if not one.is_dir()]
     for entry in entries[:MOST_FILES]:
@@ -69,7 +79,7 @@ def _archive(archive: zipfile.ZipFile, name: str) -> Iterator[Law | str]:
             yield f"{name} entpackt sich zu mehr als 2 GB; ab {entry.filename} blieb es liegen."
             return
         if ending == "xml":
-            yield _law(data, inside)
+            yield _made(data, inside, read)
             continue
         try:
             with zipfile.ZipFile(io.BytesIO(data)) as inner:
@@ -81,7 +91,7 @@ def _archive(archive: zipfile.ZipFile, name: str) -> Iterator[Law | str]:
                             yield f"{name} entpackt sich zu mehr als 2 GB und blieb dort liegen."
                             return
                         known = isinstance(words, str)
-                        yield words if known else _law(words, f"{inside}/{one.filename}")
+                        yield words if known else _made(words, f"{inside}/{one.filename}", read)
         except (OSError, zipfile.BadZipFile) as error:
             yield f"{inside} kann nicht gelesen werden: {error}."
     if len(entries) > MOST_FILES:
@@ -97,11 +107,11 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> by
         return f"{name} kann nicht entpackt werden: {error}."
 
 
-def _law(data: bytes, name: str) -> Law | str:
+def _made(data: bytes, name: str, read: Read[T]) -> T | str:
     if len(data) > MOST_BYTES:
         return f"{name} ist größer als 50 MB und wurde nicht gelesen."
     try:
-        return read_law(data, name)
+        return read(data, name)
     except ToolFailed as error:
         return str(error)
     except (ValueError, LookupError) as error:  # letters that the file names and nobody knows

@@ -12,6 +12,9 @@ from typing import cast
 
 from studio.packs import FileChange, Home, KindDraft, Person, Shown, ToolFailed
 
+from ..law.check import not_found
+from ..law.normen import Normen
+from ..law.urteile import Urteile
 from .akten import Akte, Akten
 from .dokumente import Dokumente
 from .entwuerfe import APPROVED, EditableKind, Entwuerfe
@@ -19,6 +22,8 @@ from .letters import docx_of
 from .zeit_kind import require_text
 
 LONGEST = 200_000
+_MOST_WRONG = 5
+"""Citations that were not found and are named in a title."""
 
 
 @dataclass
@@ -46,7 +51,13 @@ class DokumentKind(EditableKind):
         akte = home.service(Akten).get(home.person, fields.akte)
         require_text(fields.text, LONGEST)
         path = _path(fields)
-        return Shown(f"akte/{akte.id}/{path}", f"{path} ({akte.az})", fields.text.strip() + "\n")
+        title = f"{path} ({akte.az})"
+        wrong = not_found(home.service(Normen), home.service(Urteile), fields.text)
+        if wrong:  # above the buttons, before anybody approves it
+            title += f" – nicht gefunden: {', '.join(wrong[:_MOST_WRONG])}"
+        if len(wrong) > _MOST_WRONG:
+            title += f" und {len(wrong) - _MOST_WRONG} weitere"
+        return Shown(f"akte/{akte.id}/{path}", title, fields.text.strip() + "\n")
 
     def read(self, fields: DokumentFields, text: str) -> DokumentFields:
         return replace(fields, text=text.strip())

@@ -27,6 +27,9 @@ READS = (
     "check_zitate",
     "search_gesetze",
     "search_gesetze_detail",
+    "search_urteile",
+    "search_urteile_detail",
+    "search_alle_akten",
 )
 DRAFTS = (
     "create_draft_dokument",

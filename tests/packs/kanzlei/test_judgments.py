@@ -1,0 +1,167 @@
+"""Decisions of the pack Kanzlei: import, search, and whether a draft cites what exists."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from pathlib import Path
+from typing import Any
+
+from studio.domain.events import ToolFinished
+from studio.extensions.packs.loading import load_class
+from studio.simulator import Call, Text, Turn
+from support.engine_home import engine_home, say
+from support.office_home import service, switch_on
+
+HEAD = '<!DOCTYPE dokument SYSTEM "http://127.0.0.1:9/rii-dok.dtd">'
+LEASE = {
+    "doknr": "KORE300052020",
+    "ecli": "ECLI:DE:BGH:2020:120320UIXZR125.17.0",
+    "gertyp": "BGH",
+    "spruchkoerper": "9. Zivilsenat",
+    "entsch-datum": "20200312",
+    "aktenzeichen": "IX ZR 125/17",
+    "doktyp": "Urteil",
+    "norm": "§ 573 Abs 2 Nr 2 BGB, § 280 Abs 1 BGB",
+    "titelzeile": "Wohnraummiete: Vorgetäuschter Eigenbedarf des Vermieters",
+}
+GROUNDS = (
+    '<dl class="RspDL"><dt><a name="rd_1">1</a></dt><dd><p><span style="font:x">Der Kläger verlangt '
+    'Räumung.</span></p></dd></dl><dl><dt><a name="rd_2">2</a></dt><dd><p>Die Anbietpflicht ist '
+    "verletzt.&nbsp;</p><p>Zweiter Satz.</p></dd></dl>"
+)
+
+
+def judgment(head: str = HEAD, grounds: str = GROUNDS, **fields: str) -> bytes:
+    """A decision as rechtsprechung-im-internet.de writes it."""
+    named = LEASE | {name.replace("_", "-"): value for name, value in fields.items()}
+    told = "".join(f"<{name}>{value}</{name}>" for name, value in named.items())
+    parts = f"<leitsatz><p>Wer Eigenbedarf vortäuscht, haftet.</p></leitsatz><gruende>{grounds}</gruende>"
+    return f"{head}<dokument>{told}<gerort/>{parts}</dokument>".encode()
+
+
+def write(folder: Path, **files: bytes) -> Path:
+    folder.mkdir(exist_ok=True)
+    for name, data in files.items():
+        (folder / f"{name}.xml").write_bytes(data)
+    return folder
+
+
+BOMB = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;">]>'
+
+
+async def test_decisions_are_found_and_read(tmp_path: Path) -> None:
+    """KZ-27, KZ-28, KZ-35: by words, court, day, norm and Aktenzeichen, with their Randnummern; a
+    hostile file is told and stops nothing; importing twice changes nothing."""
+    other = judgment(
+        doknr="X2", ecli="", aktenzeichen="2 AZR 12/21", gertyp="BAG", entsch_datum="20220505",
+        norm="§ 1 KSchG", titelzeile="Betriebsbedingte Kündigung",
+    )  # fmt: skip
+    zipped = io.BytesIO()
+    with zipfile.ZipFile(zipped, "w") as archive:
+        archive.writestr("lease.xml", judgment())
+    folder = write(
+        tmp_path / "in", a_bomb=judgment(head=BOMB, grounds="&b;"), b_cut=other[:-30],
+        c_law=b"<dokumente/>", d_day=judgment(doknr="X3", entsch_datum="gestern"), e_good=other,
+        f_text=b"\xff\xfe\x00kein XML", g_none=b"",
+    )  # fmt: skip
+    (folder / "z.zip").write_bytes(zipped.getvalue())
+    calls = [
+        Call("search_urteile", {"query": "vorgetäuschter Eigenbedarf"}),
+        Call("search_urteile", {"query": "Kündigung", "court": "BAG", "since": "2022-01-01"}),
+        Call("search_urteile", {"query": "", "norm": "§ 573 BGB"}),
+        Call("search_urteile", {"query": "IX ZR 125/17"}),
+        Call("search_urteile_detail", {"id": 2, "rn": "2"}),
+        Call("search_urteile_detail", {"id": 99}),
+        Call("search_urteile", {"query": "x", "norm": "die Miete"}),
+    ]
+    script = [*(Turn(one) for one in calls), Turn(Text("Gut."))]
+    async with engine_home(tmp_path, "openai-compatible", script) as home:
+        pack = switch_on(home)
+        urteile = pack.service(load_class("kanzlei", "tools.law.urteile:Urteile"))
+        done = urteile.add(folder)
+        assert (done.laws, done.changed, len(done.problems)) == (2, 2, 6), done.problems
+        assert any("ENTITY" in one for one in done.problems)
+        assert urteile.add(folder).changed == 0
+        said = [one for one in await say(await home.session()) if isinstance(one, ToolFinished)]
+        words, court, norm, number, whole, missing, wrong = said
+        assert words.sources[0] == norm.sources[0] == number.sources[0] == "kanzlei:urteil/2"
+        assert court.sources == ("kanzlei:urteil/1",)
+        assert "[Rn. 2] Die Anbietpflicht ist verletzt." in whole.text
+        assert "Räumung" not in whole.text and "kanzlei:urteil/2#rn2" in whole.sources
+        assert "keine Entscheidung 99" in missing.text and "nennt keine Norm" in wrong.text
+        shown = home.engine.services.packs.resolve(["kanzlei:urteil/2#rn2", "kanzlei:urteil/9"])
+        titles = [one.title if one else None for one in shown.values()]
+        assert titles == ["BGH, Urteil vom 12.03.2020, IX ZR 125/17, Rn. 2", None]
+
+
+PLANTED = {
+    "BGH, Urteil vom 12.03.2020 – IX ZR 125/17": "gefunden",
+    "BGH, Urt. v. 12. März 2020 - IX ZR 125/17": "gefunden",
+    "ECLI:DE:BGH:2020:120320UIXZR125.17.0": "gefunden",
+    "BGH, Urteil vom 13.03.2020 – IX ZR 125/17": "nicht gefunden",
+    "BAG, Urteil vom 12.03.2020 – IX ZR 125/17": "nicht gefunden",
+    "BGH, Urteil vom 12.03.2015 – VIII ZR 4/17": "nicht gefunden",
+    "BGH, Urteil vom 12.03.2090 – VIII ZR 4/17": "nicht gefunden",
+    "BGH, Urteil vom 12.03.2020 – VIII ZR 4/19": "nicht im Bestand",
+    "§ 193 BGB": "gefunden",
+    "§ 195 Abs. 4 BGB": "nicht gefunden",
+}
+
+
+async def test_inventions_are_marked_before_a_draft_is_approved(tmp_path: Path) -> None:
+    """KZ-30: another court or day than the decision's, one that cannot be, and a norm without that
+    Absatz; what is not there is not called invented. The draft names them above its buttons."""
+    text = ". ".join(f"Vgl. {one}" for one in PLANTED) + "."
+    calls = [
+        Call("check_zitate", {"text": text}),
+        Call("create_draft_dokument", {"title": "Klage", "text": text}),
+        Call("create_draft_dokument", {"title": "Brief", "text": "Nach § 193 BGB ist es so."}),
+    ]
+    script = [*(Turn(one) for one in calls), Turn(Text("Gut."))]
+    async with engine_home(tmp_path, "openai-compatible", script) as home:
+        pack = switch_on(home)
+        urteile = pack.service(load_class("kanzlei", "tools.law.urteile:Urteile"))
+        urteile.add(write(tmp_path / "in", lease=judgment()))
+        akte = service(pack, "Akten").open(pack.person, "Wagner ./. Holzbau")
+        session = await home.session()
+        await session.change(subject=akte.address)
+        said = [one for one in await say(session) if isinstance(one, ToolFinished)]
+        found = {one["zitat"]: one["befund"] for one in json.loads(said[0].text)["data"]}
+        named = PLANTED | {"§ 195 IV BGB": "nicht gefunden"}
+        del named["§ 195 Abs. 4 BGB"]
+        assert found == named
+        klage, brief = sorted(session.drafts.waiting(), key=lambda one: one.title, reverse=True)
+        assert "nicht gefunden: § 195 IV BGB, BGH, Urteil vom 13.03.2020" in klage.title
+        assert "nicht gefunden" not in brief.title
+
+
+async def test_other_akten_are_found_as_far_as_the_chat_may_know(tmp_path: Path) -> None:
+    """KZ-35, KZ-42: a chat never learns of an Akte that is more secret than its own; a person's
+    filter holds too."""
+    call = Call("search_alle_akten", {"query": "Räumung"})
+    script = [Turn(call), Turn(Text("Gut.")), Turn(call), Turn(Text("Gut."))]
+    async with engine_home(tmp_path, "openai-compatible", script) as home:
+        pack = switch_on(home)
+        akten, me = service(pack, "Akten"), pack.person
+        made: dict[str, Any] = {}
+        for mode in ("frei", "lokal", "keine KI"):
+            akte = akten.open(me, f"Räumung {mode}")
+            path = tmp_path / "Brief.txt"
+            path.write_text("Es geht um die Räumung.")
+            service(pack, "Dokumente").add(me, akte, path)
+            akten.set_mode(me, akte, mode, "Einwilligung vom 01.02.2026" if mode == "frei" else "")
+            made[mode] = akte
+
+        async def told(**more: str) -> tuple[str, ...]:
+            session = await home.session()
+            if more:
+                await session.change(**more)
+            (done,) = [one for one in await say(session) if isinstance(one, ToolFinished)]
+            assert "keine KI" not in done.text
+            return done.sources
+
+        free, local = made["frei"].address, made["lokal"].address
+        assert await told() == (free,), "nobody asks where a chat about nothing goes"
+        assert await told(subject=local) == (local, free)
