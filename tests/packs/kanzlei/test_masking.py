@@ -8,6 +8,7 @@ import random
 import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -126,6 +127,47 @@ def test_what_is_no_name_is_hidden_too(kanzlei: Any, records: PackRecords) -> No
     born = "geb. am 3. Mai 1981"
     assert "1981" not in mask.hide(born) and mask.show(mask.hide(born)) == born
     assert "Mandant 1" in mask.hide("Wagner") and "Gegner 1" in mask.hide("Holzbau Süd GmbH")
+
+
+def test_who_takes_part_is_hidden_and_others_by_their_whole_names(
+    kanzlei: Any, records: PackRecords
+) -> None:
+    """KZ-43: from the contacts, earlier names too; the court stays, deadlines depend on it."""
+    for number, (kind, first, name, more) in enumerate(
+        (
+            (
+                "Person",
+                "Petra",
+                "Wagner",
+                ("Schmöller", "1970-02-01", "Am Bach 3", "82131", "Gauting"),
+            ),
+            ("Gericht", "", "Landgericht München I", ("", None, "", "", "")),
+            ("Person", "Otto", "Fremd", ("", None, "", "", "")),
+        )
+    ):
+        sql = (
+            "INSERT INTO kontakt (id, art, vorname, name, fruehere_namen, geboren, strasse, plz, "
+            "ort, angelegt) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '')"
+        )
+        records.write(sql, number + 1, kind, first, name, *more)
+    sql = "INSERT INTO beteiligung (akte, kontakt, rolle, zeichen) VALUES (1, ?, ?, ?)"
+    records.write(sql, 1, "Mandant", "")
+    records.write(sql, 2, "Gericht", "5 O 77/26")
+    home = SimpleNamespace(records=records)
+    masks = kanzlei.mask.Masken(home)
+    text = (
+        "Petra Wagner, geb. Schmöller, geboren am 1. Februar 1970, Am Bach 3, 82131 Gauting, klagt "
+        "(5 O 77/26) vor dem Landgericht München I. Auch Otto Fremd kam; das ist mir fremd."
+    )
+    hidden = masks.of(1).hide(text)
+    assert hidden == (
+        "[Mandant 1], geb. [Mandant 1 Nachname 11], geboren am [Geburtstag 1], "
+        "[Anschrift 1], [Ort 1], klagt ([Aktenzeichen 1]) vor dem Landgericht München I. Auch "
+        "[Person 1] kam; das ist mir fremd."
+    )
+    assert masks.of(1).show(hidden) == text and masks.of(1) is masks.of(1)
+    records.write("UPDATE kontakt SET name = 'Anders' WHERE id = 3")
+    assert "Otto Fremd" in masks.of(1).hide(text) and masks.of(1).show(hidden) == text
 
 
 @pytest.mark.parametrize("provider", PROTOCOLS)

@@ -155,8 +155,11 @@ async def test_what_is_deleted_is_gone_everywhere(
             service(pack, "Dokumente"),
             pack.service(module("retention").Aufbewahrung),
         )
+        words = {akte.id: "Xylofonbau", other.id: "Zebrastreifen"}
         for one in (akte, other):
-            documents.add(pack.person, one, letter(tmp_path, "k.txt", "Canary Klage"))
+            documents.add(pack.person, one, letter(tmp_path, "k.txt", f"{words[one.id]} Klage"))
+        service(pack, "Suche").bring_up()
+        assert pack.records.read("SELECT 1 FROM stamm WHERE stamm LIKE 'xylo%'")
         pack.records.write("UPDATE akte SET gericht_ort = 'BE' WHERE id = ?", akte.id)
         session, elsewhere = await home.session(), await home.session()
         await session.change(subject=akte.address)
@@ -186,6 +189,8 @@ async def test_what_is_deleted_is_gone_everywhere(
         for table in ("dokument", "frist", "verlauf", "platzhalter"):
             assert not pack.records.read(f"SELECT 1 FROM {table} WHERE akte = ?", akte.id), table
         assert len(pack.records.read("SELECT * FROM seite")) == 1
+        stems = [row["stamm"] for row in pack.records.read("SELECT stamm FROM stamm")]
+        assert "xylo" not in str(stems) and "zebra" in str(stems)
         rows = pack.records.read("SELECT az, was FROM protokoll WHERE akte = ?", akte.id)
         assert rows[-1] == {"az": akte.az, "was": "Akte gelöscht"} and len(rows) > 3
         assert not module("audit").verify(pack.records)[2]

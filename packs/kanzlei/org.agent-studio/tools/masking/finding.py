@@ -62,9 +62,13 @@ class _Name:
 
 
 class Finder:
-    """Finds what is known. One is kept as long as the same is known."""
+    """Finds what is known. One is kept as long as the same is known.
 
-    def __init__(self, known: Sequence[Known]) -> None:
+    ``whole``: people by their whole names alone, and nothing else.
+    """
+
+    def __init__(self, known: Sequence[Known], *, whole: bool = False) -> None:
+        self._whole = whole
         self._names: dict[str, list[_Name]] = {}
         self._lengths: tuple[int, ...] = ()
         self._days: dict[datetime.date, str] = {}
@@ -74,6 +78,8 @@ class Finder:
                 self._add_value(one)
             else:
                 for name in _names(one):
+                    if whole and (name.part or len(name.words) < 2):
+                        continue
                     self._names.setdefault(name.words[0], []).append(name)
         for names in self._names.values():
             names.sort(key=lambda one: -len(one.words))
@@ -81,16 +87,14 @@ class Finder:
         self._beginnings = lru_cache(100_000)(self._beginning_names)
 
     def find(self, text: str) -> list[Found]:
-        """What is to hide, in its order, without overlaps; the longest first."""
-        spans = [*self._in_names(text), *self._in_values(text), *_looking_like(text, self._days)]
-        spans.sort(key=lambda one: (one.start - one.end, one.start))
-        taken: list[Found] = []
-        busy = bytearray(len(text))
-        for one in spans:
-            if not any(busy[one.start : one.end]):
-                busy[one.start : one.end] = b"\1" * (one.end - one.start)
-                taken.append(one)
-        return sorted(taken, key=lambda one: one.start)
+        """What is to hide, in its order, without overlaps; the longest counts."""
+        return apart(self.spans(text))
+
+    def spans(self, text: str) -> list[Found]:
+        """What is to hide, also where one thing is within another."""
+        if self._whole:
+            return [*self._in_names(text)]
+        return [*self._in_names(text), *self._in_values(text), *_looking_like(text, self._days)]
 
     def _add_value(self, one: Known) -> None:
         if one.label == "Geburtstag":
@@ -158,6 +162,17 @@ class Finder:
         return ()
 
 
+def apart(spans: list[Found]) -> list[Found]:
+    """Those that do not overlap, in their order; the longest of others."""
+    taken: list[Found] = []
+    busy = bytearray(max((one.end for one in spans), default=0))
+    for one in sorted(spans, key=lambda one: (one.start - one.end, one.start)):
+        if not any(busy[one.start : one.end]):
+            busy[one.start : one.end] = b"\1" * (one.end - one.start)
+            taken.append(one)
+    return sorted(taken, key=lambda one: one.start)
+
+
 def _goes_on(
     name: _Name, text: str, words: Sequence[tuple[int, int]], number: int
 ) -> tuple[int, int] | None:
@@ -209,6 +224,8 @@ def _names(known: Known) -> Iterator[_Name]:
             yield _Name(words, known.label, key, "", whole)
         for number, one in enumerate(_parts(known.first), 1):
             yield from of(one, FIRST if number == 1 else f"{FIRST} {number}")
+    for number, one in enumerate(known.earlier, 11):
+        yield from of(one, f"{LAST} {number}")
     part = LAST if known.first else ""
     yield from of(known.last, part)
     parts = [one for one in _parts(known.last) if folded(one) not in _PARTICLES]

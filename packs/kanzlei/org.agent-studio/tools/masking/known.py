@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from studio.packs import Records
+
+from .folding import folded
 
 CLIENT, OPPONENT, PERSON = "Mandant", "Gegner", "Person"
 LABELS = {
     **{one: one for one in (CLIENT, OPPONENT, PERSON, "Zeuge", "Anwalt", "Versicherung")},
     "Sachverständiger": "Gutachter",
+    "Vertreter": "Anwalt",
 }
+_PUBLIC = ("Gericht",)
+"""Roles of those who are not hidden: deadlines and fees depend on the court."""
 _SIDES = re.compile(r"\s+(?:\./\.|gegen|gg\.|[-–/])\s+|\s*\./\.\s*", re.I)
 _REST = re.compile(r"\s+(?:wg\.|wegen|u\. ?a\.|et al\.)(?:\s.*|$)", re.I)
 _TITLES = re.compile(
@@ -20,6 +25,7 @@ _TITLES = re.compile(
     r"erbengemeinschaft(?: nach)?|nachlass|wegen|in sachen)\s+)+",
     re.I,
 )
+_ISO = re.compile(r"\d{4}-\d\d-\d\d")
 _COMPANY = re.compile(
     r"\b(?:gmbh|mbh|ag|kg|kgaa|ohg|ug|gbr|se|eg|e\. ?k\.|e\. ?v\.|ev|partg|partgmbb|ltd|limited|"
     r"inc|b\. ?v\.|s\. ?a\. ?r\. ?l\.|stiftung|verein|versicherung|bank|sparkasse|weg|stadt|land|"
@@ -32,8 +38,8 @@ _COMPANY = re.compile(
 class Known:
     """Somebody or something to hide. ``label`` is what it is, as Mandant.
 
-    A person has ``first`` and ``last``; a company only ``last``; ``value`` is a number,
-    an address or a day instead.
+    A person has ``first`` and ``last``, and ``earlier`` last names; a company only ``last``;
+    ``value`` is a number, an address or a day instead.
     """
 
     label: str
@@ -41,6 +47,7 @@ class Known:
     first: str = ""
     company: bool = False
     value: str = ""
+    earlier: tuple[str, ...] = ()
 
 
 def known_of(records: Records, akte: int) -> tuple[Known, ...]:
@@ -49,9 +56,67 @@ def known_of(records: Records, akte: int) -> tuple[Known, ...]:
     if not rows:
         return ()
     row = rows[0]
+    people = _taking_part(records, akte)
+    lasts = {folded(one.last) for one in people}
+    sides = [one for one in in_rubrum(str(row["rubrum"])) if folded(one.last) not in lasts]
     numbers = [str(row[name] or "") for name in ("az", "gericht_az")]
     values = [Known("Aktenzeichen", value=one) for one in numbers if one]
-    return tuple(dict.fromkeys((*in_rubrum(str(row["rubrum"])), *values)))
+    return tuple(dict.fromkeys((*people, *sides, *values)))
+
+
+def everybody(records: Records) -> list[Known]:
+    """All contacts of the office, for what is said of others in a chat about one Akte. Blocks."""
+    rows = records.read("SELECT art, vorname, name FROM kontakt WHERE art IN ('Person', 'Firma')")
+    return [
+        Known(PERSON, str(row["name"]), str(row["vorname"]), company=row["art"] == "Firma")
+        for row in rows
+        if row["vorname"] or row["art"] == "Firma"
+    ]
+
+
+def _taking_part(records: Records, akte: int) -> list[Known]:
+    """The contacts that take part in an Akte, and who represents them."""
+    rows = records.read(
+        "SELECT kontakt.*, rolle, zeichen FROM beteiligung JOIN kontakt ON "
+        "kontakt.id = beteiligung.kontakt WHERE akte = ? UNION ALL "
+        "SELECT kontakt.*, 'Vertreter', '' FROM beteiligung JOIN kontakt ON "
+        "kontakt.id = beteiligung.vertreten_durch WHERE akte = ?",
+        *(akte, akte),
+    )
+    people: list[Known] = []
+    values: list[Known] = []
+    for row in rows:
+        texts = {name: str(value or "").strip() for name, value in row.items()}
+        values += [Known("Aktenzeichen", value=one) for one in [texts["zeichen"]] if one]
+        if texts["rolle"] in _PUBLIC or texts["art"] == "Gericht":
+            continue
+        company = texts["art"] != "Person"
+        first = "" if company else texts["vorname"]
+        label = texts["rolle"] if texts["rolle"] in LABELS else PERSON
+        earlier = tuple(_listed(texts["fruehere_namen"]))
+        people.append(Known(label, texts["name"], first, company=company, earlier=earlier))
+        values += _values(texts)
+    return [*people, *values]
+
+
+def _values(texts: dict[str, str]) -> Iterator[Known]:
+    if _ISO.fullmatch(texts["geboren"]):
+        yield Known("Geburtstag", value=texts["geboren"])
+    if texts["plz"] and texts["ort"]:
+        yield Known("Ort", value=f"{texts['plz']} {texts['ort']}")
+    for label, name in (
+        ("Anschrift", "strasse"),
+        ("Anschrift", "weitere_anschriften"),
+        ("Telefon", "telefon"),
+        ("E-Mail", "email"),
+        ("IBAN", "iban"),
+        ("Kennzeichen", "kennzeichen"),
+    ):
+        yield from (Known(label, value=one) for one in _listed(texts[name]))
+
+
+def _listed(text: str) -> list[str]:
+    return [one for part in re.split(r"[;,\n]", text) if len(one := part.strip()) > 1]
 
 
 def in_rubrum(rubrum: str) -> Sequence[Known]:

@@ -14,9 +14,9 @@ from threading import RLock
 
 from studio.packs import Home, Mask, Records
 
-from .finding import Finder, Found
+from .finding import Finder, Found, apart
 from .folding import clean
-from .known import LABELS, Known, known_of
+from .known import LABELS, Known, everybody, known_of
 
 LONGEST = 60
 """Characters of a placeholder, with its brackets."""
@@ -115,8 +115,10 @@ class Placeholders:
 class AkteMask(Mask):
     """The mask of one Akte."""
 
-    def __init__(self, placeholders: Placeholders, known: Sequence[Known]) -> None:
-        self.known = tuple(known)
+    def __init__(
+        self, placeholders: Placeholders, known: Sequence[Known], others: Finder | None = None
+    ) -> None:
+        self.known, self.others = tuple(known), others
         self._placeholders = placeholders
         self._finder = Finder(known)
         self._hidden: OrderedDict[str, str] = OrderedDict()
@@ -146,7 +148,8 @@ class AkteMask(Mask):
         for holder in [*_HOLDER.finditer(text), None]:
             plain = text[last : holder.start() if holder else len(text)]
             at = 0
-            for one in self._finder.find(plain):
+            others = self.others.spans(plain) if self.others is not None else []
+            for one in apart([*self._finder.spans(plain), *others]):
                 word = clean(plain[one.start : one.end])
                 pieces += [plain[at : one.start], self._placeholders.of(one, word)]
                 at = one.end
@@ -180,15 +183,23 @@ class Masken:
         self._lock = RLock()
         self._placeholders: dict[int, Placeholders] = {}
         self._masks: dict[int, AkteMask] = {}
+        self._others: tuple[object, Finder] | None = None
 
     def of(self, akte: int) -> AkteMask:
         """The mask of an Akte, with whom it knows now."""
         known = known_of(self._home.records, akte)
         with self._lock:
-            made = self._masks.get(akte)
-            if made is None or made.known != known:
-                made = self._masks[akte] = AkteMask(self._of(akte), known)
+            others, made = self._everybody(), self._masks.get(akte)
+            if made is None or made.known != known or made.others is not others:
+                made = self._masks[akte] = AkteMask(self._of(akte), known, others)
             return made
+
+    def _everybody(self) -> Finder:
+        """Finds the other contacts of the office; a new one where these changed."""
+        stand = self._home.records.read("SELECT zahl FROM kontakt_stand")[0]["zahl"]
+        if self._others is None or self._others[0] != stand:
+            self._others = stand, Finder(everybody(self._home.records), whole=True)
+        return self._others[1]
 
     def showing(self, akte: int) -> ShowingMask | None:
         """A mask that hides nothing; None where nothing was ever hidden."""

@@ -21,6 +21,7 @@ from .dokumente import Dokumente
 from .history import note, now
 from .persons import ADMIN, ANWALT
 from .settings import OfficeSettings
+from .suche import Suche
 
 YEARS = 6
 _CREATED = re.compile(r"CREATE TABLE (\w+) \((.*)\)", re.S | re.I)
@@ -115,12 +116,20 @@ class Aufbewahrung:
         shutil.rmtree(folder, ignore_errors=True)
         if folder.exists():
             raise ToolFailed(f"{folder} kann nicht gelöscht werden. Die Akte steht noch.")
+        stems = self._records.read(
+            "SELECT titel || ' ' || text AS stems FROM dokument_worte WHERE id IN "
+            "(SELECT id FROM dokument WHERE akte = ?)",
+            akte.id,
+        )
         with self._records.together():
             rows = self._delete_rows("akte", "akte.id = ?", akte.id)
             due = f"aufbewahrt bis {kept.until.isoformat()}"
             append(self._records, now(), person, akte.id, "Akte gelöscht",
                    f"{reason or due}; {rows} Zeilen, {chats} Gespräche", az=akte.az)  # fmt: skip
         self._home.service(Masken).forget(akte.id)
+        self._home.service(Suche).forget(
+            {one for row in stems for one in str(row["stems"]).split()}
+        )
         return f"{rows} Zeilen, {chats} Gespräche und der Ordner {folder.name}"
 
     def _delete_rows(self, table: str, where: str, value: int) -> int:

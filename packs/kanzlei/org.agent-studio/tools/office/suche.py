@@ -7,7 +7,7 @@ person may not see is left out before, never after. Below five hits any of the w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -92,6 +92,17 @@ class Suche:
                     self._index(cast("int", row["dokument"]), indexed)
             done += len(rows)
         return done
+
+    def forget(self, stems: Collection[str]) -> None:
+        """Let go of stems that no document has any more, once theirs are deleted."""
+        self.bring_up()
+        with self._records.together():
+            for one in stems:
+                self._records.write(
+                    "DELETE FROM stamm WHERE stamm = ? AND NOT EXISTS (SELECT 1 FROM "
+                    "dokument_suche WHERE dokument_suche MATCH ?)",
+                    *(one, f'"{one}"'),
+                )
 
     def _index(self, dokument: int, indexed: Callable[[str], str]) -> None:
         records = self._records
