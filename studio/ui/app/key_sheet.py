@@ -8,13 +8,14 @@ from math import ceil
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QDialog, QFrame, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QDialog, QSizePolicy, QWidget
 
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr
-from studio.ui.widgets import Button, FocusRing, Label, OverlayBar
+from studio.ui.widgets import Button, FocusRing, Label
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget, keycaps_width, paint_keycaps, paint_text
+from studio.ui.widgets.panels import scrolled
 
 from .shortcuts import FIXED, native, shortcuts
 
@@ -78,14 +79,8 @@ class KeySheet(QDialog):
         for column in columns:
             column.addStretch(1)
         inner = widget_of(row_of([(column, 1) for column in columns], GAP, (SIDE, 4, SIDE, 12)))
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidget(inner)
-        area.viewport().setAutoFillBackground(False)
-        inner.setAutoFillBackground(False)
+        area = scrolled(inner)
         area.setAccessibleName(tr("All keys"))
-        OverlayBar(area)
         FocusRing.of(theme).follow(area)
         change = Button(theme, tr("Change keys…"), clicked=self._change)
         foot = row_of([STRETCH, change], margins=(24, 10, 24, 14))

@@ -9,7 +9,6 @@ from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QFrame,
     QListView,
-    QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
@@ -19,7 +18,8 @@ from studio.ui.theme import Theme, joined
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr
 from studio.ui.widgets import FocusRing, Index, OverlayBar, make_transparent
-from studio.ui.widgets.painting import AnimationTimer, paint_rounded, paint_text, paint_tile
+from studio.ui.widgets.painting import AnimationTimer, paint_text, paint_tile
+from studio.ui.widgets.row_list import paint_row_ground
 
 from .nodes import STATES, Graph, GraphNode
 from .painting import paint_state
@@ -89,10 +89,7 @@ class _Row(QStyledItemDelegate):
         t = self._theme
         node: GraphNode = index.data(Qt.ItemDataRole.UserRole)
         box = QRectF(option.rect).adjusted(t.px(8), 1, -t.px(8), -1)
-        if option.state & QStyle.StateFlag.State_Selected:
-            paint_rounded(painter, box, 7, t.color("selected"))
-        elif option.state & QStyle.StateFlag.State_MouseOver:
-            paint_rounded(painter, box, 7, t.color("hover"))
+        paint_row_ground(painter, t, option, box)
         side = t.px(24)
         tile = QRectF(box.x() + t.px(10), box.center().y() - side / 2, side, side)
         paint_tile(painter, t, tile, node.icon, node.hue)

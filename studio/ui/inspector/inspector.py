@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Signal
 from PySide6.QtGui import QAccessible, QPainter
-from PySide6.QtWidgets import QFrame, QScrollArea, QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from studio.ui.settings.amount_field import AmountField, dollars
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_in
-from studio.ui.widgets import FocusRing, Hairline, OverlayBar, Segmented
+from studio.ui.widgets import FocusRing, Hairline, Segmented
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget, paint_text
+from studio.ui.widgets.panels import scrolled
 from studio.ui.widgets.roles import give_role
 
 from .events_page import EventsPage
@@ -72,14 +73,8 @@ class Inspector(PaintedWidget):
         self.agents.hide()
         lists = (self.agents, self.plan, self.requests)
         whole = widget_of(column_of([self.run, self.cap, *lists, STRETCH], spacing=0))
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidget(whole)
-        area.viewport().setAutoFillBackground(False)
-        whole.setAutoFillBackground(False)
+        area = scrolled(whole)
         area.setAccessibleName(tr_in("a page about a chat", "Run"))
-        OverlayBar(area)
         FocusRing.of(theme).follow(area)
         self._pages.addWidget(area)
 

@@ -11,6 +11,7 @@ screen readers find what they expect.
 - ``breakable``: Breaks words that are longer than their place.
 - ``layouts``: Puts widgets in rows and columns.
 - ``focus``: Shows a ring around the control that has the keyboard's focus.
+- ``row_list``: The model of a list of plain values, and the ground of its rows.
 - ``keyboard_list``: A list whose current row has a ring while the keyboard is used in it.
 - ``painting``: Paints the shapes that controls share and the logo, and times animations.
 - ``announcement``: Lets a screen reader speak what happened.

@@ -20,6 +20,7 @@ from PySide6.QtWidgets import (
     QFrame,
     QLabel,
     QLineEdit,
+    QScrollArea,
     QScrollBar,
     QSizePolicy,
     QWidget,
@@ -409,3 +410,14 @@ class OverlayBar(QScrollBar):
             self._place()
             self._ranged(self.minimum(), self._area.verticalScrollBar().maximum())
         return False
+
+
+def scrolled(inner: QWidget) -> QScrollArea:
+    """An area without a frame and a ground of its own, in which ``inner`` is scrolled."""
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.viewport().setAutoFillBackground(False)
+    area.setWidget(inner)
+    inner.setAutoFillBackground(False)  # what the area has just set
+    OverlayBar(area)
+    return area

@@ -8,7 +8,7 @@ from typing import Any
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.agent.agent_files.parser import AgentText
 from studio.domain.agents import HUES
@@ -24,7 +24,6 @@ from studio.ui.widgets import (
     IconButton,
     Label,
     MenuItem,
-    OverlayBar,
     PaintedButton,
     plain_tip,
 )
@@ -38,6 +37,7 @@ from studio.ui.widgets.painting import (
     paint_tile,
     tag_width,
 )
+from studio.ui.widgets.panels import scrolled
 
 ROLE_NAMES = {
     "all": tr_later("Everything it has tools for"),
@@ -264,14 +264,8 @@ class Properties(PaintedWidget):
             STRETCH,
         ]
         inner = widget_of(column_of(parts, spacing=10, margins=(16, 14, 16, 20)))
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
+        area = scrolled(inner)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.viewport().setAutoFillBackground(False)
-        area.setWidget(inner)
-        inner.setAutoFillBackground(False)
-        self._bar = OverlayBar(area)
         head = row_of([(self.title, 1), self.more], spacing=8)
         self._head = widget_of(head)
         column_of([self._head, Hairline(t), (area, 1)], spacing=0, on=self)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from PySide6.QtWidgets import QWidget
 
 from studio.domain.drafts import Draft
 from studio.domain.sessions import DraftEntry
@@ -25,13 +25,12 @@ from studio.ui.widgets import (
     IconButton,
     Label,
     Mark,
-    OverlayBar,
     Segmented,
     Tile,
-    make_transparent,
 )
 from studio.ui.widgets.layouts import STRETCH, Stretch, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
+from studio.ui.widgets.panels import scrolled
 
 from .diff_view import SIDES, DiffView, split, three, unified
 from .draft_list import heading, whole_place
@@ -148,15 +147,8 @@ class DraftDetail(PaintedWidget):
             margins=(t.px(20), t.px(14), t.px(20), t.px(20)),
         )
         page = widget_of(column)
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
+        self.area = area = scrolled(page)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        make_transparent(area)
-        area.setWidget(page)
-        page.setAutoFillBackground(False)  # what the area has just set
-        self._bar = OverlayBar(area)
-        self.area = area
         return area
 
     # -- what it shows --------------------------------------------------------------------

@@ -12,7 +12,6 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QFrame,
     QListView,
-    QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
 )
@@ -21,6 +20,7 @@ from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.widgets import FocusRing, Index, OverlayBar, make_transparent, plain_tip
 from studio.ui.widgets.painting import paint_rounded, paint_text, paint_tile
+from studio.ui.widgets.row_list import paint_row_ground
 
 from .row import FileRow
 
@@ -84,10 +84,7 @@ class _Row(QStyledItemDelegate):
             words = box.adjusted(t.px(8), t.px(4), -t.px(8), 0)
             paint_text(painter, t, words, row.name, "label", "text2", room=words.width())
             return
-        if option.state & QStyle.StateFlag.State_Selected:
-            paint_rounded(painter, box, 7, t.color("selected"))
-        elif option.state & QStyle.StateFlag.State_MouseOver:
-            paint_rounded(painter, box, 7, t.color("hover"))
+        paint_row_ground(painter, t, option, box)
         side = t.px(26)
         tile = QRectF(box.x() + t.px(10), box.center().y() - side / 2, side, side)
         if row.problem:

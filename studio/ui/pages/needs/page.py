@@ -5,15 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt, QTimer
+from PySide6.QtCore import QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
-    QFrame,
-    QScrollArea,
-    QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
 )
@@ -33,9 +29,11 @@ from studio.ui.pages.workflows.runs.question_card import QuestionCard
 from studio.ui.theme import Theme, joined
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr
-from studio.ui.widgets import Button, Hairline, Index, Label, OverlayBar
+from studio.ui.widgets import Button, Hairline, Index, Label
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
-from studio.ui.widgets.painting import paint_rounded, paint_text
+from studio.ui.widgets.painting import paint_text
+from studio.ui.widgets.panels import scrolled
+from studio.ui.widgets.row_list import RowModel, paint_row_ground
 from studio.workflows.run_changes import approve_drafts, changes_by_step
 
 from .waiting import Known, Waiting, find_waiting
@@ -46,32 +44,13 @@ AGAIN = 2_000
 """Milliseconds between two looks while the page is on screen."""
 
 
-class _Questions(QAbstractListModel):
+class _Questions(RowModel):
     def __init__(self) -> None:
-        super().__init__()
-        self.rows: Sequence[Waiting] = ()
-
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
-        return 0 if parent.isValid() else len(self.rows)
-
-    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
-        if not 0 <= index.row() < len(self.rows):
-            return None
-        row = self.rows[index.row()]
-        if role == Qt.ItemDataRole.UserRole:
-            return row
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return joined((title_of(row), row.group, *row.path))
-        return None
+        super().__init__(lambda row: joined((title_of(row), row.group, *row.path)))
 
     def heads(self, at: int) -> bool:
         """Whether a row is the first of its group."""
         return not at or self.rows[at - 1].group != self.rows[at].group
-
-    def show(self, rows: Sequence[Waiting]) -> None:
-        self.beginResetModel()
-        self.rows = rows
-        self.endResetModel()
 
 
 def title_of(row: Waiting) -> str:
@@ -121,10 +100,7 @@ class _Line(QStyledItemDelegate):
             paint_text(painter, t, place, row.group, "label", "text2", room=place.width())
             whole.setTop(whole.top() + self._head)
         box = whole.adjusted(t.px(8), 1, -t.px(8), -1)
-        if option.state & QStyle.StateFlag.State_Selected:
-            paint_rounded(painter, box, 7, t.color("selected"))
-        elif option.state & QStyle.StateFlag.State_MouseOver:
-            paint_rounded(painter, box, 7, t.color("hover"))
+        paint_row_ground(painter, t, option, box)
         top, lower, side = (
             t.metrics("ui_medium").height(),
             t.metrics("small").height(),
@@ -184,15 +160,8 @@ class NeedsPage(Page):
         body = widget_of(column_of([card, self.asker, STRETCH], 8))
         parts = [(body, 1), (self.changes, 0)]
         self._body = row_of(parts, 0)
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        inner = widget_of(self._body)
-        area.setWidget(inner)
-        for part in (area.viewport(), inner):
-            part.setAutoFillBackground(False)
+        area = scrolled(widget_of(self._body))
         area.setAccessibleName(tr("Needs you"))
-        OverlayBar(area)
         right = column_of([self._head, Hairline(t), (area, 1)], spacing=0)
         row_of([self._left, Hairline(t, upright=True), (right, 1)], spacing=0, on=self)
         self._again = QTimer(self, interval=AGAIN)

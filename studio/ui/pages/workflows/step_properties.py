@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.domain.agents import Agent
 from studio.domain.workflows import Step
@@ -22,11 +22,11 @@ from studio.ui.widgets import (
     IconButton,
     Label,
     MenuItem,
-    OverlayBar,
     Tile,
 )
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
+from studio.ui.widgets.panels import scrolled
 
 from .workflow_graph import node_of
 
@@ -132,14 +132,8 @@ class StepProperties(PaintedWidget):
             STRETCH,
         ]
         inner = widget_of(column_of(parts, spacing=10, margins=(16, 4, 16, 12)))
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
+        area = scrolled(inner)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        area.viewport().setAutoFillBackground(False)
-        area.setWidget(inner)
-        inner.setAutoFillBackground(False)
-        self._bar = OverlayBar(area)
         head = row_of(
             [self.tile, self.title, self.lines, STRETCH, self.stop, self.more], 8, (16, 8, 10, 4)
         )

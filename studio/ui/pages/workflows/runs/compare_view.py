@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPainter
 from PySide6.QtWidgets import (
-    QFrame,
-    QScrollArea,
-    QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
@@ -32,18 +29,18 @@ from studio.ui.widgets import (
     Index,
     Label,
     MenuItem,
-    OverlayBar,
     Segmented,
 )
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import (
     PaintedWidget,
-    paint_rounded,
     paint_tag,
     paint_text,
     paint_tile,
     tag_width,
 )
+from studio.ui.widgets.panels import scrolled
+from studio.ui.widgets.row_list import RowModel, paint_row_ground
 from studio.workflows.compare import RunComparison, compare_runs
 
 from .compare_facts import CompareRow, Measure, Part, measures, parts_of, rows_of
@@ -98,30 +95,6 @@ class MeasureStrip(PaintedWidget):
             paint_text(painter, t, cell, one.about, "small digits", ink, room=cell.width())
 
 
-class _Rows(QAbstractListModel):
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: Sequence[CompareRow] = ()
-
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
-        return 0 if parent.isValid() else len(self.rows)
-
-    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
-        if not 0 <= index.row() < len(self.rows):
-            return None
-        row = self.rows[index.row()]
-        if role == Qt.ItemDataRole.UserRole:
-            return row
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return row.spoken
-        return None
-
-    def show(self, rows: Sequence[CompareRow]) -> None:
-        self.beginResetModel()
-        self.rows = rows
-        self.endResetModel()
-
-
 class _Line(QStyledItemDelegate):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -136,10 +109,7 @@ class _Line(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         t, row = self._theme, index.data(Qt.ItemDataRole.UserRole)
         box = QRectF(option.rect).adjusted(t.px(8), 1, -t.px(8), -1)
-        if option.state & QStyle.StateFlag.State_Selected:
-            paint_rounded(painter, box, 7, t.color("selected"))
-        elif option.state & QStyle.StateFlag.State_MouseOver:
-            paint_rounded(painter, box, 7, t.color("hover"))
+        paint_row_ground(painter, t, option, box)
         right = box.right() - t.px(8)
         for state in (row.second, row.first) if isinstance(row.key, tuple) else ():
             self._mark(painter, QRectF(right - t.px(20), box.y(), t.px(20), box.height()), state)
@@ -208,7 +178,7 @@ class CompareView(PaintedWidget):
         self._head = widget_of(head)
         self.strip = MeasureStrip(t)
         self.counts = Label(t, "", "small", "text2")
-        self._model = _Rows()
+        self._model = RowModel(lambda row: row.spoken)
         self.list = LetterList(t, tr("Steps"))
         self.list.setModel(self._model)
         self.list.setItemDelegate(_Line(t))
@@ -231,13 +201,7 @@ class CompareView(PaintedWidget):
         self.which.chosen.connect(lambda _: self._show_parts())
         self._parts = column_of(spacing=8)
         inner = widget_of(self._parts)
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
-        area.setWidget(inner)
-        area.viewport().setAutoFillBackground(False)
-        inner.setAutoFillBackground(False)
-        self._bar = OverlayBar(area)
+        area = scrolled(inner)
         right_head = row_of([(self.title, 1), self.which], 8, (20, 10, 20, 8))
         right = column_of([right_head, (area, 1)], spacing=0)
         self._parts.setContentsMargins(20, 4, 20, 20)

@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from studio.ui.formatting import clock
 from studio.ui.theme import Theme
@@ -15,7 +15,8 @@ from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Field, Index, Label, Segmented
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
-from studio.ui.widgets.painting import paint_rounded, paint_text
+from studio.ui.widgets.painting import paint_text
+from studio.ui.widgets.row_list import paint_row_ground
 
 from .letter_list import LetterList
 from .log_rows import LogKind, LogRow, found_rows
@@ -69,10 +70,7 @@ class _Line(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         t, row = self._theme, index.data(Qt.ItemDataRole.UserRole)
         box = QRectF(option.rect).adjusted(t.px(8), 0, -t.px(8), 0)
-        if option.state & QStyle.StateFlag.State_Selected:
-            paint_rounded(painter, box, 6, t.color("selected"))
-        elif option.state & QStyle.StateFlag.State_MouseOver:
-            paint_rounded(painter, box, 6, t.color("hover"))
+        paint_row_ground(painter, t, option, box, 6)
         rect = box.adjusted(t.px(8), 0, -t.px(8), 0)
         paint_text(painter, t, rect, clock(row.at), "small digits", "text2")
         side = t.px(15)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QModelIndex, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from studio.storage.runs import RunInfo
 from studio.ui.engine_texts import tr_engine
@@ -17,42 +16,13 @@ from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr
 from studio.ui.widgets import Button, Combo, Field, Index, Label, MenuItem
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
-from studio.ui.widgets.painting import paint_rounded, paint_spinner, paint_text
+from studio.ui.widgets.painting import paint_spinner, paint_text
+from studio.ui.widgets.row_list import RowModel, paint_row_ground
 
 from .letter_list import LetterList
 from .run_record import RUN_STATES, TRIGGERS, when
 
 FILTERS = ("all", "open", "done", "failed", "stopped")
-
-
-class _Runs(QAbstractListModel):
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: Sequence[RunInfo] = ()
-
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
-        return 0 if parent.isValid() else len(self.rows)
-
-    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
-        if not 0 <= index.row() < len(self.rows):
-            return None
-        info = self.rows[index.row()]
-        if role == Qt.ItemDataRole.UserRole:
-            return info
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return joined((title_of(info), *words_of(info)))
-        return None
-
-    def show(self, rows: Sequence[RunInfo]) -> None:
-        if [one.id for one in rows] == [one.id for one in self.rows]:
-            before, self.rows = self.rows, rows
-            for at, (old, new) in enumerate(zip(before, rows, strict=True)):
-                if old != new:
-                    self.dataChanged.emit(self.index(at), self.index(at))
-            return
-        self.beginResetModel()
-        self.rows = rows
-        self.endResetModel()
 
 
 def title_of(info: RunInfo) -> str:
@@ -70,6 +40,10 @@ def words_of(info: RunInfo) -> tuple[str, str, str, str]:
     return words, began, dollars(info.dollars), took
 
 
+def spoken_run(info: RunInfo) -> str:
+    return joined((title_of(info), *words_of(info)))
+
+
 class _Row(QStyledItemDelegate):
     def __init__(self, theme: Theme, view: QWidget) -> None:
         super().__init__()
@@ -84,10 +58,7 @@ class _Row(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         t, info = self._theme, index.data(Qt.ItemDataRole.UserRole)
         box = QRectF(option.rect).adjusted(t.px(8), 1, -t.px(8), -1)
-        if option.state & QStyle.StateFlag.State_Selected:
-            paint_rounded(painter, box, 7, t.color("selected"))
-        elif option.state & QStyle.StateFlag.State_MouseOver:
-            paint_rounded(painter, box, 7, t.color("hover"))
+        paint_row_ground(painter, t, option, box)
         words, began, cost, took = words_of(info)
         _, icon, ink = RUN_STATES[info.state]
         if icon == "spinner" and not info.live:
@@ -128,7 +99,7 @@ class HistoryTab(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._all: Sequence[RunInfo] = ()
-        self._model = _Runs()
+        self._model = RowModel(spoken_run, lambda info: info.id)
         self._silent = False
         self.field = Field(theme, tr("Filter runs"), icon="search")
         self.field.offer_clear()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF
 from PySide6.QtGui import QAccessible, QPainter
-from PySide6.QtWidgets import QFrame, QScrollArea, QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_in
-from studio.ui.widgets import FocusRing, Hairline, OverlayBar, Segmented
+from studio.ui.widgets import FocusRing, Hairline, Segmented
 from studio.ui.widgets.layouts import column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
+from studio.ui.widgets.panels import scrolled
 from studio.ui.widgets.roles import give_role
 
 from .history_tab import HistoryTab
@@ -35,15 +36,9 @@ class RunInspector(PaintedWidget):
         self._pages = QStackedWidget()
         give_role(self._pages, QAccessible.Role.Client)
         for page, name in ((self.run, words[0]), (self.step, words[1])):
-            area = QScrollArea()
-            area.setWidgetResizable(True)
-            area.setFrameShape(QFrame.Shape.NoFrame)
-            area.setWidget(page)
-            area.viewport().setAutoFillBackground(False)
-            page.setAutoFillBackground(False)
+            area = scrolled(page)
             page.setMinimumWidth(1)  # a long word is cut, and takes no button out of sight
             area.setAccessibleName(name)
-            OverlayBar(area)
             FocusRing.of(theme).follow(area)
             self._pages.addWidget(area)
         self._pages.addWidget(self.history)

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
-
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QModelIndex, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QFrame,
     QPlainTextEdit,
     QSizePolicy,
-    QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
@@ -34,7 +30,8 @@ from studio.ui.widgets import (
     make_transparent,
 )
 from studio.ui.widgets.layouts import STRETCH, WrappingRow, column_of, row_of, widget_of
-from studio.ui.widgets.painting import paint_rounded, paint_spinner, paint_text
+from studio.ui.widgets.painting import paint_spinner, paint_text
+from studio.ui.widgets.row_list import RowModel, paint_row_ground
 
 from .letter_list import LetterList
 from .step_facts import ItemRow, StepFacts
@@ -87,34 +84,8 @@ class CodeBox(Card):
         self.setFixedHeight(min(max(self._least, lines), self._most) * line + self.theme.px(22))
 
 
-class _Items(QAbstractListModel):
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: Sequence[ItemRow] = ()
-
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
-        return 0 if parent.isValid() else len(self.rows)
-
-    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
-        if not 0 <= index.row() < len(self.rows):
-            return None
-        row = self.rows[index.row()]
-        if role == Qt.ItemDataRole.UserRole:
-            return row
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return joined((row.words, tr(STATES[row.state][0]) if row.state else "", row.about))
-        return None
-
-    def show(self, rows: Sequence[ItemRow]) -> None:
-        if [row.key for row in rows] == [row.key for row in self.rows]:
-            before, self.rows = self.rows, rows
-            for at, (old, new) in enumerate(zip(before, rows, strict=True)):
-                if old != new:
-                    self.dataChanged.emit(self.index(at), self.index(at))
-            return
-        self.beginResetModel()
-        self.rows = rows
-        self.endResetModel()
+def spoken_item(row: ItemRow) -> str:
+    return joined((row.words, tr(STATES[row.state][0]) if row.state else "", row.about))
 
 
 class _ItemLine(QStyledItemDelegate):
@@ -129,10 +100,7 @@ class _ItemLine(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         t, row = self._theme, index.data(Qt.ItemDataRole.UserRole)
         box = QRectF(option.rect).adjusted(t.px(8), 0, -t.px(8), 0)
-        if option.state & QStyle.StateFlag.State_Selected:
-            paint_rounded(painter, box, 6, t.color("selected"))
-        elif option.state & QStyle.StateFlag.State_MouseOver:
-            paint_rounded(painter, box, 6, t.color("hover"))
+        paint_row_ground(painter, t, option, box, 6)
         side, right = t.px(15), box.right() - t.px(8)
         if row.state:
             _, icon, ink = STATES[row.state]
@@ -201,7 +169,7 @@ class StepTab(QWidget):
         self.fork_words = Label(theme, "", "small", "text2", wrap=True)
         self.fork_words.hide()
         self.facts = FactList(theme)
-        self._items = _Items()
+        self._items = RowModel(spoken_item, lambda row: row.key)
         self.items = LetterList(theme, tr("Items"))
         self.items.setUniformItemSizes(True)
         self.items.setModel(self._items)

@@ -1,0 +1,64 @@
+"""Rows of a list: the model of plain values, and the ground that a row is painted on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, Qt
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QStyle, QStyleOptionViewItem
+
+from studio.ui.theme import Theme
+
+from .painting import paint_rounded
+from .panels import Index
+
+
+class RowModel(QAbstractListModel):
+    """One column of plain values, which a delegate paints; ``spoken`` says a row in words.
+
+    ``key`` tells rows from each other: where those shown have the same keys as those before, the
+    view stays where it is.
+    """
+
+    def __init__(
+        self, spoken: Callable[[Any], str], key: Callable[[Any], object] | None = None
+    ) -> None:
+        super().__init__()
+        self.rows: Sequence[Any] = ()
+        self._spoken, self._key = spoken, key
+
+    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
+        return 0 if parent.isValid() else len(self.rows)
+
+    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
+        if not 0 <= index.row() < len(self.rows):
+            return None
+        row = self.rows[index.row()]
+        if role == Qt.ItemDataRole.UserRole:
+            return row
+        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
+            return self._spoken(row)
+        return None
+
+    def show(self, rows: Sequence[Any]) -> None:
+        if self._key is not None and [*map(self._key, rows)] == [*map(self._key, self.rows)]:
+            before, self.rows = self.rows, rows
+            for at, (old, new) in enumerate(zip(before, rows, strict=True)):
+                if old != new:
+                    self.dataChanged.emit(self.index(at), self.index(at))
+            return
+        self.beginResetModel()
+        self.rows = rows
+        self.endResetModel()
+
+
+def paint_row_ground(
+    painter: QPainter, theme: Theme, option: QStyleOptionViewItem, box: QRectF, radius: float = 7
+) -> None:
+    """Paint what shows that a row is chosen, or that the mouse is over it."""
+    if option.state & QStyle.StateFlag.State_Selected:
+        paint_rounded(painter, box, radius, theme.color("selected"))
+    elif option.state & QStyle.StateFlag.State_MouseOver:
+        paint_rounded(painter, box, radius, theme.color("hover"))
