@@ -71,8 +71,6 @@ class ExtensionFinder:
         skills = [config / "skills", *(home / one for one in SKILL_PLACES)]
         commands = [config / "commands", *(home / one for one in COMMAND_PLACES)]
         commands.append(home / ".codex" / "prompts")
-        self.own_skills = config / "skills"
-        """Where a new skill of the person's is written."""
         self._own = [
             *(Source("skill", one, "own") for one in skills),
             *(Source("command", one, "own") for one in commands),

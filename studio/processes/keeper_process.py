@@ -142,7 +142,6 @@ class _Tree:
         self._adopts = adopts
         self._spared = spared
         self._mark = _identity(os.getpid())
-        self._exited = False
 
     def watch(self, order: socket, grace: float) -> None:
         """Wait until nothing is left; with the end of ``order`` end it in ``grace`` seconds."""
@@ -181,7 +180,6 @@ class _Tree:
         ended, left = _reaped(wake)
         for pid, code in ended:
             if pid == self._child:
-                self._exited = True
                 _say(order, f"exited {code}")
         if self._adopts or left:
             return left

@@ -19,7 +19,7 @@ from studio.agent.budget import Amount, Budget
 from studio.agent.engine import Engine
 from studio.agent.session.event_channel import EventEnvelope
 from studio.agent.session.session import Session
-from studio.agent.session.turn_builder import ParentTurn
+from studio.agent.session.turn_options import ParentTurn
 from studio.domain.agents import Caps
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError, StudioError

@@ -22,7 +22,7 @@ from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.agent.permission.policy import Policy
 from studio.agent.session.event_channel import EventEnvelope
 from studio.agent.session.session import Session
-from studio.agent.session.turn_builder import ParentTurn
+from studio.agent.session.turn_options import ParentTurn
 from studio.agent.usage_costs import total
 from studio.domain.agents import Limits, longer
 from studio.domain.blocks import ToolBlock

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from studio.agent.engine import Engine
-from studio.agent.session.turn_builder import ParentTurn
+from studio.agent.session.turn_options import ParentTurn
 from studio.domain.agents import NO_CAPS, Caps
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json

@@ -18,7 +18,7 @@ from studio.agent.engine import Engine
 from studio.agent.loop.structured_output import parse_answer
 from studio.agent.prompts import CHILD_MISFIT, CHILD_SAID_NOTHING, WORKFLOW_END, WORKFLOW_WAITS
 from studio.agent.session.session import Session
-from studio.agent.session.turn_builder import ParentTurn
+from studio.agent.session.turn_options import ParentTurn
 from studio.domain.agents import Caps, DefinedTool
 from studio.domain.aio import settled
 from studio.domain.errors import ConfigurationError, ToolFailed

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from studio.agent.session.session import Session
-from studio.agent.session.turn_builder import ParentTurn
+from studio.agent.session.turn_options import ParentTurn
 from studio.domain.events import (
     AwaitingPermission,
     Event,

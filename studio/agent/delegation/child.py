@@ -9,7 +9,7 @@ from dataclasses import field, replace
 
 from studio.agent.services import Services
 from studio.agent.session.session import Session
-from studio.agent.session.turn_builder import ParentTurn
+from studio.agent.session.turn_options import ParentTurn
 from studio.agent.usage_costs import UsageTotal, total
 from studio.domain.agents import Agent, Caps, longer
 from studio.domain.events import (

@@ -16,7 +16,7 @@ from studio.agent.permission.invisible_characters import escape_line
 from studio.agent.services import Services
 from studio.agent.session.session import Session
 from studio.agent.session.sessions import Sessions
-from studio.agent.session.turn_builder import ParentTurn
+from studio.agent.session.turn_options import ParentTurn
 from studio.agent.usage_costs import total
 from studio.domain.agents import NO_CAPS, Agent, Caps, DefinedTool
 from studio.domain.aio import BackgroundTasks

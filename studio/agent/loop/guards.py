@@ -181,3 +181,14 @@ class AnswerGuard(Guard):
 def _stalled(calls: Sequence[ToolCall]) -> TurnEnd:
     names = ", ".join(dict.fromkeys(call.name for call in calls))
     return TurnEnd("stalled", f"The agent went round in circles ({names}): nothing new came of it.")
+
+
+class NewsGuard(Guard):
+    """Tells the model that children in the background have ended (W-38)."""
+
+    def __init__(self, news: Callable[[], Sequence[str]]) -> None:
+        self._news = news
+
+    async def before_request(self, state: TurnState) -> None:
+        if told := self._news():
+            state.notes.append(Told("child", "\n".join(told)))

@@ -5,6 +5,8 @@
 - ``session_state``: Holds transcript, drafts, rules and pending input; records each event once.
 - ``event_channel``: Delivers each event, in its envelope, once to every subscriber.
 - ``turn_builder``: Builds a turn: its agent, model, history, rights, limits and guards.
+- ``turn_options``: How one turn differs from others, and what it inherits from the turn above it.
+- ``turn_updates``: Tells the model before each request what it has not been told yet.
 - ``agent_setup``: Loads the agent of a turn with its provider, tools and instructions.
 - ``system_prompt``: Composes the system prompt, and tells the model what has changed since.
 - ``guidance``: Puts AGENTS.md and the like into the history, and later what changed in them.

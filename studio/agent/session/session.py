@@ -50,7 +50,8 @@ from .context_control import ContextControl
 from .event_channel import Subscriber
 from .message_queue import MessageQueue
 from .session_state import SessionInUse, SessionState
-from .turn_builder import ParentTurn, TurnBuilder, TurnOptions
+from .turn_builder import TurnBuilder
+from .turn_options import ParentTurn, TurnOptions
 
 AGAIN = 1.0
 """Seconds after an interruption in which another one ends the turn."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
-from dataclasses import field, replace
+from dataclasses import replace
 from pathlib import Path
 
 from studio.agent.agent_files.finder import place
@@ -18,31 +18,21 @@ from studio.agent.context.summarizer import ModelAccess
 from studio.agent.delegation.tree import DEPTH, Tree
 from studio.agent.loop.agent_loop import AgentLoop
 from studio.agent.loop.call_loop import CallLoop
-from studio.agent.loop.guards import AnswerGuard, PlanGuard, RepetitionGuard
+from studio.agent.loop.guards import AnswerGuard, NewsGuard, PlanGuard, RepetitionGuard
 from studio.agent.loop.model_request import ModelRequests
-from studio.agent.loop.structured_output import schema_instruction
 from studio.agent.loop.tool_runner import Bench, ToolRunner
 from studio.agent.loop.turn import Turn
-from studio.agent.loop.turn_context import (
-    Guard,
-    TurnContext,
-    TurnEvents,
-    TurnFrame,
-    TurnState,
-)
+from studio.agent.loop.turn_context import Guard, TurnContext, TurnEvents, TurnFrame, TurnState
 from studio.agent.loop.wrap_up import WrapUpGuard
 from studio.agent.permission.approval import Above, Approvals, ToolAccess
-from studio.agent.permission.content_filter import AnyKind, ContentFilter
+from studio.agent.permission.content_filter import ContentFilter
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.agent.permission.policy import COMMAND, Policy
-from studio.agent.permission.rules import SessionRules
-from studio.agent.prompts import ANSWER_IN_WORDS, PLAN_NOW, RESULT_MISSING, TAKE_OVER
+from studio.agent.prompts import RESULT_MISSING, TAKE_OVER
 from studio.agent.servers.sampling import ServerSampling
-from studio.agent.servers.tool_search import callable_tools
 from studio.agent.services import Services, chat_of
-from studio.agent.skills import catalogue, told_again
 from studio.agent.usage_costs import token_rates
-from studio.domain.agents import NO_CAPS, Agent, Caps, Limits, Mode, addressed, longer
+from studio.domain.agents import Agent, addressed, longer
 from studio.domain.aio import BackgroundTasks
 from studio.domain.blocks import UserBlock
 from studio.domain.errors import ConfigurationError, ToolFailed
@@ -57,14 +47,12 @@ from studio.domain.events import (
     ToolFinished,
     TurnStarted,
 )
-from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import LedgerEntry
 from studio.domain.messages import Image, Said, Text, ToolCall, ToolResult
-from studio.domain.models import DEFAULT_GENERATION, Generation, ModelInfo
+from studio.domain.models import Generation, ModelInfo
 from studio.domain.permissions import Answer, Layer, Rule
-from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
-from studio.domain.tools import RUN, SKILL, ToolSpec
+from studio.domain.tools import RUN
 from studio.tools import Workspace
 from studio.tools.drafts.seen_files import SeenFiles
 from studio.tools.memory.notes import Notes, Writer
@@ -79,99 +67,10 @@ from .model_router import STUCK
 from .native_history import HistoryBasis, NativeHistory, is_blank
 from .orientation import Ground, Orienter
 from .session_state import SessionState
+from .turn_options import ParentTurn, TurnOptions
+from .turn_updates import TurnUpdates
 
 FOUND = Exposed("untrusted", "what the provider finds on the web")
-
-
-@dataclass(frozen=True, slots=True)
-class ParentTurn:
-    """What a turn inherits from the turn, or the step of a workflow, that begins it.
-
-    It uses the same budget, may never do more (T-6), and is exposed to what the
-    parent has read. ``record`` records in the parent what the turn itself reads. Without a
-    ``policy`` nothing but its own rules limits it.
-
-    The rest is of a turn whose call ``call_id`` begins this one. Questions reach the person
-    through its ``approvals``; changes are made on its ``bench``, there as those of ``bench_call``;
-    ``rules`` are the chat's, ``masks`` what is kept from its model. ``depth`` is how many levels
-    may be below, None for what the agent's file says. ``agent`` begins it, with at most
-    ``children`` at a time.
-    """
-
-    budget: Budget
-    policy: Policy | None
-    guard: ExfiltrationGuard
-    record: Callable[[Event], None]
-    approvals: Approvals | None = None
-    bench: Bench | None = None
-    bench_call: str = ""
-    call_id: str = ""
-    rules: SessionRules | None = None
-    masks: Sequence[AnyKind] = ()
-    tree: Tree = field(default_factory=Tree)
-    depth: int | None = None
-    agent: str = ""
-    children: int = 0
-    guards: Sequence[Guard] = ()
-    """Those of the turn that this begins, and of none below it."""
-
-    def for_call(self, call_id: str, depth: int) -> ParentTurn:
-        """What one call hands on to an agent whose file allows ``depth`` levels, 0 for any."""
-        left = (self.depth or 0) - 1
-        return replace(
-            self,
-            call_id=call_id,
-            bench_call=self.bench_call or call_id,
-            depth=min(left, depth) if depth else left,
-        )
-
-    @property
-    def may_start(self) -> bool:
-        """Whether the turn that this begins may begin others."""
-        return not self.tree.full and self.depth != 0
-
-
-@dataclass(frozen=True, slots=True)
-class TurnOptions:
-    """The options of one turn; the agent's file and the settings decide the rest.
-
-    ``rules`` are added to the agent's and the session's. ``parent`` is the turn that
-    begins this one, ``within`` the most that this turn may do. ``tools`` and
-    ``results`` are the client's, see ``Session.turn``.
-    """
-
-    rules: Sequence[Rule] = ()
-    mode: Mode | None = None
-    limits: Limits | None = None
-    parent: ParentTurn | None = None
-    within: Policy | None = None
-    tools: Sequence[ToolSpec] = ()
-    results: Sequence[ToolResult] = ()
-    generation: Generation = DEFAULT_GENERATION
-    caps: Caps = NO_CAPS
-    agent: str = ""
-    """Who answers this turn in place of the session's agent."""
-    least: Mode = "inline"
-    """The mode of a turn that would have a shorter one."""
-    call: ToolCall | None = None
-    """The one call of a turn without a model; ``limits`` are its limits."""
-    opening: Sequence[ToolCall] = ()
-    """Calls of the agent with which the turn begins, before the model is asked."""
-    escalated: bool = False
-    """Whether the turn before got stuck, so that the next tier takes over."""
-
-    @property
-    def bounded(self) -> bool:
-        """Whether the turn has limits of its own, so that no other tier may take it over."""
-        return self.limits is not None or self.caps != NO_CAPS
-
-    @property
-    def ceiling(self) -> Policy | None:
-        """The most that the turn may do; None if nothing limits it."""
-        above = self.parent.policy if self.parent is not None else None
-        if above is None or self.within is None:
-            return self.within or above
-        return self.within.within(above)
 
 
 class TurnBuilder:
@@ -297,13 +196,14 @@ class TurnBuilder:
             setup.agent, access.notes, access.guard, self._content_filter, session.record
         )
         await self._begin(started, setup, access, options)
+        updates = TurnUpdates(session, self.history, setup, schema, orienter, guidance, titles)
         context = TurnContext(
             started=replace(started, provider=info.provider, model=info.model, mode=mode),
             access=model,
             history=self.history,
             compactor=self.compactor,
             ledger=self._ledger,
-            updates=lambda: self._updates(setup, schema, orienter, guidance, titles),
+            updates=updates.untold,
             close=lambda: self._close(started.turn_id, options.parent),
             generation=_generation(options.generation, info, setup.agent),
             steering=self.steering,
@@ -696,52 +596,12 @@ class TurnBuilder:
             sources, session.transcript, self._content_filter, access.guard, session.record
         )
 
-    async def _updates(
-        self,
-        setup: AgentSetup,
-        schema: JsonObject | None,
-        orienter: Orienter | None,
-        guidance: Guidance | None,
-        titles: NoteTitles,
-    ) -> list[Told]:
-        """The notes for the next request: what the model has not been told yet (H-6)."""
-        history, told = self.history, self._session.transcript.told
-        frozen = [spec.name for spec in history.tools]
-        untold = await orienter.untold(told) if orienter is not None else []
-        untold += await guidance.untold(history.epoch) if guidance is not None else []
-        untold += await titles.untold(told)
-        if "skills" not in told and setup.skills and SKILL in setup.prompt.tools & {*frozen}:
-            untold.append(Told("skills", catalogue(setup.skills, setup.window)))
-        able = {spec.name for spec in callable_tools(history.tools, setup.served)}
-        lost = {spec.name for spec in history.tools if spec.server} - able
-        prompt = replace(setup.prompt, tools=setup.prompt.tools - lost)
-        untold += prompt.untold(told, history.system, frozen)
-        if "skill" not in told and (again := told_again(self._session.transcript)):
-            untold.append(Told("skill", again))
-        if told.get("schema", ANSWER_IN_WORDS) != (form := schema_instruction(schema)):
-            untold.append(Told("schema", form))
-        transcript = self._session.transcript
-        if (plan := transcript.plan) is not None and not transcript.plan_told:
-            untold.append(Told("plan", PLAN_NOW.format(lines="\n".join(plan.lines))))
-        return [*untold, *self._session.pending.notes]
-
 
 def _generation(asked: Generation, info: SessionInfo, agent: Agent) -> Generation:
     """The options of this turn, or else the session's, or else those of the agent's file."""
     temperature = agent.temperature if asked.temperature is None else asked.temperature
     effort = asked.effort or info.effort or agent.effort
     return replace(asked, effort=effort, temperature=temperature)
-
-
-class NewsGuard(Guard):
-    """Tells the model that children in the background have ended (W-38)."""
-
-    def __init__(self, news: Callable[[], Sequence[str]]) -> None:
-        self._news = news
-
-    async def before_request(self, state: TurnState) -> None:
-        if told := self._news():
-            state.notes.append(Told("child", "\n".join(told)))
 
 
 def _depth(parent: ParentTurn | None, agent: Agent) -> int:
