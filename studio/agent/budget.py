@@ -292,6 +292,20 @@ class Budget:
             account.reserve(most)
         return Reservation(self.accounts, most, answer, answer < wanted)
 
+    def take(self, most: Amount, *, anyway: bool = False) -> Reservation | None:
+        """Reserve so much at once, for what is answered much later; None where it does not fit.
+
+        ``anyway``: it is on its way already.
+        """
+        for one in self.accounts:
+            left, caps = one.left, one.caps
+            over_tokens = caps.tokens and most.tokens > left.tokens
+            if not anyway and (over_tokens or (caps.dollars and most.dollars > left.dollars)):
+                return None
+        for one in self.accounts:
+            one.reserve(most)
+        return Reservation(self.accounts, most)
+
     def part(self, share: float) -> Caps:
         """A share of what may still be used, of all accounts the least (W-35)."""
         tokens = [one.left.tokens * share for one in self.accounts if one.caps.tokens]

@@ -20,6 +20,7 @@ What they share:
 - ``registry``: lists the providers.
 - ``descriptor``: describes what the program needs to know of a provider.
 - ``base``: defines a provider, a request, a reply and its stream.
+- ``batch``: defines batches: many requests that are answered within a day, at half the price.
 - ``stream_driver``: opens a stream, feeds an accumulator, and maps every fault.
 - ``http``: makes the one HTTP client, and imports SDKs one at a time.
 - ``plain``: sends to a cloud as its SDK would, without it.

@@ -22,6 +22,10 @@ BODY = 16 << 20
 """Bytes of an answer to GET, unpacked; a longer one is no answer."""
 STREAM = 256 << 20
 """Bytes of any other answer, unpacked. 128,000 tokens, each in an event of its own, take 50 MB."""
+FILE = 2 << 30
+"""Bytes of the results of a batch, which are read line by line."""
+FILES = ("/results", "/content", ":download")
+"""How the paths of these end."""
 _PIECE = 1 << 18
 
 
@@ -30,6 +34,8 @@ async def limit_answer(response: httpx2.Response) -> None:
     packed = response.headers.pop("content-encoding", "")
     failed = not response.is_success
     most = ERROR if failed else BODY if response.request.method == "GET" else STREAM
+    if not failed and response.request.url.path.endswith(FILES):
+        most = FILE
     stream = response.stream
     assert isinstance(stream, httpx2.AsyncByteStream)
     response.stream = _Limited(stream, packed.strip().lower(), most, cut=failed)

@@ -29,6 +29,7 @@ Beside them:
 What they share:
 
 - ``endpoint``: defines an API's endpoint: reads a request, checks it, writes a turn or an error.
+- ``batches``: keeps batches, works on their requests later, and says which expire.
 - ``request_checks``: defines a check and its refusal, and what several APIs check.
 - ``request_view``: holds a request in a form common to all APIs.
 - ``state``: remembers sessions, caches, ids and signatures.
@@ -38,6 +39,7 @@ What they share:
 - ``json_read``: reads JSON of unknown shape.
 """
 
+from .batches import BatchPlan as BatchPlan
 from .demo import demo_script as demo_script
 from .faults import Byte as Byte
 from .faults import Fault as Fault

@@ -18,10 +18,13 @@ from typing import Literal, TypeAlias
 from studio.domain.aio import BackgroundTasks
 
 from . import fault_injection
+from .anthropic import batches as anthropic_batches
 from .anthropic.endpoint import AnthropicEndpoint
+from .batches import BatchDesk, BatchPlan
 from .demo import demo_script
 from .endpoint import Endpoint, cut_at_stop_or_limit, json_answer, tokens
 from .faults import status
+from .gemini import batches as gemini_batches
 from .gemini.endpoint import GeminiEndpoint
 from .http import (
     HEAD_LIMIT,
@@ -39,6 +42,7 @@ from .http import (
 from .json_read import compact
 from .model_lists import delete_answer, models_answer, pull_answer, show_answer
 from .ollama.endpoint import OllamaEndpoint
+from .openai import batches as openai_batches
 from .openai.endpoint import ResponsesEndpoint
 from .openai_chat.endpoint import ChatEndpoint
 from .request_checks import RequestRefused
@@ -47,6 +51,15 @@ from .routes import Route, authorize, guess, route
 from .script import Call, Pace, Player, Raw, Replay, Script
 from .state import ServerState
 
+_BatchApi: TypeAlias = tuple[
+    Callable[[HttpRequest], bool], Callable[[BatchDesk, HttpRequest], HttpResponse]
+]
+BATCHES: dict[ApiName, _BatchApi] = {
+    "anthropic": (anthropic_batches.serves, anthropic_batches.answer),
+    "responses": (openai_batches.serves, openai_batches.answer),
+    "gemini": (gemini_batches.serves, gemini_batches.answer),
+}
+"""The APIs that have batches: whether a request is about one, and its answer."""
 Strictness: TypeAlias = bool | Literal["warn", "beyond"]
 _SECRET = {"authorization", "x-api-key", "x-goog-api-key", "cookie"}
 
@@ -61,7 +74,8 @@ class Simulator:
     ``refused`` hears of every violation; ``without`` names rules that do not
     hold, such as ``gemini.roles``. ``window`` is how many tokens a request may have; one that
     has more is refused in the provider's words. ``at_a_time`` is how many replies it gives
-    at a time; one more is refused (429). A model whose name begins with
+    at a time; one more is refused (429). ``batches`` says how batches go. A
+    model whose name begins with
     ``missing`` is not found; any other name is.
     """
 
@@ -80,6 +94,7 @@ class Simulator:
         without: Collection[str] = (),
         window: int | None = None,
         at_a_time: int | None = None,
+        batches: BatchPlan | None = None,
     ) -> None:
         self.requests: list[Exchange] = []
         self.violations: list[Violation] = []
@@ -94,6 +109,10 @@ class Simulator:
         self._refused = refused
         self.window = window
         self.at_a_time = at_a_time
+        self.batches = {
+            api: BatchDesk(batches or BatchPlan(), self._answer_alone) for api in BATCHES
+        }
+        """The batches of each API that has them."""
         self._open: list[Exchange] = []
         """Replies that are being given."""
         number = int.from_bytes(os.urandom(8), "big") if seed is None else seed
@@ -208,6 +227,9 @@ class Simulator:
         exchange = self._record(request)
         pace = None
         try:
+            if (batch := self._batch_answer(request, exchange)) is not None:
+                exchange.status = batch.status
+                return exchange, batch, None
             target = route(request)
             exchange.api = target.api
             authorize(request, target.api)
@@ -217,6 +239,27 @@ class Simulator:
             answer = self._endpoints[exchange.api].failure(refused)
         exchange.status = answer.status
         return exchange, answer, pace if self._pace else None
+
+    def _batch_answer(self, request: HttpRequest, exchange: Exchange) -> HttpResponse | None:
+        """The answer to a request about batches and their files; None to any other."""
+        for api, (serves, answer) in BATCHES.items():
+            if serves(request):
+                exchange.api = api
+                authorize(request, api)
+                return answer(self.batches[api], request)
+        return None
+
+    def _answer_alone(self, request: HttpRequest) -> HttpResponse:
+        """The answer to a request of a batch, when that is worked on."""
+        exchange = Exchange(-1, request.method, request.path, {}, {}, guess(request))
+        try:
+            target = route(request)
+            exchange.api = target.api
+            exchange.done.set()  # whoever asked is gone
+            return self._reply(target, request, exchange)[0]
+        except RequestRefused as refused:
+            exchange.violation = self._violation(refused, exchange)
+            return self._endpoints[exchange.api].failure(refused)
 
     def _record(self, request: HttpRequest) -> Exchange:
         exchange = Exchange(

@@ -897,6 +897,7 @@ class Runner:
         elif session_id := self.run.step(*key).session_id:
             tokens, dollars = await self._work.spent(session_id)
         elif key[0] in self.run.counting:
+            await self._many.cancel_batches(self.run, self.plan.workflow.step(key[0]))
             await self._many.recount(self.run)
             tokens, dollars = self.run.tallies[key[0]].tokens, self.run.tallies[key[0]].dollars
         return StepFinished(*key, "stopped", reason, tokens=tokens, dollars=dollars)

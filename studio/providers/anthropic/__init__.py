@@ -1,6 +1,7 @@
 """Anthropic: the Messages API.
 
 - ``adapter``: sends requests through Anthropic's SDK and maps its errors.
+- ``batch``: sends Message Batches, finds them again and reads their results.
 - ``stream``: adds the events of a stream up to deltas and one assistant message.
 - ``validate``: orders a history for the request and says what makes one invalid.
 - ``models``: decides which parameters a Claude model takes.

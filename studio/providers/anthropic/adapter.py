@@ -62,6 +62,8 @@ if TYPE_CHECKING:
     import httpx2
     from anthropic import AsyncAnthropic
 
+    from studio.providers.batch import Batches
+
 LIMITS = MediaLimits(
     PROVIDER.title,
     # Formats and 8,000 pixels: Anthropic's page "Images and vision". A picture's 5 MB
@@ -180,6 +182,11 @@ class AnthropicProvider(Provider):
         translate = partial(self._translate, model=request.model)
         accumulator = AnthropicAccumulator(self._in_stream)
         return StreamDriver(self.name, open, accumulator, translate, stop=request.stop)
+
+    def batches(self) -> Batches:
+        from .batch import AnthropicBatches
+
+        return AnthropicBatches(self._http, self._errors, self._translate, self._in_stream)
 
     def _learns(self, model: str, words: str) -> bool:
         """Whether a refusal says a lower limit of answers than was known."""

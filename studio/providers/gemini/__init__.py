@@ -1,6 +1,7 @@
 """Gemini: Google's generateContent API.
 
 - ``adapter``: sends requests through Google's SDK and maps its errors.
+- ``batch``: sends batches inline or as files, finds them again and reads their results.
 - ``stream``: adds the chunks of a stream up to deltas and one model content, with the thought
   signatures as they came.
 - ``validate``: prepares a history for the request, signs calls that have no signature, and says

@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     import httpx2
     from google import genai
 
+    from studio.providers.batch import Batches
+
 VERSION = "v1beta"
 PAGES = 50
 HOSTED = {"web_search": "googleSearch"}
@@ -154,7 +156,7 @@ class GeminiProvider(Provider):
         return tool in HOSTED and wants_signatures(model)
 
     def stream(self, request: Request) -> ReplyStream:
-        path = f"{_path(request.model)}:streamGenerateContent?alt=sse"
+        path = f"{path_of(request.model)}:streamGenerateContent?alt=sse"
 
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
             try:
@@ -170,6 +172,12 @@ class GeminiProvider(Provider):
         translate = partial(self._translate, model=request.model)
         accumulator = GeminiAccumulator(request.history, partial(self._named, headers={}))
         return StreamDriver(self.name, open, accumulator, translate, stop=request.stop)
+
+    def batches(self) -> Batches:
+        from .batch import GeminiBatches
+
+        fault = partial(self._named, headers={})
+        return GeminiBatches(self._http, self._errors, self._translate, fault)
 
     async def prepare(self) -> None:
         await self._sdk.prepare()
@@ -325,7 +333,7 @@ def _is_about_format(error: ProviderError) -> bool:
     return error.fault == "bad_request" and is_format_refusal(str(error))
 
 
-def _path(model: str) -> str:
+def path_of(model: str) -> str:
     """``models/NAME``; tuned models and publishers bring their own folder."""
     return quote(model if "/" in model else f"models/{model}", safe="/@-._")
 

@@ -59,6 +59,8 @@ if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
     from openai import AsyncOpenAI
 
+    from studio.providers.batch import Batches
+
 _CHAT = re.compile(r"^(gpt-|chatgpt-|codex-|o\d)")
 _NOT_CHAT = re.compile(
     r"embedding|audio|realtime|transcribe|translate|tts|whisper|image|dall-e|moderation|instruct"
@@ -179,6 +181,23 @@ class OpenAIProvider(Provider):
         translate = partial(self._translate, model=request.model)
         accumulator = ResponsesAccumulator(self._fault)
         return StreamDriver(self.name, open, accumulator, translate, stop=request.stop)
+
+    def batches(self) -> Batches:
+        from .batch import OpenAIBatches
+
+        def fault(body: JsonObject) -> ProviderError:
+            return self._fault(body.get("error") or body)
+
+        translate = partial(self._translate, model="")
+        return OpenAIBatches(self._http, self._errors, translate, fault, self.batch_body)
+
+    def batch_body(self, request: Request) -> JsonObject:
+        """What is sent for a request of a batch, whole and not streamed."""
+        body = self._body(request)
+        del body["stream"]
+        for name, value in self._optional(request).items():
+            _put(body, name, value)
+        return body
 
     async def _send(self, path: str, body: JsonObject | None = None) -> Response:
         """Post the body, or get, with the SDK or as it does; raises Refused."""

@@ -1,5 +1,6 @@
 """The simulator's Anthropic Messages API.
 
+- ``batches``: Message Batches.
 - ``endpoint``: reads requests, and writes turns as server-sent events with indexed blocks.
 - ``parameter_checks``: checks parameters, tools, and what the answer is to be like.
 - ``message_checks``: reads a request as blocks, and checks single messages and blocks.

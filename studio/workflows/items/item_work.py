@@ -50,6 +50,7 @@ from studio.workflows.step_work import Held, Interrupted, Outcome, StepWork, Wai
 from studio.workflows.unsure_actions import unsure_actions
 
 from .answerer import ItemAnswerer
+from .batches import BatchWork, batches_of, why_no_batches
 from .estimate import estimate, sample_question
 from .sources import read_call, read_items
 
@@ -137,6 +138,17 @@ class ItemWork:
         for step in run.counting:
             if (queue := await self.store.queue(run.id, step)) is not None:
                 await self.record(ItemsCounted(step, await self.store.tally(queue)))
+
+    async def cancel_batches(self, run: Run, step: Step) -> None:
+        """Have the provider work no more on what was sent: the step is stopped."""
+        queue = await self.store.queue(run.id, step.id)
+        jobs = await self.store.jobs(queue) if queue is not None else []
+        batches = (await self._answerer(run, step)).provider.batches() if jobs else None
+        for job in jobs:
+            with suppress(ProviderError):  # it is over within a day
+                if batches is not None and job.remote:
+                    await batches.cancel(job.remote)
+            await self.store.end_job(job.key)
 
     async def load_results(self, plan: Plan, run: Run) -> None:
         """Bring the results of items to the expressions that read them."""
@@ -245,8 +257,19 @@ class Shift:
             return await self._ask(question)
         if answer == "keep":
             return await self._finished("stopped", KEPT_SAMPLE)
-        await self.work_on(None)
+        if answer == "batch" or (answer is None and step.via == "batch"):
+            await BatchWork(self, batches_of(self)).carry_out()
+        else:
+            await self.work_on(None)
         return self.stopped or await self._finished()
+
+    async def take(self, results: Sequence[ItemResult]) -> None:
+        """Store results of a batch."""
+        if results:
+            await self.of.store.record(self.queue, results)
+            self.tally = replace(
+                await self.of.store.tally(self.queue), tried_again=self.tally.tried_again
+            )
 
     async def retry_failed(self) -> int:
         await self._store()
@@ -268,7 +291,7 @@ class Shift:
             with suppress(asyncio.CancelledError):
                 await keeping
             await self._store()
-            await self._count()
+            await self.count()
 
     # Which item is next
 
@@ -364,14 +387,14 @@ class Shift:
             self._changed.set()
 
     async def _tried(self, item: Item) -> ItemResult | None:
-        said = await self._said(item)
+        said = await self.said(item)
         if not answers_itself(self.answerer.agent):
             return await self._in_session(item, UserBlock("", said).text)
         budget = await self._budget()
         async with asyncio.timeout(seconds_of(self.step) or None):
             return await self.answerer.ask(item.place, said, budget)
 
-    async def _said(self, item: Item) -> tuple[Said, ...]:
+    async def said(self, item: Item) -> tuple[Said, ...]:
         """What the agent is told about an item; raises ExpressionError and ConfigurationError."""
         values = self.plan.values
         names = {**self._others, "item": item.value, "key": item.key}
@@ -433,7 +456,7 @@ class Shift:
         policy, tries = self.of.engine.services.retry_policy, self._tries[item.place]
         if error.fault in ("rate_limited", "overloaded"):
             self._refusals += 1
-            self._note_again(error.fault)
+            self.note_again(error.fault)
             self.lane.refused(place, error.retry_after)
             if self._refusals >= PATIENCE:
                 self._halt(item, Waiting(str(error)))
@@ -445,13 +468,13 @@ class Shift:
         if error.fault in STOPPING:
             self._halt(item, Waiting(str(error)))
         elif error.fault in RETRYABLE and (wait := policy.wait(error, tries)) is not None:
-            self._note_again(error.fault)
+            self.note_again(error.fault)
             self._try_later(item, wait)
         else:
             self._end(_failed(item, str(error), "error", began))
         return False
 
-    def _note_again(self, kind: str) -> None:
+    def note_again(self, kind: str) -> None:
         again = self.tally.tried_again
         self.tally = replace(self.tally, tried_again={**again, kind: again.get(kind, 0) + 1})
 
@@ -465,7 +488,7 @@ class Shift:
         failed = result.state == "failed"
         if retry is not None and failed and result.fault in retry.on and tries <= retry.most:
             self._results.append(replace(result, again=True))
-            self._note_again(result.fault)
+            self.note_again(result.fault)
             wait = retry.wait * retry.backoff ** (tries - 1)
             self._try_later(self._active[result.place], wait)
             return
@@ -483,7 +506,7 @@ class Shift:
             await self._store()
             if time.monotonic() - counted >= COUNTED:
                 counted = time.monotonic()
-                await self._count()
+                await self.count()
 
     async def _store(self) -> None:
         if results := self._results:
@@ -512,7 +535,7 @@ class Shift:
             rate=len(self._ended) / span if span else 0.0,
         )
 
-    async def _count(self) -> None:
+    async def count(self) -> None:
         await self.of.record(ItemsCounted(self.step.id, await self._tally()))
 
     # Ends
@@ -523,7 +546,11 @@ class Shift:
         costs, seconds = [one.dollars for one in tried], [one.seconds for one in tried]
         tally = await self.of.store.tally(self.queue)
         found = estimate(tally, costs, seconds, self.lane.limit)
-        choices = ("all", "keep")
+        choices = ("all", "batch", "keep")
+        if self.step.via == "batch":
+            choices = ("batch", "all", "keep")
+        if why_no_batches(self):
+            choices = ("all", "keep")
         path = (self.plan.workflow.name, self.step.label)
         return sample_question(id, found, self.run.caps[""], choices, path)
 
