@@ -23,7 +23,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import field
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from studio.domain.errors import ProviderError
 from studio.domain.events import Delta
@@ -37,10 +37,6 @@ MOST_CALLS = 1_000
 """Calls of a reply; one with more is an error."""
 MOST_MODELS = 5_000
 """Models of a list; the rest is left out."""
-
-
-if TYPE_CHECKING:
-    from .batch import Batches
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,10 +272,6 @@ class Provider(ABC):
     def runs_tool(self, tool: str, model: str) -> bool:
         """Whether the provider runs a tool of this name itself (``web_search``), beside ours."""
         return False
-
-    def batches(self) -> Batches | None:
-        """What answers many requests within a day for less; None where there is no such thing."""
-        return None
 
     async def context_window(self, request: Request) -> int | None:
         """The tokens that a request and its answer have room for; None where nobody knows.

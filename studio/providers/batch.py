@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from studio.domain.errors import ProviderError
 from studio.domain.events import TextDelta
@@ -85,10 +85,14 @@ class Batches(ABC):
         errors: ErrorFactory,
         translate: Callable[[Exception], ProviderError],
         fault: Callable[[JsonObject], ProviderError],
+        body_of: Callable[[Request], JsonObject],
     ) -> None:
-        """``translate`` is of what an exchange raises, ``fault`` of an error inside an answer."""
+        """``translate`` is of what an exchange raises, ``fault`` of an error inside an answer.
+
+        ``body_of`` makes what is sent for one request.
+        """
         self._http, self.errors = http, errors
-        self.translate, self.fault = translate, fault
+        self.translate, self.fault, self.body_of = translate, fault, body_of
 
     @abstractmethod
     def line(self, id: str, request: Request) -> JsonObject:
@@ -152,3 +156,10 @@ class Batches(ABC):
                     yield one
         except Exception as error:
             raise self.translate(error) from error
+
+
+@runtime_checkable
+class HasBatches(Protocol):
+    """A provider that answers many requests within a day for less."""
+
+    def batches(self) -> Batches: ...

@@ -56,6 +56,7 @@ from studio.domain.run_events import (
 from studio.domain.runs import Run, StepRun
 from studio.domain.workflows import Step
 from studio.storage.connection import Unwritable
+from studio.storage.run_items import ItemStore
 from studio.storage.runs import NewRun, RunStore
 from studio.tools import ToolFailed
 
@@ -67,6 +68,7 @@ from .file_reads import FileReads
 from .fork import edited_workflow
 from .instant_steps import approved, result_or_question
 from .items.item_work import ItemWork
+from .items.shift import ItemParts
 from .kept_agents import RunParts, kept_agents
 from .missions.brief import brief, last_notes, left_of
 from .missions.check_steps import look_at_file
@@ -138,7 +140,10 @@ class Runner:
         )
         plan.values.reads = self._reads.functions
         self._many = ItemWork(
-            engine, self._sessions, self._work, self._accounts, self._reads, self._record
+            ItemParts(
+                *(engine, ItemStore(engine.database), self._sessions, self._work),
+                *(self._accounts, self._reads, self._record),
+            )
         )
         """The items of steps that have too many for events."""
         self._above = above

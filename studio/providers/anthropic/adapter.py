@@ -46,6 +46,7 @@ from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import closed_schema, is_format_refusal, sendable_schema
 
 from . import PROVIDER, validate
+from .batch import AnthropicBatches
 from .models import (
     beta_headers,
     facts_of,
@@ -62,7 +63,6 @@ if TYPE_CHECKING:
     import httpx2
     from anthropic import AsyncAnthropic
 
-    from studio.providers.batch import Batches
 
 LIMITS = MediaLimits(
     PROVIDER.title,
@@ -183,10 +183,11 @@ class AnthropicProvider(Provider):
         accumulator = AnthropicAccumulator(self._in_stream)
         return StreamDriver(self.name, open, accumulator, translate, stop=request.stop)
 
-    def batches(self) -> Batches:
-        from .batch import AnthropicBatches
-
-        return AnthropicBatches(self._http, self._errors, self._translate, self._in_stream)
+    def batches(self) -> AnthropicBatches:
+        made = (self._http, self._errors, self._translate, self._in_stream, body_of)
+        batches = AnthropicBatches(*made)
+        batches.version = VERSION
+        return batches
 
     def _learns(self, model: str, words: str) -> bool:
         """Whether a refusal says a lower limit of answers than was known."""

@@ -14,7 +14,6 @@ from studio.domain.jsonvalue import Json, JsonObject, as_count, as_object, as_ob
 from studio.providers.base import Request
 from studio.providers.batch import LISTED, BatchAnswer, Batches, BatchState, folded
 
-from .adapter import VERSION, body_of
 from .stream import AnthropicAccumulator
 
 CLOCKS = 300.0
@@ -29,12 +28,14 @@ class AnthropicBatches(Batches):
     # processing".
     most_requests = 100_000
     most_bytes = 256_000_000
+    version = ""
+    """Of the API."""
 
     def headers(self) -> dict[str, str]:
-        return {"authorization": f"Bearer {self.errors.key}", "anthropic-version": VERSION}
+        return {"authorization": f"Bearer {self.errors.key}", "anthropic-version": self.version}
 
     def line(self, id: str, request: Request) -> JsonObject:
-        body = body_of(request)
+        body = self.body_of(request)
         del body["stream"]
         return {"custom_id": id, "params": body}
 

@@ -14,7 +14,7 @@ from contextlib import AsyncExitStack, aclosing
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from studio.domain.errors import ProviderError, ProviderFault
 from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects, as_text
@@ -46,6 +46,7 @@ from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, sendable_schema
 
 from . import PROVIDER, validate
+from .batch import VERSION, GeminiBatches
 from .models import facts_of, generation_config, wants_signatures
 from .stream import UNREADABLE, GeminiAccumulator, calls_of, server_id
 from .validate import UNSIGNED
@@ -54,9 +55,7 @@ if TYPE_CHECKING:
     import httpx2
     from google import genai
 
-    from studio.providers.batch import Batches
 
-VERSION = "v1beta"
 PAGES = 50
 HOSTED = {"web_search": "googleSearch"}
 """Tools that Google runs, and what they are called there."""
@@ -156,7 +155,7 @@ class GeminiProvider(Provider):
         return tool in HOSTED and wants_signatures(model)
 
     def stream(self, request: Request) -> ReplyStream:
-        path = f"{path_of(request.model)}:streamGenerateContent?alt=sse"
+        path = f"{GeminiBatches.path_of(request.model)}:streamGenerateContent?alt=sse"
 
         async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
             try:
@@ -173,11 +172,9 @@ class GeminiProvider(Provider):
         accumulator = GeminiAccumulator(request.history, partial(self._named, headers={}))
         return StreamDriver(self.name, open, accumulator, translate, stop=request.stop)
 
-    def batches(self) -> Batches:
-        from .batch import GeminiBatches
-
+    def batches(self) -> GeminiBatches:
         fault = partial(self._named, headers={})
-        return GeminiBatches(self._http, self._errors, self._translate, fault)
+        return GeminiBatches(self._http, self._errors, self._translate, fault, body_of)
 
     async def prepare(self) -> None:
         await self._sdk.prepare()
@@ -331,11 +328,6 @@ def _calling(request: Request) -> JsonObject:
 
 def _is_about_format(error: ProviderError) -> bool:
     return error.fault == "bad_request" and is_format_refusal(str(error))
-
-
-def path_of(model: str) -> str:
-    """``models/NAME``; tuned models and publishers bring their own folder."""
-    return quote(model if "/" in model else f"models/{model}", safe="/@-._")
 
 
 def _content(role: str, parts: Sequence[JsonObject]) -> JsonObject:

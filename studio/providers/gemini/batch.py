@@ -12,9 +12,9 @@ from studio.domain.ledger import canonical_json
 from studio.providers.base import Request
 from studio.providers.batch import LISTED, BatchAnswer, Batches, BatchState, folded
 
-from .adapter import VERSION, body_of, path_of
 from .stream import GeminiAccumulator
 
+VERSION = "v1beta"
 OVER = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED")
 
 
@@ -26,11 +26,16 @@ class GeminiBatches(Batches):
     most_inline = 5_000_000
     """Bytes of requests that are sent with the batch, and answered with it. More are a file."""
 
+    @staticmethod
+    def path_of(model: str) -> str:
+        """``models/NAME``; tuned models and publishers bring their own folder."""
+        return quote(model if "/" in model else f"models/{model}", safe="/@-._")
+
     def headers(self) -> dict[str, str]:
         return {"x-goog-api-key": self.errors.key}
 
     def line(self, id: str, request: Request) -> JsonObject:
-        return {"key": id, "request": body_of(request)}
+        return {"key": id, "request": self.body_of(request)}
 
     async def send(self, key: str, model: str, lines: Sequence[bytes]) -> str:
         if sum(map(len, lines)) <= self.most_inline:
@@ -40,7 +45,7 @@ class GeminiBatches(Batches):
             file = await self._upload(key, b"\n".join(lines))
             given = canonical_json({"fileName": file}).encode()
         body = b'{"batch":{"displayName":"' + key.encode() + b'","inputConfig":' + given + b"}}"
-        path = f"/{VERSION}/{path_of(model)}:batchGenerateContent"
+        path = f"/{VERSION}/{self.path_of(model)}:batchGenerateContent"
         return as_text((await self.ask(path, body)).get("name"))
 
     async def _upload(self, key: str, data: bytes) -> str:

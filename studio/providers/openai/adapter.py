@@ -52,6 +52,7 @@ from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, is_schema_refusal, text_format
 
 from . import PROVIDER
+from .batch import OpenAIBatches
 from .stream import ResponsesAccumulator, calls_of
 from .validate import OUTPUTS, history_problem
 
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from httpx2 import AsyncClient, Response
     from openai import AsyncOpenAI
 
-    from studio.providers.batch import Batches
 
 _CHAT = re.compile(r"^(gpt-|chatgpt-|codex-|o\d)")
 _NOT_CHAT = re.compile(
@@ -182,9 +182,7 @@ class OpenAIProvider(Provider):
         accumulator = ResponsesAccumulator(self._fault)
         return StreamDriver(self.name, open, accumulator, translate, stop=request.stop)
 
-    def batches(self) -> Batches:
-        from .batch import OpenAIBatches
-
+    def batches(self) -> OpenAIBatches:
         def fault(body: JsonObject) -> ProviderError:
             return self._fault(body.get("error") or body)
 

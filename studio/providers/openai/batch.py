@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 
 from studio.domain.errors import ProviderError
 from studio.domain.jsonvalue import JsonObject, as_object, as_objects, as_text
 from studio.domain.ledger import canonical_json
 from studio.providers.base import Request
 from studio.providers.batch import LISTED, BatchAnswer, Batches, BatchState, folded
-from studio.providers.errors import ErrorFactory
-from studio.providers.http import Http
 
 from .stream import ResponsesAccumulator
 
@@ -26,22 +24,11 @@ class OpenAIBatches(Batches):
     most_requests = 50_000
     most_bytes = 200_000_000
 
-    def __init__(
-        self,
-        http: Http,
-        errors: ErrorFactory,
-        translate: Callable[[Exception], ProviderError],
-        fault: Callable[[JsonObject], ProviderError],
-        body_of: Callable[[Request], JsonObject],
-    ) -> None:
-        super().__init__(http, errors, translate, fault)
-        self._body_of = body_of
-
     def headers(self) -> dict[str, str]:
         return {"authorization": f"Bearer {self.errors.key}"}
 
     def line(self, id: str, request: Request) -> JsonObject:
-        body = self._body_of(request)
+        body = self.body_of(request)
         return {"custom_id": id, "method": "POST", "url": ENDPOINT, "body": body}
 
     async def send(self, key: str, model: str, lines: Sequence[bytes]) -> str:

@@ -22,7 +22,7 @@ from studio.agent.prompts import ANSWER_MISFIT
 from studio.agent.session.system_prompt import instructions
 from studio.agent.usage_costs import token_rates
 from studio.domain.agents import Agent
-from studio.domain.errors import ProviderError
+from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.events import TextDelta
 from studio.domain.items import ItemResult, ItemUse
 from studio.domain.jsonvalue import Json
@@ -31,10 +31,16 @@ from studio.domain.messages import Said, Text
 from studio.domain.transcript import Transcript
 from studio.domain.workflows import Step
 from studio.providers.base import Provider, Reply, Request
+from studio.providers.batch import Batches, HasBatches
 
 TURN_FAULTS = {"max_tokens": "limit", "refusal": "error", "content_filter": "error"}
 _TYPICAL = 4_000
 """Tokens of a request, where the price of a token depends on that."""
+
+
+def answers_itself(agent: Agent) -> bool:
+    """Whether an agent answers with words alone, so that its items need no session."""
+    return not agent.tools and not agent.agents and not agent.define
 
 
 class ItemAnswerer:
@@ -128,6 +134,26 @@ class ItemAnswerer:
         }.get(reply.stop, "The model gave no answer.")
         detail = f" {reply.detail}" if reply.detail else ""
         return {"fault": TURN_FAULTS.get(reply.stop, "error"), "reason": f"{words}{detail}"}
+
+    def why_no_batches(self) -> str:
+        """Why items cannot be worked on as batches; empty if they can."""
+        if not answers_itself(self.agent):
+            return f"{self.agent.name} has tools, and batches take agents without any."
+        if not isinstance(self.provider, HasBatches):
+            return f"{self.provider.name} has no batches. Use via: live."
+        if self.subject or self._engine.services.packs.has_policies:
+            return (
+                "A pack decides about each request, so nothing goes out as a batch. Use via: live."
+            )
+        return ""
+
+    @property
+    def batches(self) -> Batches:
+        """The batches of the provider; raises ConfigurationError where there are none."""
+        if wrong := self.why_no_batches():
+            raise ConfigurationError(wrong)
+        assert isinstance(self.provider, HasBatches)
+        return self.provider.batches()
 
     def use(self, reply: Reply, seconds: float, cost: float | None) -> ItemUse:
         """One answer as it is counted in the usage."""

@@ -11,24 +11,22 @@ import asyncio
 import time
 import uuid
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from studio.agent.budget import Amount, Budget, OverBudget, Reservation
 from studio.agent.context.token_count import tokens_of_request
 from studio.agent.loop.structured_output import parse_answer
 from studio.agent.usage_costs import TokenRates, token_rates
 from studio.domain.agents import NO_CAPS
-from studio.domain.errors import RETRYABLE, ConfigurationError, ProviderError, StudioError
+from studio.domain.errors import RETRYABLE, ProviderError, StudioError
 from studio.domain.items import Item, ItemResult
 from studio.domain.ledger import canonical_json
 from studio.providers.base import Request
-from studio.providers.batch import HALF, BatchAnswer, Batches
+from studio.providers.batch import HALF, BatchAnswer
 from studio.storage.run_items import BatchJob
 from studio.workflows.expressions import ExpressionError
 from studio.workflows.step_work import Held, Waiting
 
-if TYPE_CHECKING:
-    from .item_work import Shift
+from .shift import Shift
 
 FIRST_LOOK, LAST_LOOK = 0.2, 60.0
 """Seconds between two looks at a batch: each is twice the one before."""
@@ -55,13 +53,14 @@ class _Chunk:
 class BatchWork:
     """Works on the items of one step as batches."""
 
-    def __init__(self, shift: Shift, batches: Batches) -> None:
-        self._shift, self._batches = shift, batches
+    def __init__(self, shift: Shift) -> None:
+        """Raises ConfigurationError where there are no batches."""
+        self._shift, self._batches = shift, shift.answerer.batches
         self._store, self._queue = shift.of.store, shift.queue
         self._reserved: dict[str, Reservation] = {}
         self._tries: dict[int, int] = {}
         self._rates: TokenRates | None = None
-        self._most = batches.most_requests
+        self._most = self._batches.most_requests
 
     async def carry_out(self) -> None:
         """Send what is pending and take what comes back, until there is no more.
@@ -311,24 +310,3 @@ def _fits(budget: Budget, needs: Amount) -> bool:
         and (not one.caps.dollars or needs.dollars <= one.left.dollars)
         for one in budget.accounts
     )
-
-
-def batches_of(shift: Shift) -> Batches:
-    """The batches of a step's provider; raises ConfigurationError where there are none."""
-    if (wrong := why_no_batches(shift)) or (found := shift.answerer.provider.batches()) is None:
-        raise ConfigurationError(wrong)
-    return found
-
-
-def why_no_batches(shift: Shift) -> str:
-    """Why a step cannot be worked on as batches; empty if it can."""
-    from .item_work import answers_itself
-
-    answerer = shift.answerer
-    if not answers_itself(answerer.agent):
-        return f"{answerer.agent.name} has tools, and batches take agents without any."
-    if answerer.provider.batches() is None:
-        return f"{answerer.provider.name} has no batches. Use via: live."
-    if answerer.subject or shift.of.engine.services.packs.has_policies:
-        return "A pack decides about each request, so nothing goes out as a batch. Use via: live."
-    return ""

@@ -1,93 +1,41 @@
-"""Item work: works on the items of a step, as many at a time as the provider takes (W-53, W-56).
-
-What came of an item is stored with others within a tenth of a second. One that was worked on when
-the program ended has no result, so it is worked on again. Nothing of an item is an event of the
-run; every few seconds one tells how far the step is.
-"""
+"""Item work: the items of the steps of one run, from where they are found to their results."""
 
 from __future__ import annotations
 
 import asyncio
-import heapq
-import time
-from collections import deque
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from itertools import chain, islice
-from pathlib import Path
-from typing import Any, TypeAlias
 
-from studio.agent.attachments import attach
-from studio.agent.budget import Account, Budget, OverBudget, OverRate
-from studio.agent.engine import Engine
-from studio.agent.parallelism import MOST, Lane
-from studio.domain.agents import Agent
-from studio.domain.aio import BackgroundTasks
-from studio.domain.blocks import UserBlock
-from studio.domain.errors import RETRYABLE, ConfigurationError, ProviderError, StudioError
+from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.events import Exposed
-from studio.domain.items import MANY, SAMPLE, Item, ItemResult, ItemTally
+from studio.domain.items import MANY
 from studio.domain.jsonvalue import Json
-from studio.domain.messages import Said, Text
 from studio.domain.run_events import (
     ItemsCounted,
     ItemsFound,
     ItemsQueued,
     RunEvent,
     RunQuestion,
-    StepFinished,
 )
 from studio.domain.runs import Run
 from studio.domain.workflows import Step
-from studio.storage.run_items import ItemQueue, ItemStore
 from studio.workflows.expressions import ExpressionError
-from studio.workflows.file_reads import FileReads
 from studio.workflows.plan import Plan
-from studio.workflows.run_accounts import RunAccounts
-from studio.workflows.step_sessions import StepSessions
-from studio.workflows.step_work import Held, Interrupted, Outcome, StepWork, Waiting, seconds_of
-from studio.workflows.unsure_actions import unsure_actions
+from studio.workflows.step_work import Outcome
 
 from .answerer import ItemAnswerer
-from .batches import BatchWork, batches_of, why_no_batches
-from .estimate import estimate, sample_question
+from .batches import BatchWork
+from .shift import ItemParts, Shift
 from .sources import read_call, read_items
-
-Record: TypeAlias = Callable[[RunEvent], Coroutine[Any, Any, Any]]
-LOOK = 0.5
-"""Seconds after which it is looked whether the person paused the step."""
-STORED = 0.1
-"""Seconds after which a result is stored, with those that came meanwhile."""
-COUNTED = 2.0
-"""Seconds between two events that tell how far a step is."""
-AHEAD = 500
-"""Items that are read from the table at once."""
-MEASURED = 60.0
-"""Seconds over which the speed is measured."""
-PATIENCE = 100
-"""Refusals in a row after which the run is paused: there is no such limit, something is wrong."""
-STOPPING = frozenset({"no_key", "bad_key", "forbidden", "not_found", "no_credit"})
-"""Faults that are none of the item: the next one would have it too."""
-KEPT_SAMPLE = "You kept only the sample."
 
 
 class ItemWork:
     """The items of the steps of one run."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        sessions: StepSessions,
-        work: StepWork,
-        accounts: RunAccounts,
-        reads: FileReads,
-        record: Record,
-    ) -> None:
-        """``record`` stores an event of the run."""
-        self.store = ItemStore(engine.database)
-        self.engine, self.sessions, self.work = engine, sessions, work
-        self.accounts, self.reads, self.record = accounts, reads, record
+    def __init__(self, parts: ItemParts) -> None:
+        self._parts = parts
+        self.store, self.record = parts.store, parts.record
         self._shifts: dict[str, Shift] = {}
         """What is worked on now, by step."""
 
@@ -115,10 +63,17 @@ class ItemWork:
         queue = await self.store.queue(run.id, step.id)
         if queue is None:
             raise ConfigurationError("The items of this step are not stored any more.")
-        shift = Shift(self, plan, run, step, queue)
+        shift = Shift(self._parts, plan, run, step, queue)
         self._shifts[step.id] = shift
         try:
-            return await shift.carry_out(await self._answerer(run, step), exposed)
+            before = await shift.begin(await self._answerer(run, step), exposed)
+            if before is not None:
+                return before
+            if shift.in_batches:
+                await BatchWork(shift).carry_out()
+            else:
+                await shift.work_on(None)
+            return shift.stopped or await shift.finished()
         finally:
             del self._shifts[step.id]
 
@@ -143,7 +98,7 @@ class ItemWork:
         """Have the provider work no more on what was sent: the step is stopped."""
         queue = await self.store.queue(run.id, step.id)
         jobs = await self.store.jobs(queue) if queue is not None else []
-        batches = (await self._answerer(run, step)).provider.batches() if jobs else None
+        batches = (await self._answerer(run, step)).batches if jobs else None
         for job in jobs:
             with suppress(ProviderError):  # it is over within a day
                 if batches is not None and job.remote:
@@ -171,22 +126,22 @@ class ItemWork:
         """The items as they are read, and where they are from."""
         values = plan.values
         if (call := read_call(step)) is None or step.matrix:
-            found = await self.reads.having(lambda: values.items(run, step))
+            found = await self._parts.reads.having(lambda: values.items(run, step))
             words = step.for_each if isinstance(step.for_each, str) else "the workflow’s file"
             return iter([(one, "") for one in found]), words
         name, argument = call
         names = values.names(run, step)
-        where = await self.reads.having(lambda: argument.evaluate(names, values.reads))
+        where = await self._parts.reads.having(lambda: argument.evaluate(names, values.reads))
         if not isinstance(where, str):
             raise ExpressionError("{name}() takes a text", 0, {"name": name})
-        return read_items(await self.reads.workspace(name, where), name, where), where
+        return read_items(await self._parts.reads.workspace(name, where), name, where), where
 
     async def _answerer(self, run: Run, step: Step) -> ItemAnswerer:
         assert run.started is not None
-        choice = await self.sessions.choose(step)
-        provider = await self.engine.provider(choice.provider)
-        agent = await self.sessions.agent(choice.agent)
-        answerer = ItemAnswerer(self.engine, step, agent, provider)
+        choice = await self._parts.sessions.choose(step)
+        provider = await self._parts.engine.provider(choice.provider)
+        agent = await self._parts.sessions.agent(choice.agent)
+        answerer = ItemAnswerer(self._parts.engine, step, agent, provider)
         await answerer.begin(choice.model, run.started.subject)
         return answerer
 
@@ -198,379 +153,3 @@ def _without_cost(steps: Json) -> Json:
         id: {name: one[name] for name in ("outputs", "text")} if isinstance(one, dict) else None
         for id, one in steps.items()
     }
-
-
-def answers_itself(agent: Agent) -> bool:
-    """Whether an agent answers with words alone, so that its items need no session."""
-    return not agent.tools and not agent.agents and not agent.define
-
-
-@dataclass(order=True, slots=True)
-class _Later:
-    due: float
-    place: int
-
-
-class Shift:
-    """Works on the items of one step until there are no more, or it has to stop."""
-
-    def __init__(self, of: ItemWork, plan: Plan, run: Run, step: Step, queue: ItemQueue) -> None:
-        self.of, self.plan, self.run, self.step, self.queue = of, plan, run, step, queue
-        self.tally = ItemTally(queue.count)
-        self.stopped: Outcome | None = None
-        """Why nothing more begins."""
-        self.answerer: ItemAnswerer
-        self.lane: Lane
-        self._exposed: Sequence[Exposed] = ()
-        self._others: dict[str, Json] = {}
-        self._told = ""
-        self._tasks = BackgroundTasks()
-        self._active: dict[int, Item] = {}
-        """Items that are worked on, wait for their next try, or are not stored yet."""
-        self._later: list[_Later] = []
-        self._tries: dict[int, int] = {}
-        self._refusals = 0
-        self._results: list[ItemResult] = []
-        self._ended: deque[float] = deque()
-        self._changed = asyncio.Event()
-        self._from = -1
-        """The last place that was read from the table."""
-        self._reads_on = False
-        """Whether there may be more in the table."""
-
-    async def carry_out(
-        self, answerer: ItemAnswerer, exposed: Sequence[Exposed]
-    ) -> Outcome | RunQuestion:
-        of, step = self.of, self.step
-        self.answerer, self._exposed = answerer, exposed
-        self.lane = of.engine.services.parallelism.lane(answerer.provider.name, answerer.model)
-        self._others = self.plan.values.names(self.run, step)
-        self._told = self.plan.values.sent_back(self.run, step, "")
-        self.tally = await of.store.tally(self.queue)
-        question = f"{self.run.id}:{step.id}:{self.run.round_of(step.id)}"
-        answer = self.run.answers.get(question)
-        if answer is None and self.queue.count - self.queue.linked > MANY and self.tally.left:
-            if (missing := SAMPLE - self.tally.paid) > 0:
-                await self.work_on(await of.store.spread(self.queue, missing))
-            if self.stopped is not None:
-                return self.stopped
-            return await self._ask(question)
-        if answer == "keep":
-            return await self._finished("stopped", KEPT_SAMPLE)
-        if answer == "batch" or (answer is None and step.via == "batch"):
-            await BatchWork(self, batches_of(self)).carry_out()
-        else:
-            await self.work_on(None)
-        return self.stopped or await self._finished()
-
-    async def take(self, results: Sequence[ItemResult]) -> None:
-        """Store results of a batch."""
-        if results:
-            await self.of.store.record(self.queue, results)
-            self.tally = replace(
-                await self.of.store.tally(self.queue), tried_again=self.tally.tried_again
-            )
-
-    async def retry_failed(self) -> int:
-        await self._store()
-        count = await self.of.store.retry_failed(self.queue)
-        self.tally = replace(await self._tally(), failed=0)
-        self._from, self._reads_on = -1, True
-        self._changed.set()
-        return count
-
-    async def work_on(self, only: Sequence[Item] | None) -> None:
-        """Work on these items, or on all that are pending."""
-        keeping = asyncio.create_task(self._keep_storing())
-        try:
-            await self._give_out(only)
-        finally:
-            self._tasks.cancel()
-            await self._tasks.settled()
-            keeping.cancel()
-            with suppress(asyncio.CancelledError):
-                await keeping
-            await self._store()
-            await self.count()
-
-    # Which item is next
-
-    async def _give_out(self, only: Sequence[Item] | None) -> None:
-        waiting = deque(only or ())
-        if only is None:
-            self._from, self._reads_on = -1, True
-        while self.stopped is None:
-            self._changed.clear()
-            if self.of.work.paused(self.step.id):
-                self.stopped = Waiting()
-                break
-            item = self._due() or (waiting.popleft() if waiting else None)
-            if item is None and self._reads_on:
-                found = await self.of.store.pending(self.queue, self._from, AHEAD)
-                self._from = found[-1].place if found else -1
-                self._reads_on = bool(found)
-                waiting.extend(one for one in found if one.place not in self._active)
-                continue
-            if item is None and not self._active:
-                break
-            if item is None or not await self._begin(item):
-                if item is not None:
-                    waiting.appendleft(item)
-                    self._active.pop(item.place, None)
-                await self._wait()
-        while len(self._tasks):  # what is under way is finished
-            self._changed.clear()
-            await self._wait()
-
-    def _due(self) -> Item | None:
-        """An item whose next try is due."""
-        if not self._later or self._later[0].due > time.monotonic():
-            return None
-        return self._active[heapq.heappop(self._later).place]
-
-    async def _begin(self, item: Item) -> bool:
-        """Begin a try, if there is a place for it now."""
-        self._active[item.place] = item
-        most = self.step.max_parallel or MOST
-        try:
-            async with asyncio.timeout(LOOK):
-                place = await self.lane.take(most)
-        except TimeoutError:
-            return False
-        self._tasks.start(self._one(item, place))
-        return True
-
-    async def _wait(self) -> None:
-        """Wait until a try has ended or another is due, and not for long."""
-        wait = LOOK
-        if self._later:
-            wait = min(max(self._later[0].due - time.monotonic(), 0.0), wait)
-        with suppress(TimeoutError):
-            async with asyncio.timeout(wait):
-                await self._changed.wait()
-
-    def _try_later(self, item: Item, wait: float) -> None:
-        heapq.heappush(self._later, _Later(time.monotonic() + wait, item.place))
-
-    # One try
-
-    async def _one(self, item: Item, place: int) -> None:
-        """Do one try, and say what comes of it."""
-        began = time.monotonic()
-        self._tries[item.place] = self._tries.get(item.place, 0) + 1
-        left = False
-        try:
-            result = await self._tried(item)
-        except OverRate as error:
-            self.lane.wait(error.retry_after or LOOK)
-            self._try_later(item, 0.0)
-        except ProviderError as error:
-            left = self._refused(item, place, error, began)
-        except OverBudget as error:
-            if error.cap == "turn":
-                self._end(_failed(item, str(error), "limit", began))
-            else:
-                self._halt(item, Held(error.cap, str(error)))
-        except (ExpressionError, StudioError) as error:
-            self._end(_failed(item, str(error), "invalid", began))
-        except TimeoutError:
-            reason = f"It was stopped after {seconds_of(self.step):g} s."
-            self._end(_failed(item, reason, "timeout", began))
-        else:
-            left, self._refusals = True, 0
-            self.lane.answered(place)
-            if result is not None:
-                self._end(result)
-        finally:
-            if not left:
-                self.lane.left()
-            self._changed.set()
-
-    async def _tried(self, item: Item) -> ItemResult | None:
-        said = await self.said(item)
-        if not answers_itself(self.answerer.agent):
-            return await self._in_session(item, UserBlock("", said).text)
-        budget = await self._budget()
-        async with asyncio.timeout(seconds_of(self.step) or None):
-            return await self.answerer.ask(item.place, said, budget)
-
-    async def said(self, item: Item) -> tuple[Said, ...]:
-        """What the agent is told about an item; raises ExpressionError and ConfigurationError."""
-        values = self.plan.values
-        names = {**self._others, "item": item.value, "key": item.key}
-        prompt = await self.of.reads.having(lambda: values.words(self.step.prompt, names))
-        said = Text(f"{prompt}\n\n{self._told}" if self._told else prompt)
-        call = read_call(self.step)
-        if call is None or call[0] != "files" or not answers_itself(self.answerer.agent):
-            return (said,)
-        workspace = await self.of.reads.workspace("files", str(item.value))
-        path = workspace.file(str(item.value))
-        if workspace.hidden(workspace.relative(path)):
-            raise ConfigurationError("A rule keeps it from being read.")
-        return said, await attach(Path(path))
-
-    async def _budget(self) -> Budget:
-        parent = Budget(self.accounts)
-        turn_id = f"{self.run.id}:{self.step.id}"
-        return await self.of.engine.budgets.for_item(self.answerer.agent, parent, turn_id)
-
-    @property
-    def accounts(self) -> list[Account]:
-        return self.of.accounts.of(self.step)
-
-    async def _in_session(self, item: Item, said: str) -> ItemResult | None:
-        """Do a try in a session of its own; None if it goes on later."""
-        of, key = self.of, (self.step.id, item.key)
-        session = await of.sessions.open(key, item.session_id) if item.session_id else None
-        if session is None:
-            session = await of.sessions.begin(self.step, item.key)
-            await of.store.begin_session(self.queue, item.place, session.info.id)
-            self._active[item.place] = replace(item, session_id=session.info.id)
-        before = await of.engine.store.events(session.info.id)
-        if unsure_actions(session, of.engine.tools()) and self.step.effects == "ask":
-            reason = "It ended in the middle of an action that may have happened."
-            return ItemResult(item.place, "failed", reason=reason, fault="unsure")
-        words = "" if session.transcript.blocks else said
-        budget = Budget(self.accounts)
-        try:
-            ended = await of.work.ended(self.step, item.key, session, before) if before else None
-            outcome = ended or await of.work.run(
-                *(self.step, item.key, session, words, budget, self._exposed, before)
-            )
-        finally:
-            of.sessions.let_go(key)
-        match outcome:
-            case StepFinished():
-                state = "done" if outcome.state == "done" else "failed"
-                made = (outcome.text, outcome.outputs, outcome.reason, outcome.fault)
-                used = (outcome.tokens, outcome.dollars, outcome.seconds)
-                return ItemResult(item.place, state, *made, *used)
-            case Interrupted():
-                self._active.pop(item.place, None)
-            case _:
-                self._halt(item, outcome)
-        return None
-
-    def _refused(self, item: Item, place: int, error: ProviderError, began: float) -> bool:
-        """Decide about a failed request; whether its place was given back."""
-        policy, tries = self.of.engine.services.retry_policy, self._tries[item.place]
-        if error.fault in ("rate_limited", "overloaded"):
-            self._refusals += 1
-            self.note_again(error.fault)
-            self.lane.refused(place, error.retry_after)
-            if self._refusals >= PATIENCE:
-                self._halt(item, Waiting(str(error)))
-                return True
-            self._tries[item.place] -= 1
-            often = min(self._refusals, 6)
-            self._try_later(item, 0.0 if error.retry_after else policy.base * 2.0 ** (often - 6))
-            return True
-        if error.fault in STOPPING:
-            self._halt(item, Waiting(str(error)))
-        elif error.fault in RETRYABLE and (wait := policy.wait(error, tries)) is not None:
-            self.note_again(error.fault)
-            self._try_later(item, wait)
-        else:
-            self._end(_failed(item, str(error), "error", began))
-        return False
-
-    def note_again(self, kind: str) -> None:
-        again = self.tally.tried_again
-        self.tally = replace(self.tally, tried_again={**again, kind: again.get(kind, 0) + 1})
-
-    def _halt(self, item: Item, outcome: Outcome) -> None:
-        self._active.pop(item.place, None)
-        self.stopped = self.stopped or outcome
-
-    def _end(self, result: ItemResult) -> None:
-        """A try is over: store its result, or plan another one, as the step says."""
-        retry, tries = self.step.retry, self._tries.get(result.place, 1)
-        failed = result.state == "failed"
-        if retry is not None and failed and result.fault in retry.on and tries <= retry.most:
-            self._results.append(replace(result, again=True))
-            self.note_again(result.fault)
-            wait = retry.wait * retry.backoff ** (tries - 1)
-            self._try_later(self._active[result.place], wait)
-            return
-        self._results.append(result)
-        self._ended.append(time.monotonic())
-        tally = self.tally
-        self.tally = replace(tally, done=tally.done + (not failed), failed=tally.failed + failed)
-
-    # Results
-
-    async def _keep_storing(self) -> None:
-        counted = time.monotonic()
-        while True:
-            await asyncio.sleep(STORED)
-            await self._store()
-            if time.monotonic() - counted >= COUNTED:
-                counted = time.monotonic()
-                await self.count()
-
-    async def _store(self) -> None:
-        if results := self._results:
-            self._results = []
-            tokens = sum(one.tokens for one in results)
-            dollars = sum(one.dollars or 0.0 for one in results)
-            tally = self.tally
-            self.tally = replace(
-                tally, tokens=tally.tokens + tokens, dollars=tally.dollars + dollars
-            )
-            await self.of.store.record(self.queue, results)
-            for one in results:
-                if not one.again:
-                    self._active.pop(one.place, None)
-            self._changed.set()
-
-    async def _tally(self) -> ItemTally:
-        now = time.monotonic()
-        while self._ended and self._ended[0] < now - MEASURED:
-            self._ended.popleft()
-        span = now - self._ended[0] if len(self._ended) > 1 else 0.0
-        return replace(
-            self.tally,
-            at_a_time=min(self.lane.busy, self.lane.limit),
-            found=self.lane.found,
-            rate=len(self._ended) / span if span else 0.0,
-        )
-
-    async def count(self) -> None:
-        await self.of.record(ItemsCounted(self.step.id, await self._tally()))
-
-    # Ends
-
-    async def _ask(self, id: str) -> RunQuestion:
-        rows = await self.of.store.newest(self.queue, SAMPLE, "all", "")
-        tried = [one for one in rows if not one.linked]
-        costs, seconds = [one.dollars for one in tried], [one.seconds for one in tried]
-        tally = await self.of.store.tally(self.queue)
-        found = estimate(tally, costs, seconds, self.lane.limit)
-        choices = ("all", "batch", "keep")
-        if self.step.via == "batch":
-            choices = ("batch", "all", "keep")
-        if why_no_batches(self):
-            choices = ("all", "keep")
-        path = (self.plan.workflow.name, self.step.label)
-        return sample_question(id, found, self.run.caps[""], choices, path)
-
-    async def _finished(self, state: str = "", reason: str = "") -> StepFinished:
-        tally = await self.of.store.tally(self.queue)
-        if not state:
-            state = "failed" if tally.failed else "done"
-            if tally.failed:
-                first = (await self.of.store.failures(self.queue))[0]
-                reason = f"{tally.failed:,} of {tally.count:,} items failed: {first[1]}"
-        fault = "error" if state == "failed" else ""
-        return StepFinished(
-            *(self.step.id, "", state, reason),  # type: ignore[arg-type]
-            fault=fault,
-            tokens=tally.tokens,
-            dollars=tally.dollars,
-            exposed=tuple(self._exposed),
-        )
-
-
-def _failed(item: Item, reason: str, fault: str, began: float) -> ItemResult:
-    took = time.monotonic() - began
-    return ItemResult(item.place, "failed", reason=reason, fault=fault, seconds=took)
