@@ -31,6 +31,10 @@ MODULES = {
     "costs": "fees.costs",
     "positions": "fees.positions",
     "tables": "fees.tables",
+    "konflikte": "contacts.konflikte",
+    "kontakte": "contacts.kontakte",
+    "likeness": "contacts.likeness",
+    "names": "contacts.names",
 }
 
 

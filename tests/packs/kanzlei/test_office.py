@@ -350,7 +350,7 @@ async def test_commands_open_akten_and_close_fristen(
             return capsys.readouterr().out
 
         assert "Yilmaz" in await told("akte-anlegen", "Yilmaz ./. Reiter", "--ort", "BE")
-        assert "Wagner" in await told("akten", "--words", "wagner")
+        assert "Wagner" in await told("akten", "--worte", "wagner")
         monkeypatch.setenv(MARK, "1")
         for command in (["akten"], ["akte", akte.az], ["dokumente", akte.az], ["fristen"]):
             capsys.readouterr()

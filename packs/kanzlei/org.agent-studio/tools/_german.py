@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
+
+from studio.packs import ToolFailed
 
 WEEKDAYS = ("Mo", "Di", "Mi", "Do", "Fr", "Sa", "So")
 
@@ -22,6 +24,20 @@ def number(value: Decimal) -> str:
 def euros(amount: Decimal) -> str:
     """``1.963,50 €``."""
     return f"{amount:,.2f} €".translate(str.maketrans(",.", ".,"))
+
+
+def cents(text: str) -> int:
+    """The cents of ``3.100,55 €`` or ``3100.55``; raises ToolFailed."""
+    plain = text.strip().removesuffix("€").strip()
+    if "," in plain:
+        plain = plain.replace(".", "").replace(",", ".")
+    try:
+        amount = Decimal(plain)
+    except InvalidOperation as error:
+        raise ToolFailed(f"„{text}“ ist kein Betrag. Geschrieben wird er 3.100,55.") from error
+    if not amount.is_finite() or not 0 <= amount < 10**12:
+        raise ToolFailed(f"„{text}“ ist kein Betrag. Geschrieben wird er 3.100,55.")
+    return int((amount * 100).to_integral_value())
 
 
 def read_day(text: str) -> datetime.date:

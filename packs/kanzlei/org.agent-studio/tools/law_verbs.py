@@ -15,7 +15,7 @@ from .search_gesetze import section_cited, whole
 
 @verb(effect="read")
 def gesetze(context: Context) -> list[str]:
-    """List the laws in the store, with their Stand."""
+    """Die eingelesenen Gesetze mit ihrem Stand auflisten."""
     return [
         f"{one['kurz']}: {one['titel']}, {one['tag']}{_hint('Auszug' if one['auszug'] else '')}"
         for one in context.service(Normen).laws()
@@ -24,9 +24,9 @@ def gesetze(context: Context) -> list[str]:
 
 @verb(effect="read")
 def gesetz(context: Context, norm: str) -> dict[str, object]:
-    """Show a norm.
+    """Eine Norm zeigen.
 
-    norm: Wie er zitiert wird: § 573 Abs. 2 BGB.
+    norm: Wie sie zitiert wird: § 573 Abs. 2 BGB.
     """
     section, absatz = section_cited(context, norm)
     return whole(section, absatz)
@@ -34,9 +34,9 @@ def gesetz(context: Context, norm: str) -> dict[str, object]:
 
 @verb
 def gesetze_import(context: Context, pfad: str) -> list[str]:
-    """Import laws from gesetze-im-internet.de: an XML file, a zip, or a folder of them.
+    """Gesetze von gesetze-im-internet.de einlesen: eine XML-Datei, ein zip oder einen Ordner.
 
-    pfad: The file or folder.
+    pfad: Die Datei oder der Ordner.
     """
     done = context.service(Normen).add(Path(pfad).expanduser())
     told = f"{done.laws} Gesetze, {done.sections} Paragrafen, {done.changed} Wortlaute geändert"
@@ -45,9 +45,9 @@ def gesetze_import(context: Context, pfad: str) -> list[str]:
 
 @verb(effect="read")
 def zitate(context: Context, datei: str) -> list[str]:
-    """Check the norms and decisions that a file cites against the laws in the store.
+    """Die Zitate einer Datei mit den eingelesenen Gesetzen und Urteilen vergleichen.
 
-    datei: A file with text: docx, pdf, txt, eml, html.
+    datei: Eine Datei mit Text: docx, pdf, txt, eml, html.
     """
     read = read_words(Path(datei).expanduser())
     text = "\n".join(read.pages)
@@ -58,9 +58,9 @@ def zitate(context: Context, datei: str) -> list[str]:
 
 @verb(effect="read")
 def urteile(context: Context, worte: str = "", norm: str = "", gericht: str = "") -> list[str]:
-    """Find decisions in the store, the best first.
+    """Eingelesene Entscheidungen suchen, die beste zuerst.
 
-    worte: What is looked for, or an Aktenzeichen.
+    worte: Was gesucht wird, oder ein Aktenzeichen.
     norm: Nur zu dieser Norm: § 573 BGB.
     gericht: Nur dieses Gericht: BGH.
     """
@@ -71,9 +71,9 @@ def urteile(context: Context, worte: str = "", norm: str = "", gericht: str = ""
 
 @verb
 def urteile_import(context: Context, pfad: str) -> list[str]:
-    """Import decisions from rechtsprechung-im-internet.de: an XML file, a zip, or a folder of them.
+    """Urteile von rechtsprechung-im-internet.de einlesen: eine XML-Datei, ein zip, einen Ordner.
 
-    pfad: The file or folder.
+    pfad: Die Datei oder der Ordner.
     """
     done = context.service(Urteile).add(Path(pfad).expanduser())
     return [f"{done.laws} Entscheidungen, {done.changed} neu oder geändert", *done.problems]

@@ -6,7 +6,6 @@ whichever model the agent has, and nobody would ask the Akte's mode (KZ-42).
 
 from __future__ import annotations
 
-import datetime
 import re
 from decimal import Decimal
 from pathlib import Path
@@ -14,8 +13,11 @@ from pathlib import Path
 from studio.packs import Context, Home, Pack, PageEntry, PaletteEntry, Source, ToolFailed, verb
 
 from . import _german as german
+from ._records_commands import COMMANDS as RECORDS_COMMANDS
 from ._secrecy_commands import COMMANDS as SECRECY_COMMANDS
 from .beispiel.verbs import beispiel
+from .contacts.konflikte import Konflikte
+from .contacts.kontakte import Kontakte
 from .law.citations import cited_by
 from .law.normen import Normen
 from .law.urteile import Urteile
@@ -25,13 +27,11 @@ from .office.agreements import Vereinbarungen
 from .office.akten import ADDRESS, MODES, Akten
 from .office.dokument_kind import DOKUMENT
 from .office.dokumente import Dokumente
-from .office.entwuerfe import OPEN, PROPOSAL, STATES, Entwuerfe
+from .office.entwuerfe import Entwuerfe
 from .office.forms import day_words
 from .office.frist_kind import FRIST
 from .office.fristen import Frist, Fristen
-from .office.history import changes_of
 from .office.index_kind import INDEX
-from .office.kalender import calendar, of_fristen
 from .office.notiz_kind import ALERT, NOTIZ
 from .office.notizen import Notizen
 from .office.persons import ROLES, person_here
@@ -48,20 +48,20 @@ _DOCUMENT = re.compile(r"kanzlei:akte/(\d{1,15})/dokument/(\d{1,15})(?:#s(\d{1,6
 
 
 @verb
-def akten(context: Context, words: str = "") -> list[dict[str, object]]:
-    """List the Akten.
+def akten(context: Context, worte: str = "") -> list[dict[str, object]]:
+    """Die Akten auflisten.
 
-    words: Only those whose Aktenzeichen or Rubrum has these words.
+    worte: Nur die mit diesen Worten in Aktenzeichen oder Rubrum.
     """
-    found = context.service(Akten).find(context.person, words)
+    found = context.service(Akten).find(context.person, worte)
     return [{"az": one.az, "rubrum": one.rubrum, "ki_modus": one.mode} for one in found]
 
 
 @verb
 def akte(context: Context, az: str) -> dict[str, object]:
-    """Show one Akte with its open Fristen.
+    """Eine Akte mit ihren offenen Fristen zeigen.
 
-    az: Its Aktenzeichen.
+    az: Das Aktenzeichen.
     """
     one = context.service(Akten).get(context.person, az)
     value = german.euros(Decimal(one.value) / 100) if one.value is not None else ""
@@ -84,12 +84,12 @@ def akte_anlegen(
     gericht: str = "",
     ort: str = "",
 ) -> str:
-    """Open a new Akte with the next Aktenzeichen.
+    """Eine Akte mit dem nächsten Aktenzeichen anlegen.
 
     rubrum: Wer gegen wen.
     sachgebiet: Das Sachgebiet.
     gericht: Das Gericht.
-    ort: The Land of the court, for Fristen: BE, BY+kath.
+    ort: Das Land des Gerichts, für Fristen: BE, BY+kath.
     """
     made = context.service(Akten).open(
         context.person, rubrum, sachgebiet=sachgebiet, gericht=gericht, gericht_ort=ort
@@ -98,14 +98,14 @@ def akte_anlegen(
 
 
 @verb
-def dokumente(context: Context, az: str, words: str = "") -> list[str]:
-    """List the documents of an Akte.
+def dokumente(context: Context, az: str, worte: str = "") -> list[str]:
+    """Die Dokumente einer Akte auflisten.
 
-    az: Its Aktenzeichen.
-    words: Only those with these words in name or text.
+    az: Das Aktenzeichen.
+    worte: Nur die mit diesen Worten in Name oder Text.
     """
     one = context.service(Akten).get(context.person, az)
-    found = context.service(Dokumente).find(one, words=words)
+    found = context.service(Dokumente).find(one, words=worte)
     return [f"{d.id}: {d.name}, {d.pages} S., {d.date}{_without(d.missing)}" for d in found]
 
 
@@ -115,12 +115,12 @@ def _without(missing: str) -> str:
 
 @verb
 def dokument(context: Context, az: str, datei: str, ordner: str = "", art: str = "") -> str:
-    """Copy a file into an Akte.
+    """Eine Datei in eine Akte kopieren.
 
-    az: Its Aktenzeichen.
-    datei: The file.
-    ordner: The folder in the Akte.
-    art: What it is: Urteil, Schriftsatz.
+    az: Das Aktenzeichen.
+    datei: Die Datei.
+    ordner: Der Ordner in der Akte.
+    art: Was es ist: Urteil, Schriftsatz.
     """
     one = context.service(Akten).get(context.person, az)
     path = Path(datei).expanduser()
@@ -130,11 +130,11 @@ def dokument(context: Context, az: str, datei: str, ordner: str = "", art: str =
 
 @verb
 def ki_modus(context: Context, az: str, modus: str, grundlage: str = "") -> str:
-    """Say which models may see an Akte: lokal, pseudonym, frei or keine KI.
+    """Sagen, welche Modelle eine Akte sehen dürfen: lokal, pseudonym, frei oder keine KI.
 
-    az: Its Aktenzeichen.
-    modus: lokal, pseudonym, frei or keine KI.
-    grundlage: For frei: the consent of the client or the agreement, with its day.
+    az: Das Aktenzeichen.
+    modus: lokal, pseudonym, frei oder keine KI.
+    grundlage: Für „frei“: die Einwilligung des Mandanten oder die Vereinbarung, mit Tag.
     """
     akten = context.service(Akten)
     one = akten.get(context.person, az)
@@ -144,9 +144,9 @@ def ki_modus(context: Context, az: str, modus: str, grundlage: str = "") -> str:
 
 @verb
 def fristen(context: Context, az: str = "") -> list[str]:
-    """List the open Fristen by their end.
+    """Die offenen Fristen nach ihrem Ende auflisten.
 
-    az: Only those of this Akte.
+    az: Nur die dieser Akte.
     """
     akte = context.service(Akten).get(context.person, az).id if az else None
     return [_line(context, one.id) for one in _open(context, akte)]
@@ -154,10 +154,10 @@ def fristen(context: Context, az: str = "") -> list[str]:
 
 @verb
 def frist(context: Context, nummer: int, tun: str, notiz: str = "") -> str:
-    """Check, close or cancel a Frist.
+    """Eine Frist prüfen, erledigen oder stornieren.
 
-    nummer: Its number in the list.
-    tun: prüfen, erledigen or stornieren.
+    nummer: Ihre Nummer in der Liste.
+    tun: prüfen, erledigen oder stornieren.
     notiz: Was getan wurde, oder der Grund.
     """
     service = context.service(Fristen)
@@ -171,91 +171,6 @@ def frist(context: Context, nummer: int, tun: str, notiz: str = "") -> str:
     else:
         raise ToolFailed(f"„{tun}“ geht nicht. Möglich sind prüfen, erledigen und stornieren.")
     return _line(context, nummer)
-
-
-@verb
-def zeiten(context: Context, az: str) -> list[dict[str, object]]:
-    """List the time worked on an Akte.
-
-    az: Aktenzeichen.
-    """
-    one = context.service(Akten).get(context.person, az)
-    return [
-        {
-            "datum": day_words(zeit.day),
-            "dauer": duration(zeit.minutes),
-            "person": zeit.person,
-            "text": zeit.text,
-            "abrechenbar": "abrechenbar" if zeit.billable else "nicht abrechenbar",
-        }
-        for zeit in context.service(Zeiten).find(context.person, one.id)
-    ]
-
-
-@verb
-def notizen(context: Context, az: str) -> list[str]:
-    """List the notes and open alerts of an Akte, and what Helena proposes.
-
-    az: Aktenzeichen.
-    """
-    one, person = context.service(Akten).get(context.person, az), context.person
-    service = context.service(Notizen)
-    alerts = [
-        f"{german.day(a.due)}, {a.level}, für {a.who}: {a.text}"
-        for a in service.alerts(person, akte=one.id)
-    ]
-    proposed = context.service(Entwuerfe).find(person, akte=one.id, kinds=("notiz", "alert"))
-    return [
-        *alerts,
-        *(f"{n.made[:10]}, {n.person}: {n.text}" for n in service.find(person, one.id)),
-        *(f"{PROPOSAL}: {e.title}" for e in proposed),
-    ]
-
-
-@verb
-def verlauf(context: Context, az: str) -> list[str]:
-    """Show what was changed in an Akte, and by whom.
-
-    az: Aktenzeichen.
-    """
-    one = context.service(Akten).get(context.person, az)
-    return [str(change) for change in changes_of(context.records, one.id)]
-
-
-@verb
-def entwuerfe(context: Context, az: str = "", alle: bool = False) -> list[str]:
-    """List what Helena drafted and waits for you. Decide with: agent-studio drafts.
-
-    az: Nur die dieser Akte.
-    alle: Auch die entschiedenen.
-    """
-    akte = context.service(Akten).get(context.person, az).id if az else None
-    found = context.service(Entwuerfe).find(
-        context.person, akte=akte, states=tuple(STATES.values()) if alle else OPEN
-    )
-    return [
-        f"{one.id[:8]}: {one.state}  {one.title}{_without(one.reason)}"
-        + (f"\n{one.change}" if one.change else "")
-        for one in found
-    ]
-
-
-@verb
-def kalender(context: Context, datei: str, az: str = "") -> str:
-    """Write the open Fristen and their Vorfristen to a calendar file (ics).
-
-    datei: Die Datei, die geschrieben wird: fristen.ics.
-    az: Nur die dieser Akte.
-    """
-    akte = context.service(Akten).get(context.person, az).id if az else None
-    entries = of_fristen(_open(context, akte))
-    path = Path(datei).expanduser()
-    text = calendar(entries, datetime.datetime.now(datetime.UTC))
-    try:
-        path.write_bytes(text.encode())
-    except OSError as error:
-        raise ToolFailed(f"{path} kann nicht geschrieben werden: {error.strerror}.") from error
-    return f"{len(entries)} Tage stehen in {path}."
 
 
 def _open(context: Context, akte: int | None) -> list[Frist]:
@@ -297,6 +212,16 @@ def source(address: str, home: Home) -> Source | None:
         if what == "frist":
             frist = home.service(Fristen).get(home.person, int(number))
             return Source(f"{frist.kind}, {german.day(frist.end)}", "heute", (str(frist.id),))
+        if what == "zeit":
+            zeit = home.service(Zeiten).get(home.person, int(number))
+            title = f"Zeit {duration(zeit.minutes)}, {day_words(zeit.day)}"
+            return Source(title, "akten", (str(zeit.akte),))
+        if what == "alert":
+            alert = home.service(Notizen).alert(home.person, int(number))
+            title = f"Hinweis am {german.day(alert.due)}"
+            return Source(title, "akten", (str(alert.akte),))
+        if what == "kontakt":
+            return Source(home.service(Kontakte).get(home.person, int(number)).shown)
     except ToolFailed:
         return None
     return None
@@ -310,6 +235,8 @@ pack = Pack(
         Fristen,
         Zeiten,
         Notizen,
+        Kontakte,
+        Konflikte,
         Normen,
         Masken,
         Vereinbarungen,
@@ -340,11 +267,7 @@ pack = Pack(
         urteile_import,
         suche,
         zitate,
-        zeiten,
-        notizen,
-        verlauf,
-        entwuerfe,
-        kalender,
+        *RECORDS_COMMANDS,
         *SECRECY_COMMANDS,
     ),
     pages=(

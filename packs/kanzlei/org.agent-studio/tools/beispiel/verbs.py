@@ -13,11 +13,11 @@ from .office import make_office
 
 @verb
 def beispiel(context: Context, gross: bool = False, seed: int = 1, akten: int = 0) -> str:
-    """Fill an empty office with invented Akten, to try the pack with.
+    """Eine leere Kanzlei mit erfundenen Akten füllen, zum Ausprobieren.
 
-    gross: Many short ones, to measure by: 20,000 Akten with 400,000 documents.
-    seed: Another number, other people.
-    akten: How many Akten; 40, or 20,000.
+    gross: Viele kurze, zum Messen: 20.000 Akten mit 400.000 Dokumenten.
+    seed: Eine andere Zahl, andere Leute.
+    akten: Wie viele Akten; 40, oder 20.000.
     """
     home, person = context.home, context.person
     if gross:

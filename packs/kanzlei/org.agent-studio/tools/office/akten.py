@@ -11,13 +11,21 @@ from dataclasses import dataclass
 
 from studio.packs import Context, Home, Person, ToolFailed, Value
 
+from .. import _german as german
+from ..deadlines.free_days import read_place
+from .forms import read_day
 from .history import note, now
-from .persons import ADMIN, ANWALT, number_of
+from .persons import ADMIN, ANWALT, named, number_of
 from .settings import OfficeSettings
 
 ADDRESS = "kanzlei:akte/"
 MODES = ("lokal", "pseudonym", "frei", "keine KI")
 LONGEST = 300
+STATES = ("laufend", "ruhend", "abgelegt")
+CHANGEABLE = (
+    *("rubrum", "sachgebiet", "status", "wert", "mandat_seit", "gericht", "gericht_ort"),
+    *("gericht_az", "anwalt", "sachbearbeiter", "dezernat"),
+)
 _SUBJECT = re.compile(r"kanzlei:akte/(\d{1,15})")
 
 
@@ -139,6 +147,46 @@ class Akten:
         if self._home.records.read("SELECT 1 FROM akte WHERE az IN (?, ?, ?)", *same):
             raise ToolFailed(f"Das Muster „{pattern}“ ergibt ein vergebenes Aktenzeichen: {az}.")
         return az
+
+    def change(self, person: Person, akte: Akte, field: str, value: str) -> Akte:
+        """Change one fact of an Akte, with its history; raises ToolFailed for a wrong one."""
+        if person.role not in (ADMIN, ANWALT, "SACHBEARBEITER", "SEKRETARIAT"):
+            raise ToolFailed(f"{person.name} darf als {person.role or 'Gast'} keine Akte ändern.")
+        column = {"wert": "wert_cent"}.get(field, field)
+        if field not in CHANGEABLE:
+            names = ", ".join(CHANGEABLE)
+            raise ToolFailed(f"„{field}“ lässt sich nicht ändern. Es gibt: {names}.")
+        new = self._fact(person, field, " ".join(value.split()))
+        records = self._home.records
+        with records.together():
+            old = records.read(f"SELECT {column} AS old FROM akte WHERE id = ?", akte.id)[0]["old"]
+            if old != new:
+                records.write(f"UPDATE akte SET {column} = ? WHERE id = ?", new, akte.id)
+                note(records, person, akte.id, "akte", akte.id, field=field, old=old, new=new)
+        return self.get(person, akte.id)
+
+    def _fact(self, person: Person, field: str, value: str) -> Value:
+        """What is kept of a fact that a person typed."""
+        if field == "rubrum" and not 1 <= len(value) <= LONGEST:
+            raise ToolFailed(f"Ein Rubrum hat 1 bis {LONGEST} Zeichen.")
+        if len(value) > LONGEST:
+            raise ToolFailed(f"{field}: höchstens {LONGEST} Zeichen.")
+        if field == "status" and value not in STATES:
+            raise ToolFailed(f"„{value}“ ist kein Status. Es gibt: {', '.join(STATES)}.")
+        if field == "wert":
+            return german.cents(value) if value else None
+        if field == "mandat_seit":
+            return read_day(field, value) if value else None
+        if field in ("anwalt", "sachbearbeiter"):
+            if person.role not in (ADMIN, ANWALT):
+                raise ToolFailed(f"Wer eine Akte bearbeitet, sagt ein Anwalt, nicht {person.role}.")
+            who = named(self._home.records, value) if value else None
+            if value and who is None:
+                raise ToolFailed(f"Hier arbeitet niemand, der {value} heißt.")
+            return number_of(who) if who is not None else None
+        if field == "gericht_ort" and value:
+            read_place(value)
+        return value
 
     def set_mode(self, person: Person, akte: Akte, mode: str, basis: str = "") -> None:
         """Change which models may see an Akte; only a lawyer may (KZ-42).

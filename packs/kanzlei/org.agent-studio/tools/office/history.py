@@ -19,7 +19,7 @@ def now() -> str:
 def note(
     records: Records,
     person: Person,
-    akte: int,
+    akte: int | None,
     what: str,
     row: int,
     *,

@@ -11,10 +11,10 @@ from .suche import Suche
 
 @verb
 def suche(context: Context, worte: str, az: str = "") -> list[dict[str, object]]:
-    """Find documents of all Akten by their words, the best first.
+    """Dokumente aller Akten nach Worten suchen, die besten zuerst.
 
-    worte: What is looked for.
-    az: Only in this Akte.
+    worte: Was gesucht wird.
+    az: Nur in dieser Akte.
     """
     akten, documents = context.service(Akten), context.service(Dokumente)
     inside = akten.get(context.person, az).id if az else None

@@ -1,0 +1,337 @@
+"""Commands about the records of an Akte: time, notes, contacts, conflicts, drafts (KZ-50)."""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import replace
+from pathlib import Path
+
+from studio.packs import Context, ToolFailed, verb
+
+from . import _german as german
+from .contacts.konflikte import Check, Konflikte, named
+from .contacts.kontakte import Kontakte, name_and_heads
+from .office.akten import Akte, Akten
+from .office.entwuerfe import OPEN, PROPOSAL, STATES, Entwuerfe
+from .office.forms import day_words, read_day
+from .office.fristen import Fristen
+from .office.history import changes_of
+from .office.kalender import calendar, of_fristen
+from .office.notizen import Notizen
+from .office.persons import named as person_named
+from .office.persons import number_of
+from .office.zeiten import Zeiten, duration
+
+
+@verb
+def zeiten(context: Context, az: str) -> list[dict[str, object]]:
+    """Die Zeiten einer Akte auflisten.
+
+    az: Das Aktenzeichen.
+    """
+    one = _akte(context, az)
+    return [
+        {
+            "datum": day_words(zeit.day),
+            "dauer": duration(zeit.minutes),
+            "person": zeit.person,
+            "text": zeit.text,
+            "abrechenbar": "abrechenbar" if zeit.billable else "nicht abrechenbar",
+        }
+        for zeit in context.service(Zeiten).find(context.person, one.id)
+    ]
+
+
+@verb
+def zeit(
+    context: Context, az: str, minuten: int, text: str, datum: str = "", frei: bool = False
+) -> str:
+    """Zeit in eine Akte eintragen.
+
+    az: Das Aktenzeichen.
+    minuten: Wie lange.
+    text: Was getan wurde.
+    datum: Der Tag, 04.02.2026; leer für heute.
+    frei: Nicht abrechenbar.
+    """
+    day = read_day("datum", datum) if datum else datetime.date.today().isoformat()
+    one = _akte(context, az)
+    context.service(Zeiten).add(
+        context.person, one.id, day=day, minutes=minuten, text=text, billable=not frei
+    )
+    return f"{duration(minuten)} am {day_words(day)} in {one.az}"
+
+
+@verb
+def notizen(context: Context, az: str) -> list[str]:
+    """Notizen und offene Hinweise einer Akte auflisten, und was Helena vorschlägt.
+
+    az: Das Aktenzeichen.
+    """
+    one, person = _akte(context, az), context.person
+    service = context.service(Notizen)
+    alerts = [
+        f"{a.id}: {german.day(a.due)}, {a.level}, für {a.who}: {a.text}"
+        for a in service.alerts(person, akte=one.id)
+    ]
+    proposed = context.service(Entwuerfe).find(person, akte=one.id, kinds=("notiz", "alert"))
+    return [
+        *alerts,
+        *(f"{n.made[:10]}, {n.person}: {n.text}" for n in service.find(person, one.id)),
+        *(f"{PROPOSAL}: {e.title}" for e in proposed),
+    ]
+
+
+@verb
+def notiz(context: Context, az: str, text: str) -> str:
+    """Eine Notiz zu einer Akte festhalten.
+
+    az: Das Aktenzeichen.
+    text: Die Notiz.
+    """
+    one = _akte(context, az)
+    context.service(Notizen).add(context.person, one.id, text)
+    return f"Notiert in {one.az}."
+
+
+@verb
+def hinweis(
+    context: Context, az: str, faellig: str, text: str, person: str = "", stufe: str = "Hinweis"
+) -> str:
+    """Jemanden an einem Tag an etwas erinnern (Wiedervorlage).
+
+    az: Das Aktenzeichen.
+    faellig: Der Tag, 04.02.2026.
+    text: Was zu tun ist.
+    person: Für wen; leer für Dich.
+    stufe: Hinweis, wichtig oder dringend.
+    """
+    one = _akte(context, az)
+    who = person_named(context.records, person) if person else context.person
+    if who is None:
+        raise ToolFailed(f"Hier arbeitet niemand, der {person} heißt.")
+    context.service(Notizen).add_alert(
+        context.person,
+        one.id,
+        who=number_of(who),
+        due=read_day("faellig", faellig),
+        level=stufe,
+        text=text,
+    )
+    return f"{who.name} wird am {day_words(read_day('faellig', faellig))} erinnert."
+
+
+@verb
+def hinweis_erledigen(context: Context, nummer: int) -> str:
+    """Einen Hinweis erledigen.
+
+    nummer: Seine Nummer in der Liste „notizen“.
+    """
+    service = context.service(Notizen)
+    one = service.alert(context.person, nummer)
+    service.see_to(context.person, one)
+    return f"Erledigt: {one.text}"
+
+
+@verb
+def verlauf(context: Context, az: str) -> list[str]:
+    """Zeigen, was in einer Akte geändert wurde, und von wem.
+
+    az: Das Aktenzeichen.
+    """
+    return [str(change) for change in changes_of(context.records, _akte(context, az).id)]
+
+
+@verb
+def entwuerfe(context: Context, az: str = "", alle: bool = False) -> list[str]:
+    """Auflisten, was Helena entworfen hat. Entschieden wird mit: agent-studio drafts.
+
+    az: Nur die dieser Akte.
+    alle: Auch die entschiedenen.
+    """
+    akte = _akte(context, az).id if az else None
+    found = context.service(Entwuerfe).find(
+        context.person, akte=akte, states=tuple(STATES.values()) if alle else OPEN
+    )
+    return [
+        f"{one.id[:8]}: {one.state}  {one.title}{f' ({one.reason})' if one.reason else ''}"
+        + (f"\n{one.change}" if one.change else "")
+        for one in found
+    ]
+
+
+@verb
+def kalender(context: Context, datei: str, az: str = "") -> str:
+    """Offene Fristen und ihre Vorfristen als Kalenderdatei (ics) schreiben.
+
+    datei: Die Datei, die geschrieben wird: fristen.ics.
+    az: Nur die dieser Akte.
+    """
+    akte = _akte(context, az).id if az else None
+    entries = of_fristen(context.service(Fristen).find(context.person, akte=akte))
+    path = Path(datei).expanduser()
+    text = calendar(entries, datetime.datetime.now(datetime.UTC))
+    try:
+        path.write_bytes(text.encode())
+    except OSError as error:
+        raise ToolFailed(f"{path} kann nicht geschrieben werden: {error.strerror}.") from error
+    return f"{len(entries)} Tage stehen in {path}."
+
+
+@verb
+def kontakte(context: Context, worte: str = "") -> list[str]:
+    """Kontakte auflisten.
+
+    worte: Nur die mit diesen Worten in Namen oder Ort.
+    """
+    found = context.service(Kontakte).find(context.person, worte)
+    return [f"{one.id}: {one.shown}, {one.name.kind}{_at(one.city)}" for one in found]
+
+
+@verb
+def kontakt(
+    context: Context,
+    name: str,
+    art: str = "",
+    geboren: str = "",
+    frueher: str = "",
+    strasse: str = "",
+    plz: str = "",
+    ort: str = "",
+    telefon: str = "",
+    email: str = "",
+    iban: str = "",
+) -> str:
+    """Einen Kontakt anlegen.
+
+    name: Vor- und Nachname, „Huber, Petra“ oder die Firma.
+    art: Person, Firma, Gericht oder Behörde; leer: nach dem Namen.
+    geboren: Der Tag der Geburt, 04.02.1980.
+    frueher: Frühere Namen, mit Komma getrennt.
+    strasse: Straße und Hausnummer.
+    plz: Die Postleitzahl.
+    ort: Der Ort.
+    telefon: Die Telefonnummer.
+    email: Die Adresse für E-Mails.
+    iban: Die Bankverbindung.
+    """
+    made = named(name, art)
+    one = context.service(Kontakte).add(
+        context.person,
+        art=art or made.kind,
+        name=made.name,
+        vorname=made.first,
+        fruehere_namen=frueher,
+        geboren=geboren,
+        strasse=strasse,
+        plz=plz,
+        ort=ort,
+        telefon=telefon,
+        email=email,
+        iban=iban,
+    )
+    return f"{one.id}: {one.shown}"
+
+
+@verb
+def beteiligte(context: Context, az: str) -> list[str]:
+    """Auflisten, wer an einer Akte beteiligt ist.
+
+    az: Das Aktenzeichen.
+    """
+    return [
+        f"{one.id}: {one.role}: {one.contact.shown}"
+        + (f", vertreten durch {one.by}" if one.by else "")
+        + (f", Zeichen {one.sign}" if one.sign else "")
+        for one in context.service(Kontakte).of_akte(_akte(context, az))
+    ]
+
+
+@verb
+def beteiligen(
+    context: Context,
+    az: str,
+    kontakt: int,
+    rolle: str,
+    seite: str = "",
+    vertreter: int = 0,
+    zeichen: str = "",
+) -> list[str]:
+    """Einen Kontakt an einer Akte beteiligen; dabei wird auf Konflikte geprüft.
+
+    az: Das Aktenzeichen.
+    kontakt: Die Nummer des Kontakts.
+    rolle: Mandant, Gegner, Anwalt, Gericht, Versicherung, Zeuge, Sachverständiger, Vertreter.
+    seite: Mandant oder Gegner, wo die Rolle es nicht sagt.
+    vertreter: Die Nummer dessen, der ihn vertritt.
+    zeichen: Sein Aktenzeichen.
+    """
+    service, one = context.service(Kontakte), _akte(context, az)
+    who = service.get(context.person, kontakt)
+    by = service.get(context.person, vertreter) if vertreter else None
+    service.take_part(context.person, one, who, rolle, side=seite, by=by, sign=zeichen)
+    side = next(part.side for part in service.of_akte(one) if part.contact.id == who.id)
+    found = context.service(Konflikte).check(
+        context.person, name_and_heads(who, by), side, akte=one, contact=who
+    )
+    return [f"{who.shown} ist {rolle} in {one.az}.", *_told(found)]
+
+
+@verb
+def konflikt(
+    context: Context, name: str, seite: str = "Mandant", geboren: str = "", art: str = ""
+) -> list[str]:
+    """Prüfen, ob jemand schon auf der anderen Seite steht (§ 43a IV BRAO).
+
+    name: Vor- und Nachname, „Huber, Petra“ oder die Firma; mehrere mit Semikolon getrennt.
+    seite: Auf welcher er stehen soll: Mandant oder Gegner.
+    geboren: Der Tag der Geburt, 04.02.1980.
+    art: Person oder Firma; leer: nach dem Namen.
+    """
+    born = read_day("geboren", geboren) if geboren else ""
+    names = [replace(named(one, art), born=born) for one in name.split(";") if one.strip()]
+    return _told(context.service(Konflikte).check(context.person, names, seite))
+
+
+@verb
+def konflikte(context: Context, az: str) -> list[str]:
+    """Die Konfliktprüfungen zu einer Akte auflisten.
+
+    az: Das Aktenzeichen.
+    """
+    return [
+        line
+        for one in context.service(Konflikte).kept(_akte(context, az))
+        for line in (f"{one.day[:10]}: {one.asked}", *_told(one))
+    ]
+
+
+@verb
+def akte_aendern(context: Context, az: str, feld: str, wert: str) -> str:
+    """Eine Angabe einer Akte ändern.
+
+    az: Das Aktenzeichen.
+    feld: rubrum, sachgebiet, status, wert, mandat_seit, gericht, gericht_ort, gericht_az, anwalt,
+        sachbearbeiter oder dezernat.
+    wert: Der neue Wert; leer, um ihn zu entfernen.
+    """
+    one = context.service(Akten).change(context.person, _akte(context, az), feld, wert)
+    return f"{one.title}: {feld} ist geändert."
+
+
+def _akte(context: Context, az: str) -> Akte:
+    return context.service(Akten).get(context.person, az)
+
+
+def _at(city: str) -> str:
+    return f", {city}" if city else ""
+
+
+def _told(found: Check) -> list[str]:
+    return [str(one) for one in found.hits] or ["Kein Treffer. Das ist mit Tag festgehalten."]
+
+
+COMMANDS = (
+    *(zeiten, zeit, notizen, notiz, hinweis, hinweis_erledigen, verlauf, entwuerfe, kalender),
+    *(kontakte, kontakt, beteiligte, beteiligen, konflikt, konflikte, akte_aendern),
+)
