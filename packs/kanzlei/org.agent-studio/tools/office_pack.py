@@ -23,6 +23,7 @@ from .law.normen import Normen
 from .law.urteile import Urteile
 from .law_verbs import gesetz, gesetze, gesetze_import, urteile, urteile_import, zitate
 from .masking.mask import Masken
+from .muster.filling import all_muster
 from .office.agreements import Vereinbarungen
 from .office.akten import ADDRESS, MODES, Akten
 from .office.dokument_kind import DOKUMENT
@@ -190,6 +191,10 @@ def source(address: str, home: Home) -> Source | None:
     if norm := cited_by(address):
         known = home.service(Normen).section(norm)
         return Source(f"{norm}: {known.title}" if known and known.title else str(norm))
+    if address.startswith("kanzlei:muster/"):
+        name = address.removeprefix("kanzlei:muster/")
+        known = {one.name for one in all_muster(home.service(Dokumente).templates)}
+        return Source(f"Muster {name}") if name in known else None
     if found := _JUDGMENT.fullmatch(address):
         known = home.service(Urteile).get(int(found[1]))
         return Source(f"{known.name}{f', Rn. {found[2]}' if found[2] else ''}") if known else None

@@ -65,7 +65,7 @@ def visible(person: Person) -> tuple[str, tuple[Value, ...]]:
         "(akte.gesperrt = 0 AND (akte.anwalt = ? OR akte.sachbearbeiter = ?"
         " OR (akte.dezernat != '' AND akte.dezernat ="
         " (SELECT dezernat FROM person WHERE person.id = ?))"
-        " OR EXISTS (SELECT 1 FROM zugriff WHERE zugriff.akte = akte.id AND zugriff.person = ?)))",
+        " OR akte.id IN (SELECT zugriff.akte FROM zugriff WHERE zugriff.person = ?)))",
         (own, own, own, own),
     )
 

@@ -7,6 +7,7 @@ meanwhile, is never replaced. A document that is replaced keeps its bytes until 
 from __future__ import annotations
 
 import hashlib
+import json
 from dataclasses import dataclass, replace
 from typing import cast
 
@@ -15,10 +16,12 @@ from studio.packs import FileChange, Home, KindDraft, Person, Shown, ToolFailed
 from ..law.check import not_found
 from ..law.normen import Normen
 from ..law.urteile import Urteile
+from ..muster.filling import all_muster, filled
 from .akten import Akte, Akten
 from .dokumente import Dokumente
 from .entwuerfe import APPROVED, EditableKind, Entwuerfe
 from .letters import docx_of
+from .texts import words_of
 from .zeit_kind import require_text
 
 LONGEST = 200_000
@@ -30,7 +33,8 @@ _MOST_WRONG = 5
 class DokumentFields:
     """What a draft of a document says. ``name`` is that of its file in the folder of the Akte.
 
-    ``replaces`` is the digest of the file that it replaces, empty for a new one.
+    ``replaces`` is the digest of the file that it replaces, empty for a new one. ``muster`` is the
+    template that is filled with ``values``, as JSON; ``text`` is then what came of it.
     """
 
     akte: int
@@ -40,6 +44,8 @@ class DokumentFields:
     kind: str = ""
     replaces: str = ""
     edited: str = ""
+    muster: str = ""
+    values: str = ""
 
 
 class DokumentKind(EditableKind):
@@ -60,7 +66,8 @@ class DokumentKind(EditableKind):
         return Shown(f"akte/{akte.id}/{path}", title, fields.text.strip() + "\n")
 
     def read(self, fields: DokumentFields, text: str) -> DokumentFields:
-        return replace(fields, text=text.strip())
+        same = text.strip() == fields.text.strip()
+        return fields if same else replace(fields, text=text.strip(), muster="", values="")
 
     def conflict(self, draft: KindDraft, fields: DokumentFields, home: Home) -> str:
         akte = home.service(Akten).get(home.person, fields.akte)
@@ -90,7 +97,7 @@ class DokumentKind(EditableKind):
             person,
             akte,
             fields.name,
-            docx_of(fields.text),
+            _bytes(fields, home),
             folder=fields.folder,
             kind=fields.kind,
             draft=draft.id,
@@ -123,6 +130,26 @@ def _path(fields: DokumentFields) -> str:
     return f"{fields.folder}/{fields.name}" if fields.folder else fields.name
 
 
+def _bytes(fields: DokumentFields, home: Home) -> bytes:
+    """The file: a filled template, or the text that the person edited or Helena wrote."""
+    if not fields.muster:
+        return docx_of(fields.text)
+    return _from_muster(home, fields.muster, json.loads(fields.values))
+
+
+def text_of_muster(home: Home, name: str, values: dict[str, str]) -> str:
+    """The words of a filled template; raises ToolFailed where a field is missing."""
+    data = _from_muster(home, name, values)
+    return "\n".join(words_of("Muster.docx", data).pages)
+
+
+def _from_muster(home: Home, name: str, values: dict[str, str]) -> bytes:
+    for one in all_muster(home.service(Dokumente).templates):
+        if one.name == name:
+            return filled(one, values)
+    raise ToolFailed(f"Das Muster {name} gibt es nicht mehr.")
+
+
 def _kept(draft: KindDraft, home: Home) -> bytes | None:
     rows = home.records.read("SELECT daten FROM vorher WHERE entwurf = ?", draft.id)
     return cast("bytes", rows[0]["daten"]) if rows else None
@@ -130,7 +157,7 @@ def _kept(draft: KindDraft, home: Home) -> bytes | None:
 
 def _change(draft: KindDraft, fields: DokumentFields, akte: Akte, home: Home) -> FileChange:
     folder = home.service(Dokumente).folder_of(akte)
-    return FileChange(folder, _path(fields), docx_of(fields.text), _kept(draft, home))
+    return FileChange(folder, _path(fields), _bytes(fields, home), _kept(draft, home))
 
 
 DOKUMENT = DokumentKind()

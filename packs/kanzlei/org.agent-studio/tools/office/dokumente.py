@@ -86,6 +86,11 @@ class Dokumente:
         return self.root / _file_name(akte.az.replace("/", "-"))
 
     @property
+    def templates(self) -> Path:
+        """Where the office has templates of its own."""
+        return self.root.parent / "Muster"
+
+    @property
     def root(self) -> Path:
         """Where the folders of the Akten are."""
         root = self._home.settings(OfficeSettings).ordner

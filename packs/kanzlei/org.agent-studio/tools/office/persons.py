@@ -22,6 +22,8 @@ READS = (
     "read_zeiterfassung",
     "read_zeiterfassung_detail",
     "search_alle_akten",
+    "search_muster",
+    "search_muster_detail",
     "compute_frist",
     "get_kosten_rules",
     "check_zitate",
@@ -30,6 +32,8 @@ READS = (
     "search_urteile",
     "search_urteile_detail",
     "search_alle_akten",
+    "search_muster",
+    "search_muster_detail",
 )
 DRAFTS = (
     "create_draft_dokument",
