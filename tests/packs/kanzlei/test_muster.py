@@ -97,7 +97,7 @@ async def test_a_template_is_filled_from_the_akte(tmp_path: Path) -> None:
         ),
     ]  # fmt: skip
     async with office(tmp_path, *calls) as (home, pack, akte):
-        session = await home.session()
+        desk, session = desk_of(home), await home.session()
         await session.change(subject=akte.address)
         found, read, blank, _ = [one for one in await say(session) if isinstance(one, ToolFinished)]
         assert found.sources[0] == "kanzlei:muster/Kostennote"
@@ -109,7 +109,7 @@ async def test_a_template_is_filled_from_the_akte(tmp_path: Path) -> None:
         assert "fehlen Angaben: betreff, kanzlei, ort_datum, text. Frage danach" in blank.text
         (draft,) = session.drafts.waiting()
         assert "A. Wagner & <Söhne> und A. Wagner" in draft.after and "Danke.\n& <b>" in draft.after
-        acts = desk_of(home).decided("approve", [draft])
+        acts = desk.decided("approve", [draft])
         assert await session.review.decide(draft.id, "approve", acts) == "approved"
         path = service(pack, "Dokumente").folder_of(akte) / "Brief.docx"
         document = docx.Document(str(path))
