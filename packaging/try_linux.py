@@ -12,6 +12,8 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from definition import Definition, definition
@@ -71,10 +73,11 @@ def look_at_deb(deb: Path) -> None:
         run("lintian", "--tag-display-limit", "0", "--fail-on", "error", "--allow-root", deb)
 
 
-def smoke(program: Path, picture: Path) -> None:
-    """Run it on a screen of Xvfb's, which says itself which number it takes."""
+@contextmanager
+def screen() -> Iterator[str]:
+    """The name of a screen of Xvfb's, which says itself which number it takes."""
     reading, writing = os.pipe()
-    screen = subprocess.Popen(
+    server = subprocess.Popen(
         ["Xvfb", "-displayfd", str(writing), "-screen", "0", "1400x900x24", "-nolisten", "tcp"],
         pass_fds=[writing],
         stderr=subprocess.DEVNULL,
@@ -83,10 +86,15 @@ def smoke(program: Path, picture: Path) -> None:
     try:
         with os.fdopen(reading) as told:
             number = told.readline().strip()
-        print(run(program, "--smoke", picture, DISPLAY=f":{number}"), end="")
+        yield f":{number}"
     finally:
-        screen.terminate()
-        screen.wait()
+        server.terminate()
+        server.wait()
+
+
+def smoke(program: Path, picture: Path) -> None:
+    with screen() as number:
+        print(run(program, "--smoke", picture, DISPLAY=number), end="")
 
 
 def try_unpacked(about: Definition, dist: Path, pictures: Path) -> None:

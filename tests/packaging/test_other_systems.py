@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import plistlib
 import re
 import shutil
@@ -170,6 +171,35 @@ def test_the_notes_of_a_release_are_cut_from_the_changelog(about: Any) -> None:
         [sys.executable, MAKERS / "notes.py", "v99.0"], capture_output=True, text=True, check=False
     )
     assert done.returncode and "99.0" in done.stderr
+
+
+@pytest.mark.skipif(shutil.which("objcopy") is None, reason="binutils are not installed")
+def test_data_of_icu_are_cut_down_to_what_is_used(about: Any, tmp_path: Path) -> None:
+    """I-12: the library is another one under the same symbol, and what is kept is as it was."""
+    import icu
+
+    head = b"\x20\x00\xda\x27" + bytes(4) + b"\x00\x00\x02\x00CmnD" + bytes(16)
+    names = ("brkitr/de.res", "coll/de.res", "coll/zh.res", "curr/de.res", "de.res", "fr.res")
+    names += ("nfkc.nrm", "root.res", "sr_Latn.res", "supplementalData.res", "unames.icu")
+    whole = [(f"icudt73l/{name}", name.encode() * n) for n, name in enumerate(names, 900)]
+    library = tmp_path / "libicudata.so.73"
+    icu.make_library(icu.packed(head, whole), "icudt73_dat", library)
+    size = library.stat().st_size
+    icu.trim_icu(library)
+    assert library.stat().st_size < size and os.access(library, os.X_OK)
+    command = ["readelf", "--wide", "--dynamic", "--dyn-syms", library]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert "icudt73_dat" in told and "soname: [libicudata.so.73]" in told
+    content = library.read_bytes()
+    start = content.index(head)
+    assert start % 16 == 0
+    _, kept = icu.items(content[start:])
+    expected = [f"icudt73l/{names[n]}" for n in (1, 4, 6, 7, 9)]
+    assert [name for name, _ in kept] == expected
+    for name, data in kept[:-1]:
+        assert data.rstrip(b"\0") == dict(whole)[name]
+    with pytest.raises(ValueError, match="no data of ICU"):
+        icu.trim_icu(Path(shutil.which("objcopy") or ""))
 
 
 @pytest.mark.skipif(shutil.which("readelf") is None, reason="binutils are not installed")

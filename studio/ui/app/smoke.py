@@ -1,8 +1,9 @@
 """The trial of a package: ``agent-studio --smoke PICTURE``, which the help does not name.
 
-It opens the window in an empty home, waits until the database is open, saves a picture of what is
-painted, takes a turn with the built-in model, or the demo's where that is not in the package, and
-ends. It prints a line for each, and whatever goes wrong ends it with exit code 1.
+It opens the window in an empty home, presses a key as soon as something is painted, waits until the
+database is open, saves a picture of what is painted, takes a turn with the built-in model, or the
+demo's where that is not in the package, and ends. It prints a line for each, and whatever goes
+wrong ends it with exit code 1.
 """
 
 from __future__ import annotations
@@ -12,14 +13,17 @@ import importlib.util
 import os
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtGui import QImage
+from PySide6.QtCore import QEvent, Qt
+from PySide6.QtGui import QImage, QKeyEvent
 from PySide6.QtWidgets import QApplication
 
+from studio.files.folders import private_folder
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 
@@ -46,12 +50,14 @@ def try_out(
     watch.start()
 
     async def built(paths: Paths, settings: SettingsFile) -> Engine:
+        # The window awaits this after its first paint.
+        _say("start", _typed(_window()))
         engine = await build(paths, settings)
         tries.append(asyncio.create_task(_try(engine)))
         return engine
 
     async def _try(engine: Engine) -> None:
-        (window,) = (one for one in QApplication.topLevelWidgets() if isinstance(one, MainWindow))
+        window = _window()
         try:
             await window.ready
             _say("window", _painted(window, picture))
@@ -62,6 +68,8 @@ def try_out(
         finally:
             window.quit_wanted.emit()
 
+    private_folder(paths.settings.parent)
+    paths.settings.write_text('{"first_run_done": true}')
     try:
         code = run(paths, built)
     except BaseException as error:
@@ -80,6 +88,27 @@ def _give_up() -> None:
 
 def _say(what: str, words: str) -> None:
     print(f"smoke: {what}: {words}", flush=True)
+
+
+def _window() -> MainWindow:
+    (window,) = (one for one in QApplication.topLevelWidgets() if isinstance(one, MainWindow))
+    return window
+
+
+def _typed(window: MainWindow) -> str:
+    """Press a key and take it back; when it was painted and typable, and on what processor time."""
+    painted, first = time.time(), time.process_time()
+    down = QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_H, Qt.KeyboardModifier.NoModifier, "h")
+    QApplication.sendEvent(window.focusWidget() or window, down)
+    editor = window.chat.composer.editor
+    if editor.toPlainText() != "h":
+        raise RuntimeError("the first key does not reach the composer")
+    typable, then = time.time(), time.process_time()
+    editor.clear()
+    return (
+        f"painted at {painted:.3f} after {first:.3f} s of processor time, "
+        f"typable at {typable:.3f} after {then:.3f} s"
+    )
 
 
 def _painted(window: MainWindow, picture: Path) -> str:
