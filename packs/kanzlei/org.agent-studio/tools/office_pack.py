@@ -14,6 +14,7 @@ from studio.packs import Context, Home, Pack, PageEntry, PaletteEntry, Source, T
 
 from . import _german as german
 from ._records_commands import COMMANDS as RECORDS_COMMANDS
+from ._person_commands import COMMANDS as PERSON_COMMANDS
 from ._secrecy_commands import COMMANDS as SECRECY_COMMANDS
 from .beispiel.verbs import beispiel
 from .contacts.konflikte import Konflikte
@@ -39,6 +40,7 @@ from .office.persons import ROLES, person_here
 from .office.retention import Aufbewahrung
 from .office.secrecy import AktenPolicy
 from .office.settings import OfficeSettings
+from .office.sign_in import Anmeldung
 from .office.suche import Suche
 from .office.suche_verbs import suche
 from .office.zeit_kind import ZEIT
@@ -247,6 +249,7 @@ pack = Pack(
         Vereinbarungen,
         Suche,
         Aufbewahrung,
+        Anmeldung,
         Urteile,
     ),
     person=person_here,
@@ -274,6 +277,7 @@ pack = Pack(
         zitate,
         *RECORDS_COMMANDS,
         *SECRECY_COMMANDS,
+        *PERSON_COMMANDS,
     ),
     pages=(
         PageEntry("heute", "Heute", "pages.today:TodayPage", "calendar-check"),

@@ -23,6 +23,7 @@
 - ``settings``: What the office sets.
 - ``suche_verbs``: The command ``suche``.
 - ``suche``: The search in the documents of all Akten.
+- ``sign_in``: Persons with roles and passwords, and to what they are admitted.
 - ``texts``: The words of a document by page.
 - ``zeit_kind``: Drafts of time.
 - ``zeiten``: What was worked, by whom and how long.

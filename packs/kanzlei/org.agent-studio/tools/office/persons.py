@@ -42,19 +42,26 @@ DRAFTS = (
     "create_notiz",
     "create_alert",
 )
+COMMANDS = (
+    *("akten", "akte", "dokumente", "fristen", "suche", "zeiten", "notizen", "verlauf"),
+    *("entwuerfe", "kalender", "gesetz", "gesetze", "zitate", "abmelden", "anmelden", "passwort"),
+)
+"""What all may type: each shows a person only what they may see."""
 ROLES: Mapping[str, Sequence[str]] = {
     ADMIN: ("*",),
     ANWALT: ("*",),
-    SACHBEARBEITER: (*READS, *DRAFTS),
-    "SEKRETARIAT": (*READS, "create_notiz"),
-    "PRAKTIKANT": READS,
+    SACHBEARBEITER: (*READS, *DRAFTS, *COMMANDS, "dokument", "frist"),
+    "SEKRETARIAT": (*READS, "create_notiz", *COMMANDS, "dokument", "akte_anlegen"),
+    "PRAKTIKANT": (*READS, *COMMANDS),
+    "": ("anmelden",),
 }
+NAMES = tuple(filter(None, ROLES))
 
 
 def person_here(home: Home) -> Person:
     """Who works on this computer; the first one becomes ADMIN. Blocks."""
-    login, records = _login(), home.records
-    if (known := _known(records, login)) is not None:
+    login, records = account(), home.records
+    if (known := _signed_in(records, login) or _known(records, login)) is not None:
         return known
     with records.together():
         if (known := _known(records, login)) is not None:  # another thread was first
@@ -65,9 +72,25 @@ def person_here(home: Home) -> Person:
         return Person(str(records.write(sql, login, login, ADMIN)), login, ADMIN)
 
 
-def _known(records: Records, login: str) -> Person | None:
-    rows = records.read("SELECT id, name, rolle FROM person WHERE login = ?", login)
+def _signed_in(records: Records, login: str) -> Person | None:
+    """Who signed in on this account of the computer, and not too long ago."""
+    sql = (
+        "SELECT id, name, rolle FROM person JOIN anmeldung ON anmeldung.person = person.id "
+        "WHERE konto = ? AND bis > strftime('%Y-%m-%dT%H:%M:%SZ', 'now') AND gegangen IS NULL"
+    )
+    rows = records.read(sql, login)
     return Person(*(str(rows[0][name]) for name in ("id", "name", "rolle"))) if rows else None
+
+
+def _known(records: Records, login: str) -> Person | None:
+    """Whose account this is; without a role where they have a password and did not sign in."""
+    sql = "SELECT id, name, rolle, passwort, gegangen FROM person WHERE login = ?"
+    rows = records.read(sql, login)
+    if not rows:
+        return None
+    if rows[0]["passwort"] or rows[0]["gegangen"]:
+        return Person("0", login)
+    return Person(*(str(rows[0][name]) for name in ("id", "name", "rolle")))
 
 
 def named(records: Records, name: str) -> Person | None:
@@ -79,7 +102,8 @@ def named(records: Records, name: str) -> Person | None:
     return Person(*(str(rows[0][one]) for one in ("id", "name", "rolle")))
 
 
-def _login() -> str:
+def account() -> str:
+    """The account of the computer."""
     try:
         return getpass.getuser()
     except (OSError, KeyError):  # nobody has this number

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
-from studio.packs import ALLOWED, AskedRequest, Home, RequestPolicy, Verdict
+from studio.packs import ALLOWED, AskedRequest, Home, RequestPolicy, ToolFailed, Verdict
 
 from ..masking.mask import Masken
 from .agreements import Vereinbarungen
-from .akten import akte_of
+from .akten import Akten, akte_of
 from .audit import MASKED, SENT, append
 from .history import now
 from .settings import OfficeSettings
@@ -42,16 +42,20 @@ class AktenPolicy(RequestPolicy):
         return verdict
 
     def _verdict(self, request: AskedRequest, home: Home) -> Verdict:
-        akte = akte_of(request.subject)
-        rows = home.records.read("SELECT id, az, ki_modus FROM akte WHERE id = ?", akte or 0)
-        if akte is None or not rows:
-            return Verdict(f"Die Akte dieses Gesprächs ({request.subject}) gibt es nicht.")
-        az, mode = rows[0]["az"], rows[0]["ki_modus"]
+        number = akte_of(request.subject)
+        try:
+            akte = home.service(Akten).get(home.person, number or 0)
+        except ToolFailed:  # also one that is not for this person: the same answer (KZ-13)
+            return Verdict(
+                f"Die Akte dieses Gesprächs ({request.subject}) gibt es nicht, oder sie ist für "
+                f"{home.person.name} nicht zugänglich. Nichts wurde gesendet."
+            )
+        az, mode = akte.az, akte.mode
         if mode == "keine KI":
             return Verdict(f"Für die Akte {az} ist keine KI erlaubt. Nichts wurde gesendet.")
         here = request.local or self._listed(request.address, home)
         if mode == "frei" or (mode == "lokal" and here):
-            return Verdict(mask=home.service(Masken).showing(akte))
+            return Verdict(mask=home.service(Masken).showing(akte.id))
         if mode == "lokal":
             return Verdict(
                 f"Die Akte {az} ist „lokal“: {request.provider} liegt nicht auf diesem Rechner. "
@@ -64,7 +68,7 @@ class AktenPolicy(RequestPolicy):
                 f"Mit {request.provider} ist keine Vereinbarung nach § 43e BRAO erfasst. Nichts "
                 "wurde gesendet. Erfasse sie mit „agent-studio kanzlei vereinbarung“."
             )
-        return Verdict(mask=home.service(Masken).of(akte))
+        return Verdict(mask=home.service(Masken).of(akte.id))
 
     def _listed(self, address: str, home: Home) -> bool:
         """Whether the person named the host of an address, which is then as good as local."""
