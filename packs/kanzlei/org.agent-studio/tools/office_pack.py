@@ -13,8 +13,8 @@ from pathlib import Path
 from studio.packs import Context, Home, Pack, PageEntry, PaletteEntry, Source, ToolFailed, verb
 
 from . import _german as german
-from ._records_commands import COMMANDS as RECORDS_COMMANDS
 from ._person_commands import COMMANDS as PERSON_COMMANDS
+from ._records_commands import COMMANDS as RECORDS_COMMANDS
 from ._secrecy_commands import COMMANDS as SECRECY_COMMANDS
 from .beispiel.verbs import beispiel
 from .contacts.konflikte import Konflikte
