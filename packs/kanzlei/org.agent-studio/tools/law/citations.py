@@ -65,6 +65,8 @@ _ADDRESS = re.compile(
 _VALUES = {"I": 1, "V": 5, "X": 10}
 _MOST_OF_A_RANGE = 30
 _MOST_ABSAETZE = 60
+_MOST_OF_A_LEVEL = {"absatz": _MOST_ABSAETZE, "satz": 20, "nummer": 40}
+"""A larger number after a comma is a section's: ``§§ 437 Nr. 2, 323 BGB``."""
 _LEVELS = ("section", "absatz", "satz", "nummer")
 
 
@@ -240,6 +242,8 @@ class _Chain:
             return self._range(last, level, number)
         if level == "section":
             self._begin(number)
+        elif level == "satz" and last.nummer and not last.satz and not after:
+            self._open[-1] = replace(last, satz=number)  # Nr. 2 Satz 1
         elif after or getattr(last, level):
             self._open.append(_at(last, level, number))
         else:
@@ -253,7 +257,7 @@ class _Chain:
             and (
                 self._roman
                 or _digits(number) >= _digits(last.section.partition("-")[0])
-                or (level == "absatz" and _digits(number) > _MOST_ABSAETZE)
+                or _digits(number) > _MOST_OF_A_LEVEL[level]
             )
         )
 

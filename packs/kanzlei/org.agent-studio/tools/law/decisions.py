@@ -13,8 +13,9 @@ _COURT = (
 )
 _DAY = r"\d{1,2}\.\s?(?:\d{1,2}\.|[A-ZÄ][a-zä]+)\s?\d{4}"
 _NUMBER = (
+    r"(?:B\s\d{1,2}\s[A-Z]{1,3}\s\d{1,5}/\d{2}|"  # B 12 KR 5/16
     r"(?:[IVX]{1,5}[a-z]?|[A-Z]{1,2}|\d{1,4}[a-z]?)\s[A-Za-z()]{1,8}"
-    r"(?:\s\([A-Za-z]+\))?\s\d{1,6}/\d{2}"
+    r"(?:\s\([A-Za-z]+\))?\s\d{1,6}/\d{2})"
 )
 _CITED = re.compile(
     rf"\b{_COURT},?\s(?:(?:Urt|Urteil|Beschl|Beschluss|Teilurteil|Vers)\w*\.?,?\s)?"
