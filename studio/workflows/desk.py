@@ -369,9 +369,10 @@ class Desks:
         for one in tuple(self._run.busy):
             place = self._place / one.session_id
             if one.session_id and await asyncio.to_thread((place / "desk.json").exists):
-                desk = await asyncio.to_thread(Desk.open, place)
-                self._open[one.step, one.item] = one.session_id
-                self._engine.services.desks[one.session_id] = desk
+                if (one.step, one.item) not in self._open:
+                    desk = await asyncio.to_thread(Desk.open, place)
+                    self._open[one.step, one.item] = one.session_id
+                    self._engine.services.desks[one.session_id] = desk
                 await self._record(await self._changed(one.step, one.item))
         await self._offer_in(session, await self._all_changes())
 

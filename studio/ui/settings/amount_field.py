@@ -122,6 +122,10 @@ def requests(value: float) -> str:
     return tr_plural("{count} request", "{count} requests", round(value))
 
 
+def cycles(value: float) -> str:
+    return tr_plural("{count} cycle", "{count} cycles", round(value))
+
+
 _NOUNS: dict[Callable[[float], str], str] = {
     steps: tr_later("steps"),
     seconds: tr_later("seconds"),
@@ -129,6 +133,7 @@ _NOUNS: dict[Callable[[float], str], str] = {
     tokens: tr_later("tokens"),
     dollars: tr_later("dollars"),
     requests: tr_later("requests"),
+    cycles: tr_later("cycles"),
 }
 """What a field of each unit counts."""
 

@@ -94,7 +94,10 @@ class Cycles:
         """Why no further cycle begins; empty if one does."""
         run, most = self._run, self.most
         if most and run.cycle >= most:
-            return f"Your limit of {most} cycle{'' if most == 1 else 's'} is reached."
+            number = f"{most:,}"
+            if most == 1:
+                return "Your limit of 1 cycle is reached."
+            return f"Your limit of {number} cycles is reached."
         return STALLED if self._stalled() else ""
 
     def _stalled(self) -> bool:

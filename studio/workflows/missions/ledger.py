@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Literal, TypeAlias
 
@@ -56,65 +56,74 @@ class LedgerEntry:
     tokens: int = 0
     dollars: float = 0.0
     seconds: float = 0.0
-    session_id: str = field(default="")
 
 
-def entries(workflow: Workflow, events: Iterable[tuple[float, RunEvent]]) -> list[LedgerEntry]:
-    """What happened in a mission, in its order."""
-    return list(_entries(workflow, events))
+class LedgerWriter:
+    """Writes the ledger of one mission: ``write`` is called with its events in their order."""
 
+    def __init__(self, workflow: Workflow) -> None:
+        self._steps = {step.id: step for step in workflow.steps}
+        self._kept: dict[tuple[str, str], dict[str, str]] = {}
+        """The files of each step's desk by their digests, as they were told last."""
+        self._changed: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._cycle = 1
 
-def _entries(workflow: Workflow, events: Iterable[tuple[float, RunEvent]]) -> Iterator[LedgerEntry]:
-    steps = {step.id: step for step in workflow.steps}
-    kept: dict[tuple[str, str], dict[str, str]] = {}
-    changed: dict[tuple[str, str], tuple[str, ...]] = {}
-    cycle = 1
-    for at, event in events:
-        here = LedgerEntry(at, cycle, "work")
+    def write(self, at: float, event: RunEvent) -> LedgerEntry | None:
+        """The entry of an event; None for one that is in no ledger."""
+        here = LedgerEntry(at, self._cycle, "work")
         match event:
             case CycleStarted():
-                cycle = event.number
+                self._cycle = event.number
             case StepChanged():
                 key, now = (event.step, event.item), {one.path: one.after for one in event.files}
-                before = kept.get(key, {})
-                changed[key] = tuple(name for name, one in now.items() if before.get(name) != one)
-                kept[key] = now
-            case StepFinished() if event.step in steps and steps[event.step].proves is None:
-                if event.state == "skipped":
-                    continue
-                yield replace(
+                before, self._kept[key] = self._kept.get(key, {}), now
+                names = (name for name, one in now.items() if before.get(name) != one)
+                self._changed[key] = tuple(names)
+            case StepFinished() if event.state != "skipped" and self._works(event.step):
+                return replace(
                     here,
-                    title=steps[event.step].label,
+                    title=self._steps[event.step].label,
                     words=shorten(event.text.strip() or event.reason, LONGEST_WORDS),
                     state=event.state,
-                    files=changed.pop((event.step, event.item), ()),
+                    files=self._changed.pop((event.step, event.item), ()),
                     tokens=event.tokens,
                     dollars=event.dollars or 0.0,
                     seconds=event.seconds,
                 )
             case CycleEnded():
-                yield replace(here, kind="checks", checks=event.checks)
+                return replace(here, kind="checks", checks=event.checks)
             case RunSteered():
-                yield replace(here, kind="steered", words=event.text)
+                return replace(here, kind="steered", words=event.text)
             case CapRaised():
-                yield replace(here, kind="raised", words=_caps(event))
+                return replace(here, kind="raised", words=caps_words(event))
             case RunPaused():
-                yield replace(here, kind="paused", words=event.reason)
+                return replace(here, kind="paused", words=event.reason)
             case RunResumed():
-                yield replace(here, kind="resumed")
+                return replace(here, kind="resumed")
             case StepAsked():
-                yield replace(here, kind="asked", words=event.question.text)
+                return replace(here, kind="asked", words=event.question.text)
             case StepAnswered():
-                yield replace(here, kind="asked", state="answered")
+                return replace(here, kind="asked", state="answered")
             case RetryPlanned():
-                yield replace(here, kind="waited", title=steps[event.step].label)
+                return replace(here, kind="waited", title=self._steps[event.step].label)
             case RunFinished():
-                yield replace(here, kind="ended", words=event.reason, state=event.state)
+                return replace(here, kind="ended", words=event.reason, state=event.state)
             case _:
                 pass
+        return None
+
+    def _works(self, step: str) -> bool:
+        return step in self._steps and self._steps[step].proves is None
 
 
-def _caps(event: CapRaised) -> str:
+def entries(workflow: Workflow, events: Iterable[tuple[float, RunEvent]]) -> list[LedgerEntry]:
+    """What happened in a mission, in its order."""
+    writer = LedgerWriter(workflow)
+    found = (writer.write(at, event) for at, event in events)
+    return [one for one in found if one is not None]
+
+
+def caps_words(event: CapRaised) -> str:
     found = [
         format_dollars(event.caps.dollars),
         f"{event.caps.tokens:,} tokens" if event.caps.tokens else "",

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QFrame,
@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.widgets import FocusRing, Index, OverlayBar, make_transparent, plain_tip
-from studio.ui.widgets.painting import paint_rounded, paint_text, paint_tile
+from studio.ui.widgets.painting import paint_tag, paint_text, paint_tile, tag_width
 from studio.ui.widgets.row_list import paint_row_ground
 
 from .row import FileRow
@@ -107,6 +107,10 @@ class _Row(QStyledItemDelegate):
             mark = QRectF(end - size, y + (top - size) / 2, size, size)
             t.paint_icon(painter, mark, "shield-question-mark", "warn")
             end = mark.x() - t.px(6)
+        if row.tag:
+            width = tag_width(t, row.tag)
+            paint_tag(painter, t, QPointF(end - width, y + top / 2), row.tag)
+            end -= width + t.px(6)
         first = QRectF(left, y, end - left, top)
         paint_text(painter, t, first, row.name, "ui_medium", "text1", room=first.width())
         second = QRectF(left, y + top + t.px(1), right - left, lower)

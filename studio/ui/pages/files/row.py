@@ -35,6 +35,8 @@ class FileRow:
     trusted: bool = True
     problem: str = ""
     unsaved: bool = False
+    tag: str = ""
+    """A word about what kind of file it is."""
 
     @property
     def spoken(self) -> str:
@@ -42,7 +44,7 @@ class FileRow:
             "" if self.trusted else tr("from a folder that you do not trust"),
             tr("not saved") if self.unsaved else "",
         )
-        return joined((self.name, self.problem or self.about, *states))
+        return joined((self.name, self.tag, self.problem or self.about, *states))
 
 
 def in_sections(rows: Sequence[FileRow], folder: Path | None) -> list[FileRow]:

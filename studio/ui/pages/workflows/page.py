@@ -446,6 +446,8 @@ class WorkflowsPage(FilesPage[WorkflowText]):
             "done": tr("{title} is done"),
             "failed": tr("{title} failed"),
         }.get(run.state, "")
+        if run.state == "paused" and started.mission and run.paused:
+            words = tr("{title} is paused")
         self.notified.emit(key, "" if seen else words.format(title=title))
 
     async def _resume(self, run_id: str) -> None:

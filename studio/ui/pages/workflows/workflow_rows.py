@@ -8,7 +8,7 @@ from pathlib import Path
 from studio.agent.permission.invisible_characters import escape_line
 from studio.ui.engine_texts import tr_engine
 from studio.ui.pages.files.row import FileRow, in_sections
-from studio.ui.translation import tr_plural
+from studio.ui.translation import tr, tr_plural
 from studio.workflows.workflow_files import WorkflowFile
 
 
@@ -31,4 +31,5 @@ def _row(file: WorkflowFile, unsaved: bool) -> FileRow:
         origin=file.origin,
         problem=tr_engine(file.problem),
         unsaved=unsaved,
+        tag=tr("Mission") if file.workflow is not None and file.workflow.done_when else "",
     )

@@ -10,5 +10,7 @@
 - ``compare_view``: Two runs side by side. ``compare_facts`` has it in words; free of Qt.
 - ``lanes``: Who worked when, as bars; free of Qt. ``timeline`` paints them.
 - ``log_rows``: What happened, in words; free of Qt. ``event_log`` lists and filters it.
+- ``ledger_rows``: What a mission did, in words; free of Qt. ``ledger`` lists it.
+- ``mission_part``: The cycle and the checks of a mission, and what the person says to it.
 - ``letter_list``: A list that leaves letters to the keys of its page.
 """

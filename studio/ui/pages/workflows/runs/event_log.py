@@ -25,7 +25,9 @@ KINDS: tuple[tuple[LogKind, ...], ...] = ((), ("step",), ("question",), ("proble
 """What each filter shows; nothing is all."""
 
 
-class _Rows(QAbstractListModel):
+class LogModel(QAbstractListModel):
+    """Rows of a log, of which some are shown."""
+
     def __init__(self) -> None:
         super().__init__()
         self.rows: Sequence[LogRow] = ()
@@ -58,7 +60,9 @@ class _Rows(QAbstractListModel):
         self.endResetModel()
 
 
-class _Line(QStyledItemDelegate):
+class LogLine(QStyledItemDelegate):
+    """Time, mark, step, words, and what stands at the right."""
+
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._theme = theme
@@ -76,7 +80,8 @@ class _Line(QStyledItemDelegate):
         side = t.px(15)
         x = rect.x() + max(t.px(44), t.metrics("small digits").horizontalAdvance("00:00") + t.px(8))
         mark = QRectF(x, rect.center().y() - side / 2, side, side)
-        t.paint_icon(painter, mark, row.icon, row.ink)
+        if row.icon:
+            t.paint_icon(painter, mark, row.icon, row.ink)
         step = QRectF(mark.right() + t.px(10), rect.y(), t.px(76), rect.height())
         paint_text(painter, t, step, row.step, "small", "text2", room=step.width())
         right = t.metrics("small digits").horizontalAdvance(row.right)
@@ -98,7 +103,7 @@ class EventLog(QWidget):
         super().__init__()
         self._theme = theme
         self._rows: Sequence[LogRow] = ()
-        self._model = _Rows()
+        self._model = LogModel()
         self.field = Field(theme, tr("Filter, for example step:test"), icon="list-filter")
         self.field.offer_clear()
         self.field.textChanged.connect(lambda: self._filter())
@@ -108,7 +113,7 @@ class EventLog(QWidget):
         self.list = LetterList(theme, tr("Event log"))
         self.list.setUniformItemSizes(True)
         self.list.setModel(self._model)
-        self.list.setItemDelegate(_Line(theme))
+        self.list.setItemDelegate(LogLine(theme))
         self.list.selectionModel().currentChanged.connect(self._current_changed)
         self.list.activated.connect(lambda index: self._tell(self.opened, index))
         self._nothing = Label(theme, tr("Nothing like this happened."), "ui", "text2")

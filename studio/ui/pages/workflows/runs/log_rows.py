@@ -16,6 +16,8 @@ from studio.domain.run_events import (
     BreakpointSet,
     CapRaised,
     CapReached,
+    CycleEnded,
+    CycleStarted,
     ItemsFound,
     ItemsQueued,
     ResultEdited,
@@ -26,6 +28,7 @@ from studio.domain.run_events import (
     RunQueued,
     RunResumed,
     RunStarted,
+    RunSteered,
     StepAnswered,
     StepAsked,
     StepFinished,
@@ -171,7 +174,20 @@ class LogWriter:
             case CapReached():
                 return row("problem", "wallet", "warn", tr("A limit is reached"), event.reason)
             case CapRaised():
-                return row("run", "wallet", "text2", tr("The limit is raised"), _caps(event))
+                return row("run", "wallet", "text2", tr("The limit is raised"), caps_words(event))
+            case CycleEnded():
+                good = sum(one.passed for one in event.checks)
+                words = tr("Cycle {number} ended").format(number=event.number)
+                right = tr("{passed} of {all} checks pass")
+                right = right.format(passed=good, all=len(event.checks))
+                whole = good == len(event.checks)
+                icon, ink = ("check", "ok") if whole else ("rotate-ccw", "warn")
+                return row("run", icon, ink, words, right=right)
+            case CycleStarted():
+                words = tr("Cycle {number} began").format(number=event.number)
+                return row("run", "play", "text2", words)
+            case RunSteered():
+                return row("question", "hand", "text2", tr("You said"), event.text)
             case RunPaused():
                 return row("run", "pause", "text2", tr("The run is paused"), event.reason)
             case RunResumed():
@@ -240,10 +256,14 @@ def _answer(answer: Json) -> str:
             return ""
 
 
-def _caps(raised: CapRaised) -> str:
+def caps_words(raised: CapRaised) -> str:
     parts = [dollars(raised.caps.dollars)] if raised.caps.dollars else []
     if raised.minutes:
         parts.append(tr("{number} min").format(number=plain(raised.minutes)))
+    if raised.cycles:
+        parts.append(tr_plural("{count} cycle", "{count} cycles", raised.cycles))
+    if raised.until:
+        parts.append(tr("until {time}").format(time=raised.until))
     return ", ".join(parts)
 
 

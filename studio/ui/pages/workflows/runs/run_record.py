@@ -25,6 +25,7 @@ from studio.workflows.fork import edited_workflow
 from studio.workflows.plan import Plan
 
 from .lanes import Lanes
+from .ledger_rows import LedgerRows
 from .log_rows import LogRow, LogWriter
 
 RUN_STATES: Mapping[str, tuple[str, str, str]] = {
@@ -70,6 +71,7 @@ class RunRecord:
         """The cap that the run is paused at, until it goes on."""
         self.lanes = Lanes(workflow, agents)
         self.log: list[LogRow] = []
+        self.ledger = LedgerRows(workflow)
         self._writer = LogWriter(workflow)
 
     def apply(self, events: Iterable[tuple[float, RunEvent]]) -> None:
@@ -82,9 +84,15 @@ class RunRecord:
                 self.reached = event
             elif isinstance(event, CapRaised | RunResumed | RunFinished):
                 self.reached = None
+            if self.is_mission:
+                self.ledger.add(at, event)
             row = self._writer.write(at, event, self.run)
             if row is not None:
                 self.log.append(row)
+
+    @property
+    def is_mission(self) -> bool:
+        return bool(self.workflow.done_when)
 
     @property
     def title(self) -> str:

@@ -10,14 +10,16 @@ from studio.domain.run_events import BreakpointCleared, BreakpointSet, CapReache
 from studio.ui.engine_texts import tr_engine
 from studio.ui.inspector.fact_list import FactList
 from studio.ui.pages.workflows.run_graph import merge_step
-from studio.ui.settings.amount_field import AmountField, dollars, minutes, tokens
+from studio.ui.settings.amount_field import AmountField, cycles, dollars, minutes, tokens
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets import Button, Combo, Field, IconButton, Label, Mark, MenuItem
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.workflows.missions.cycles import Cycles
 
 from .changes_list import ChangesList
 from .log_rows import breakpoint_words
+from .mission_part import MissionPart
 from .question_card import QuestionCard
 from .run_record import RunRecord
 
@@ -25,8 +27,8 @@ from .run_record import RunRecord
 class RunTab(QWidget):
     """What is said here is the person's to decide; the graph beside it shows the steps."""
 
-    raised = Signal(object, float)
-    """The caps and minutes that the run has from now on."""
+    raised = Signal(object, float, int)
+    """The caps, minutes and cycles that the run has from now on."""
     debugged = Signal(object)
     """A breakpoint that is set or cleared."""
 
@@ -42,6 +44,8 @@ class RunTab(QWidget):
         self.dollars = AmountField(theme, tr("Money for the run"), dollars, 0)
         self.tokens = AmountField(theme, tr("Tokens for the run"), tokens, 0)
         self.minutes = AmountField(theme, tr("Minutes for the run"), minutes, 0.1)
+        self.cycles = AmountField(theme, tr("Cycles of the mission"), cycles, 1)
+        self._cycles_head = Label(theme, tr("Cycles in all"), "small", "text2")
         self._minutes_head = Label(theme, tr("Working time in all"), "small", "text2")
         self.raise_now = Button(theme, tr("Raise"), clicked=self._raised)
         self._reached: CapReached | None = None
@@ -55,6 +59,8 @@ class RunTab(QWidget):
                     self.tokens,
                     self._minutes_head,
                     self.minutes,
+                    self._cycles_head,
+                    self.cycles,
                     row_of([STRETCH, self.raise_now]),
                 ],
                 4,
@@ -62,6 +68,7 @@ class RunTab(QWidget):
             )
         )
         self._raise.hide()
+        self.mission = MissionPart(theme)
         self.agents = FactList(theme)
         self.changes = ChangesList(theme)
         self.breakpoints: list[QWidget] = []
@@ -113,6 +120,7 @@ class RunTab(QWidget):
         parts = [
             self.state,
             inner,
+            self.mission,
             self.budget,
             raise_row,
             self.agents,
@@ -128,6 +136,7 @@ class RunTab(QWidget):
         """Show a run; of several questions that of the ``preferred`` step."""
         run = record.run
         self.state.show_facts(record.state_facts())
+        self.mission.show_record(record)
         self.reason.show_text(tr_engine(run.reason))
         asked = list(run.questions)
         found = next((pair for pair in asked if pair[0].step == preferred), None)
@@ -148,7 +157,8 @@ class RunTab(QWidget):
         if run.end is not None:
             self._raise.hide()
         elif record.reached is not self._reached and record.reached is not None:
-            self.show_caps(run.caps.get("", NO_CAPS), record.minutes)
+            most = Cycles(record.workflow, run).most
+            self.show_caps(run.caps.get("", NO_CAPS), record.minutes, most)
             self._raise.setVisible(record.reached.cap in ("run", "minutes"))
         self._reached = record.reached
         self.agents.show_facts(record.agent_facts())
@@ -190,18 +200,22 @@ class RunTab(QWidget):
         if self._raise.isVisible():
             self.dollars.setFocus()
 
-    def show_caps(self, caps: Caps, minutes: float) -> None:
-        """What the form begins with; there is nothing to raise where time has no limit."""
+    def show_caps(self, caps: Caps, minutes: float, cycles: int) -> None:
+        """What the form begins with; there is nothing to raise where a time has no limit."""
+        for part in (self._cycles_head, self.cycles):
+            part.setVisible(cycles > 0)
         for part in (self._minutes_head, self.minutes):
             part.setVisible(minutes > 0)
         if self._raise.isHidden():
             self.minutes.set_value(minutes)
             self.dollars.set_value(caps.dollars)
             self.tokens.set_value(caps.tokens)
+            self.cycles.set_value(cycles)
 
     def _raised(self) -> None:
         self._raise.hide()
-        self.raised.emit(Caps(int(self.tokens.value), self.dollars.value), self.minutes.value)
+        caps = Caps(int(self.tokens.value), self.dollars.value)
+        self.raised.emit(caps, self.minutes.value, int(self.cycles.value))
 
     def _ask_stop(self) -> None:
         self._add_form.setVisible(self._add_form.isHidden())

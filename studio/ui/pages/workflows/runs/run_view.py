@@ -20,6 +20,7 @@ from studio.domain.run_events import (
     BreakpointCleared,
     BreakpointSet,
     ResultEdited,
+    RunSteered,
     StepEdited,
 )
 from studio.domain.runs import Run
@@ -52,12 +53,15 @@ from studio.ui.widgets.announcement import announce
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
 from studio.workflows.fork import ForkRequest
+from studio.workflows.missions.cycles import Cycles
 from studio.workflows.run_changes import approve_drafts, changes_by_step
 from studio.workflows.runner import Runner
+from studio.workflows.workflow_runs import TAKEN_OVER
 
 from .compare_view import CompareView
 from .event_log import EventLog
 from .lanes import Key
+from .ledger import Ledger
 from .live_runs import LiveRuns
 from .run_inspector import HISTORY, RUN, STEP, RunInspector
 from .run_record import RUN_STATES, RunRecord
@@ -70,8 +74,9 @@ if TYPE_CHECKING:
 INSPECTOR = 320
 LEAST = 560
 """Pixels that the graph has at least beside the inspector; else that lies over it."""
-LOWER = (202, 402)
-"""Height of the timeline and of the event log."""
+LOWER = (202, 402, 402)
+"""Height of the timeline, of the event log and of a mission's ledger."""
+LEDGER = 2
 MOST_RUNS = 1_000
 """Runs that are listed."""
 
@@ -165,7 +170,7 @@ class RunView(PaintedWidget):
         self.log.chosen.connect(self.choose)
         self.log.opened.connect(lambda step, item: self._opened(step, item))
         self.lower_tabs = Segmented(
-            t, [tr("Timeline"), tr("Event log")], name=tr("Below the graph")
+            t, [tr("Timeline"), tr("Event log"), tr("Ledger")], name=tr("Below the graph")
         )
         self.lower_tabs.chosen.connect(self.show_lower)
         self.counts = Label(t, "", "small", "text2", digits=True)
@@ -183,6 +188,8 @@ class RunView(PaintedWidget):
         self._stack = QStackedWidget()
         self._stack.addWidget(self.timeline)
         self._stack.addWidget(self.log)
+        self.ledger = Ledger(t)
+        self._stack.addWidget(self.ledger)
         self._lower = widget_of(column_of([self._lower_head, (self._stack, 1)], spacing=0))
         self.empty = Label(t, tr("This workflow has not run yet."), "ui", "text2")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -200,6 +207,8 @@ class RunView(PaintedWidget):
         inspector.tabs.chosen.connect(lambda _: self._show_chosen())
         inspector.run.card.answered.connect(lambda id, value: self._do(self._answer(id, value)))
         inspector.run.raised.connect(lambda *raised: self._do(self._raise(*raised)))
+        inspector.run.mission.steered.connect(lambda text: self._do(self._steer(text)))
+        inspector.run.mission.chat_wanted.connect(lambda: self._do(self._take_over()))
         inspector.run.debugged.connect(lambda event: self._do(self._debug(event)))
         inspector.run.changes.approved.connect(lambda drafts: self._do(self._approve(drafts)))
         inspector.run.changes.review_wanted.connect(self.review_wanted)
@@ -269,7 +278,7 @@ class RunView(PaintedWidget):
         self._show_chosen()
 
     def show_lower(self, which: int) -> None:
-        """0 is the timeline, 1 the event log."""
+        """0 is the timeline, 1 the event log, 2 the ledger of a mission."""
         self.lower_tabs.set_current(which)
         self._stack.setCurrentIndex(which)
         self.follow.setVisible(not which)
@@ -300,6 +309,8 @@ class RunView(PaintedWidget):
         self.empty.hide()
         self.pane.show()
         self._lower.show()
+        if not record.is_mission and self._stack.currentIndex() == LEDGER:
+            self.show_lower(0)
         self.pane.show_graph(Graph())
         self.timeline.show_lanes(record.lanes)
         self.title.setText(record.title)
@@ -509,6 +520,7 @@ class RunView(PaintedWidget):
         if not self.timeline.isHidden():
             self.timeline.grown()
         self.log.show_rows(record.log)
+        self.ledger.show_rows(record.ledger.rows)
         self._show_counts()
         self._show_buttons()
         self._show_chosen()
@@ -521,6 +533,11 @@ class RunView(PaintedWidget):
         words = tr("Event log")
         self.lower_tabs.segment(1).setText(f"{words} {len(self.record.log)}")
         self.lower_tabs.updateGeometry()
+        self.lower_tabs.segment(LEDGER).setVisible(self.record.is_mission)
+        if self._stack.currentIndex() == LEDGER:
+            done = len(self.record.run.cycles)
+            self.counts.setText(tr_plural("{count} cycle ended", "{count} cycles ended", done))
+            return
         if self._stack.currentIndex():
             self.counts.setText(self.log.counts)
             return
@@ -586,7 +603,8 @@ class RunView(PaintedWidget):
         if self.inspector.page == RUN:
             run_tab = self.inspector.run
             run_tab.show_record(record, run_id_of(step))
-            run_tab.show_caps(record.run.caps.get("", NO_CAPS), record.minutes)
+            most = Cycles(record.workflow, record.run).most
+            run_tab.show_caps(record.run.caps.get("", NO_CAPS), record.minutes, most)
             run_tab.choose_step(step if record.step(step) else record.workflow.steps[0].id)
         elif self.inspector.page == STEP:
             runner = self._runner
@@ -669,12 +687,32 @@ class RunView(PaintedWidget):
             run = await self._live.runs.read(run.started.parent)
         await self._live.answer(run.id, question, answer)
 
-    async def _raise(self, caps: Caps, minutes: float) -> None:
+    async def _raise(self, caps: Caps, minutes: float, cycles: int) -> None:
         if (record := self.record) is None or self._refuses():
             return
         async with self._live.held(record.run.id) as runner:
-            await runner.raise_cap(caps, minutes=minutes)
+            await runner.raise_cap(caps, minutes=minutes, cycles=cycles)
         await self._live.resume(record.run.id)
+
+    async def _steer(self, text: str) -> None:
+        """Say something to who works on the mission, also in another program."""
+        if (record := self.record) is None or self._refuses():
+            return
+        if (runner := self._runner) is not None:
+            await runner.steer(text)
+        else:
+            await self._live.runs.wish(record.run.id, RunSteered(text))
+            await self._read()
+
+    async def _take_over(self) -> None:
+        """Pause the mission, and open its present session as a chat."""
+        if (record := self.record) is None or self._refuses():
+            return
+        async with self._live.held(record.run.id) as runner:
+            await runner.pause(TAKEN_OVER)
+            session_id = await runner.as_chat()
+        await self._read()
+        self.chat_wanted.emit(session_id)
 
     async def _run_again(self, step: str, item: str, prompt: str | None) -> None:
         """Say what would run again and what it cost, and the second time begin it (W-30)."""
@@ -777,6 +815,10 @@ class RunView(PaintedWidget):
 
     # Keys
 
+    def _next_lower(self) -> None:
+        mission = self.record is not None and self.record.is_mission
+        self.show_lower((self._stack.currentIndex() + 1) % (3 if mission else 2))
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         focus = self.focusWidget()
         typing = isinstance(focus, QLineEdit | QPlainTextEdit) and not focus.isReadOnly()
@@ -794,7 +836,7 @@ class RunView(PaintedWidget):
             "C": self.go_on,
             "R": self.inspector.step.run_again,
             "D": self.compare_runs,
-            "T": lambda: self.show_lower(1 - self._stack.currentIndex()),
+            "T": self._next_lower,
         }.get(event.text().upper())
         held = event.modifiers() & ~Qt.KeyboardModifier.ShiftModifier
         if does is None or typing or held:

@@ -1,0 +1,95 @@
+"""Missions in the window: the tag, the ledger, what is said to one, and its limits (W-51)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from studio.agent.engine import Engine
+from studio.domain.permissions import Rule
+from studio.simulator import RequestView, Text, Turn
+from studio.ui.pages.workflows.page import WorkflowsPage
+from studio.ui.pages.workflows.runs.run_inspector import RUN
+from studio.ui.pages.workflows.runs.run_view import LEDGER
+from support.waiting import until
+from support.window import CTRL, Key, alone, at_window, on_window_loop
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+
+NIGHT = """\
+---
+name: Night shift
+description: Make the check pass.
+done_when: [{title: It is there, run: test -f made.txt}, {file: made.txt}]
+budget: {cycles: 2, dollars: 1.00}
+steps:
+  - {id: try_it, agent: Writer, prompt: Try it.}
+---
+"""
+
+
+@on_window_loop
+async def test_w50_w51_a_mission_in_the_window(tmp_path: Path) -> None:
+    own = tmp_path / "studio" / "workflows"
+    own.mkdir(parents=True)
+    (own / "night.md").write_text(NIGHT)
+
+    async def prepare(engine: Engine) -> None:
+        await engine.services.rules.add(Rule.parse("run(*)"), None)
+
+    def liar(view: RequestView) -> Turn:
+        return Turn(Text("All done!"))
+
+    async with at_window(tmp_path, "anthropic", liar, prepare=prepare) as person:
+        person.press(Key.Key_3, CTRL)
+        page = await until(
+            lambda: isinstance(now := person.window.pages.currentWidget(), WorkflowsPage) and now
+        )
+        await until(lambda: page.document is not None, what="a workflow is shown")
+        page.gallery.choose(own / "night.md")
+        await until(lambda: page.document and page.document.path.stem == "night")
+        await until(lambda: page.file.is_checked, what="it is checked")
+        row = page.gallery.row
+        assert row is not None and row.tag == "Mission" and "Mission" in row.spoken
+
+        view = page.run_view
+        person.click(page.run_button)
+        person.press(Key.Key_Return)
+        await until(lambda: view.record and view.record.run.paused, "the limit of cycles")
+        record = view.record
+        assert record is not None and record.run.end is None
+        view.show_tab(RUN)
+        tab = view.inspector.run
+        assert tab.reason.text() == "Your limit of 2 cycles is reached."
+        assert [fact.right for fact in tab.mission.facts.facts] == [
+            *("2 of 2", "", "does not pass", "does not pass")
+        ]
+        for _ in range(LEDGER):
+            person.press(Key.Key_T)
+        assert view.ledger.isVisible() and view.counts.text() == "2 cycles ended"
+        shown = [row.text for row in record.ledger.rows]
+        assert "Writer: All done!" not in shown and "try_it: All done!" in shown
+        assert shown[-1] == "The run is paused: Your limit of 2 cycles is reached"
+        assert {row.step for row in record.ledger.rows} == {"Cycle 1", "Cycle 2"}
+
+        person.click(tab.mission.field)
+        person.type("Make the file first.")
+        person.press(Key.Key_Return)
+        await until(lambda: record.run.steered == [(2, "Make the file first.")], "it is told")
+        person.click(tab.raise_button)
+        assert tab.cycles.isVisible() and tab.cycles.value == 2
+        tab.cycles.setFocus()
+        tab.cycles.selectAll()
+        person.type("6")
+        tab.dollars.setFocus()
+        person.click(tab.raise_now)
+        await until(lambda: record.run.cycle > 2, "the third cycle")
+        await until(lambda: record.run.paused, "three cycles without a change")
+        assert "Make the file first." in person.asked[-1]
+        assert tab.reason.text() == "Three cycles changed no check, no task and no draft."
+        person.click(tab.mission.chat)
+        await until(lambda: page.isHidden(), "the chat is shown in place of the page")
+        chats = await person.engine.sessions.list()
+        assert any(one.title == "Night shift, cycle 5" for one in chats), "it is a chat"
