@@ -29,6 +29,7 @@ from .reader import read_workflow_text
 from .run_files import RunFiles, group_of, read_text
 from .runner import LOOK, YOU_STOPPED, Runner
 
+YOU_PAUSED = "You paused it."
 TAKEN_OVER = "You took it over as a chat."
 PATIENCE = 20
 """How often it is looked whether another program has stopped a run."""

@@ -83,7 +83,7 @@ def _caps(parser: CommandParser) -> None:
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
     """Begin missions and look after them."""
     from studio.domain.run_events import RunPaused, RunSteered
-    from studio.workflows.workflow_runs import WorkflowRuns
+    from studio.workflows.workflow_runs import YOU_PAUSED, WorkflowRuns
 
     runs = WorkflowRuns(await context.engine())
     if options.what == "start":
@@ -99,7 +99,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         case "resume":
             return await _resume(context, options, runs, info.id)
         case "pause":
-            return await _wish(context, runs, info.id, RunPaused("You paused it."), "is paused")
+            return await _wish(context, runs, info.id, RunPaused(YOU_PAUSED), "is paused")
         case "steer":
             event = RunSteered(options.words)
             return await _wish(context, runs, info.id, event, "is told this")

@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.widgets import FocusRing, Index, OverlayBar, make_transparent, plain_tip
-from studio.ui.widgets.painting import paint_tag, paint_text, paint_tile, tag_width
+from studio.ui.widgets.painting import paint_rounded, paint_tag, paint_text, paint_tile, tag_width
 from studio.ui.widgets.row_list import paint_row_ground
 
 from .row import FileRow
