@@ -31,6 +31,7 @@ MODULES = {
     "costs": "fees.costs",
     "positions": "fees.positions",
     "tables": "fees.tables",
+    "persons": "office.persons",
     "konflikte": "contacts.konflikte",
     "kontakte": "contacts.kontakte",
     "likeness": "contacts.likeness",

@@ -28,7 +28,7 @@ async def create_alert(
     due: The day, as 2026-02-04.
     person: Whom it calls, by name; empty for who works here.
     level: How urgent it is.
-    akte: The Aktenzeichen; empty for the one of this chat.
+    akte: Empty for this chat's.
     """
     here = await asyncio.to_thread(akte_here, context, akte)
     who = person or context.person.name

@@ -44,7 +44,7 @@ async def create_draft_dokument(
     folder: The folder in the case file.
     kind: What it is: Schriftsatz, Schreiben, Vermerk.
     replaces: The id of a Word document of the case file that it replaces.
-    akte: The Aktenzeichen; empty for the one of this chat.
+    akte: Empty for this chat's.
     muster: A template of search_muster that is filled from the case file, instead of a text.
     fields: Its fields that the case file does not have, or that differ. Never guess one; ask.
     """

@@ -21,7 +21,7 @@ async def create_draft_zeiterfassung(
     text: What was done, in German.
     date: The day, as 2026-02-04; empty for today.
     billable: Whether the client pays for it.
-    akte: The Aktenzeichen; empty for the one of this chat.
+    akte: Empty for this chat's.
     """
     here = await asyncio.to_thread(akte_here, context, akte)
     day = date or datetime.date.today().isoformat()

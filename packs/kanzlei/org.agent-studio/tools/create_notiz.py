@@ -16,7 +16,7 @@ async def create_notiz(context: Context, text: str, akte: str = "") -> Result:
     """Propose a note about the case file; it counts once the person took it over.
 
     text: The note, in German.
-    akte: The Aktenzeichen; empty for the one of this chat.
+    akte: Empty for this chat's.
     """
     here = await asyncio.to_thread(akte_here, context, akte)
     return await propose(context, NOTIZ, NotizFields(here.id, text.strip(), mark_of(text.strip())))

@@ -7,7 +7,9 @@ from decimal import Decimal
 from studio.packs import Context, Result, tool
 
 from . import _german as german
+from .contacts.kontakte import Kontakte
 from .office.akten import Akte, akte_here
+from .office.entwuerfe import Entwuerfe
 from .office.fristen import Fristen
 
 
@@ -52,6 +54,19 @@ def _shown(context: Context, akte: Akte) -> dict[str, object]:
         "ort_der_fristen": akte.court_place,
         "aktenzeichen_des_gerichts": akte.court_az,
         "ki_modus": akte.mode,
+        "beteiligte": [
+            {"rolle": one.role, "name": one.contact.shown} | ({"durch": one.by} if one.by else {})
+            for one in context.service(Kontakte).of_akte(akte)
+        ],
+        "dokumente": _count(context, "dokument", akte),
+        "notizen": _count(context, "notiz", akte),
+        "entwuerfe_offen": len(context.service(Entwuerfe).find(context.person, akte=akte.id)),
         "offene_fristen": len(fristen),
         "naechste_frist": f"{fristen[0].kind}, {german.day(fristen[0].end)}" if fristen else None,
     }
+
+
+def _count(context: Context, table: str, akte: Akte) -> int:
+    """How many rows of a table are the Akte's; proposals are in none of them."""
+    rows = context.records.read(f"SELECT COUNT(*) AS number FROM {table} WHERE akte = ?", akte.id)
+    return int(str(rows[0]["number"]))

@@ -29,7 +29,7 @@ def read_dokumente(
 ) -> Result:
     """Find documents of this chat's case file: title, kind, date, pages, the first 200 characters.
 
-    akte: The Aktenzeichen; empty for the one of this chat.
+    akte: Empty for this chat's.
     query: Words that are all in its name or text.
     folder: Only those in this folder of the case file.
     kind: Only those of this kind.

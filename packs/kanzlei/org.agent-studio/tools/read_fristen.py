@@ -17,7 +17,7 @@ def read_fristen(
 ) -> Result:
     """Read the deadlines (Fristen) of this chat's case file: kind, end, Vorfrist, state.
 
-    akte: The Aktenzeichen; empty for the one of this chat.
+    akte: Empty for this chat's.
     state: berechnet, geprüft, erledigt or storniert; empty for those that are open.
     until: Only those that end by this day, as 2026-03-02.
     cursor: Where the next 20 begin, from the last answer.

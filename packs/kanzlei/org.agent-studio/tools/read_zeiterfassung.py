@@ -21,7 +21,7 @@ def read_zeiterfassung(
 ) -> Result:
     """Read the time worked on this chat's case file: sums, and the entries, the newest first.
 
-    akte: The Aktenzeichen; empty for the one of this chat.
+    akte: Empty for this chat's.
     since: From this day on, as 2026-03-02.
     until: Up to this day.
     person: Only that of one person, by name.

@@ -19,7 +19,7 @@ async def update_akte_rag(
     """Propose to read documents of the case file anew: files that changed or are new in its folder.
 
     dokumente: Their ids; empty for all.
-    akte: The Aktenzeichen; empty for the one of this chat.
+    akte: Empty for this chat's.
     """
     here = await asyncio.to_thread(akte_here, context, akte)
     found = await asyncio.to_thread(context.service(Dokumente).anew, here, dokumente)

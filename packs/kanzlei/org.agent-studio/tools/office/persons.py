@@ -21,7 +21,6 @@ READS = (
     "read_fristen_detail",
     "read_zeiterfassung",
     "read_zeiterfassung_detail",
-    "search_alle_akten",
     "search_muster",
     "search_muster_detail",
     "compute_frist",
