@@ -19,6 +19,8 @@ from ._secrecy_commands import COMMANDS as SECRECY_COMMANDS
 from .beispiel.verbs import beispiel
 from .contacts.konflikte import Konflikte
 from .contacts.kontakte import Kontakte
+from .intake.folders import Intake
+from .intake.verbs import einlesen, einlesung_zurueck
 from .law.citations import cited_by
 from .law.normen import Normen
 from .law.urteile import Urteile
@@ -251,6 +253,7 @@ pack = Pack(
         Aufbewahrung,
         Anmeldung,
         Urteile,
+        Intake,
     ),
     person=person_here,
     kinds=(FRIST, DOKUMENT, ZEIT, NOTIZ, ALERT, INDEX),
@@ -263,6 +266,8 @@ pack = Pack(
         akte,
         akte_anlegen,
         beispiel,
+        einlesen,
+        einlesung_zurueck,
         dokument,
         dokumente,
         ki_modus,
