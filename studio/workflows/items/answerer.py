@@ -142,9 +142,7 @@ class ItemAnswerer:
         if not isinstance(self.provider, HasBatches):
             return f"{self.provider.name} has no batches. Use via: live."
         if self.subject or self._engine.services.packs.has_policies:
-            return (
-                "A pack decides about each request, so nothing goes out as a batch. Use via: live."
-            )
+            return "A pack decides about each request, so nothing goes out as a batch."
         return ""
 
     @property

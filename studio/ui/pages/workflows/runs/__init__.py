@@ -12,5 +12,6 @@
 - ``log_rows``: What happened, in words; free of Qt. ``event_log`` lists and filters it.
 - ``ledger_rows``: What a mission did, in words; free of Qt. ``ledger`` lists it.
 - ``mission_part``: The cycle and the checks of a mission, and what the person says to it.
+- ``items_table``: How far many items of a step are, what failed, and the newest results.
 - ``letter_list``: A list that leaves letters to the keys of its page.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -10,7 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QLineEdit, QMenu, QMessageBox, QPlainTextEdit, QStackedWidget
+from PySide6.QtWidgets import (
+    QFileDialog,
+    QLineEdit,
+    QMenu,
+    QMessageBox,
+    QPlainTextEdit,
+    QStackedWidget,
+)
 
 from studio.agent.engine import Engine
 from studio.domain.agents import NO_CAPS, Caps
@@ -24,6 +32,8 @@ from studio.domain.run_events import (
     StepEdited,
 )
 from studio.domain.runs import Run
+from studio.files.atomic_write import write_atomically
+from studio.storage.run_items import ItemStore
 from studio.storage.runs import RunInfo, RunInUse
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars
@@ -53,6 +63,7 @@ from studio.ui.widgets.announcement import announce
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
 from studio.workflows.fork import ForkRequest
+from studio.workflows.items.results import failure_kinds, lines_of
 from studio.workflows.missions.cycles import Cycles
 from studio.workflows.run_changes import approve_drafts, changes_by_step
 from studio.workflows.runner import Runner
@@ -60,6 +71,7 @@ from studio.workflows.workflow_runs import TAKEN_OVER
 
 from .compare_view import CompareView
 from .event_log import EventLog
+from .items_table import ItemsFacts, ItemsTable
 from .lanes import Key
 from .ledger import Ledger
 from .live_runs import LiveRuns
@@ -74,9 +86,11 @@ if TYPE_CHECKING:
 INSPECTOR = 320
 LEAST = 560
 """Pixels that the graph has at least beside the inspector; else that lies over it."""
-LOWER = (202, 402, 402)
-"""Height of the timeline, of the event log and of a mission's ledger."""
-LEDGER = 2
+LOWER = (202, 402, 402, 402)
+"""Height of the timeline, of the event log, of a mission's ledger and of the items."""
+LEDGER, ITEMS = 2, 3
+NEWEST = 500
+"""Results of items that are listed."""
 MOST_RUNS = 1_000
 """Runs that are listed."""
 
@@ -170,8 +184,14 @@ class RunView(PaintedWidget):
         self.log.chosen.connect(self.choose)
         self.log.opened.connect(lambda step, item: self._opened(step, item))
         self.lower_tabs = Segmented(
-            t, [tr("Timeline"), tr("Event log"), tr("Ledger")], name=tr("Below the graph")
+            t,
+            [tr("Timeline"), tr("Event log"), tr("Ledger"), tr("Items")],
+            name=tr("Below the graph"),
         )
+        self.items = ItemsTable(t)
+        self.items.asked.connect(lambda: self._do(self._read_items()))
+        self.items.retry_wanted.connect(lambda _: self._do(self._retry_items()))
+        self.items.export_wanted.connect(self._ask_where_to_export)
         self.lower_tabs.chosen.connect(self.show_lower)
         self.counts = Label(t, "", "small", "text2", digits=True)
         self.follow_words = Label(t, tr("Follow"), "small", "text2")
@@ -190,6 +210,7 @@ class RunView(PaintedWidget):
         self._stack.addWidget(self.log)
         self.ledger = Ledger(t)
         self._stack.addWidget(self.ledger)
+        self._stack.addWidget(self.items)
         self._lower = widget_of(column_of([self._lower_head, (self._stack, 1)], spacing=0))
         self.empty = Label(t, tr("This workflow has not run yet."), "ui", "text2")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -278,13 +299,15 @@ class RunView(PaintedWidget):
         self._show_chosen()
 
     def show_lower(self, which: int) -> None:
-        """0 is the timeline, 1 the event log, 2 the ledger of a mission."""
+        """0 is the timeline, 1 the event log, 2 the ledger of a mission, 3 many items."""
         self.lower_tabs.set_current(which)
         self._stack.setCurrentIndex(which)
         self.follow.setVisible(not which)
         self.follow_words.setVisible(not which)
         self._place()
         self._show_counts()
+        if which == ITEMS:
+            self._do(self._read_items())
 
     # Which run
 
@@ -309,7 +332,8 @@ class RunView(PaintedWidget):
         self.empty.hide()
         self.pane.show()
         self._lower.show()
-        if not record.is_mission and self._stack.currentIndex() == LEDGER:
+        gone = {LEDGER: not record.is_mission, ITEMS: not record.run.tallies}
+        if gone.get(self._stack.currentIndex()):
             self.show_lower(0)
         self.pane.show_graph(Graph())
         self.timeline.show_lanes(record.lanes)
@@ -521,6 +545,7 @@ class RunView(PaintedWidget):
             self.timeline.grown()
         self.log.show_rows(record.log)
         self.ledger.show_rows(record.ledger.rows)
+        self._do(self._read_items())
         self._show_counts()
         self._show_buttons()
         self._show_chosen()
@@ -537,6 +562,9 @@ class RunView(PaintedWidget):
         if self._stack.currentIndex() == LEDGER:
             done = len(self.record.run.cycles)
             self.counts.setText(tr_plural("{count} cycle ended", "{count} cycles ended", done))
+        self.lower_tabs.segment(ITEMS).setVisible(bool(self.record.run.tallies))
+        if self._stack.currentIndex() == ITEMS:
+            self.counts.setText("")
             return
         if self._stack.currentIndex():
             self.counts.setText(self.log.counts)
@@ -547,6 +575,59 @@ class RunView(PaintedWidget):
             more = tr_plural("{count} running", "{count} running", running)
             words = tr("{lanes}, {more}").format(lanes=words, more=more)
         self.counts.setText(words)
+
+    # Many items
+
+    async def _read_items(self) -> None:
+        """Show how far the items of the run are, and the newest results."""
+        record = self.record
+        if record is None or self._stack.currentIndex() != ITEMS or not record.run.tallies:
+            return
+        run, table = record.run, self.items
+        step = self.key[0] if self.key[0] in run.tallies else next(iter(run.tallies))
+        store = ItemStore(self._engine.database)
+        if (queue := await store.queue(run.id, step)) is None:
+            return
+        rows = await store.newest(queue, NEWEST, table.shown, table.words)
+        kinds = failure_kinds(await store.failures(queue))
+        if record is self.record:
+            running = run.state == "running"
+            table.show_facts(ItemsFacts(step, run.tallies[step], rows, kinds, running))
+
+    async def _retry_items(self) -> None:
+        """Do failed items once more: in this run, or in a new one where it is over."""
+        if self.record is None or self._refuses():
+            return
+        run, step = self.record.run, self.items.step
+        if run.end is None and not run.step(step).over:
+            async with self._live.held(run.id) as runner:
+                await runner.retry_failed(step)
+            await self._live.resume(run.id)
+        else:
+            plan = await self._live.runs.plan_fork(ForkRequest(run.id, step))
+            await self.show_run(await self._live.fork(plan))
+        await self._read_items()
+
+    def _ask_where_to_export(self, step: str) -> None:
+        if self.record is None:
+            return
+        run_id, names = self.record.run.id, "CSV (*.csv);;JSON lines (*.jsonl)"
+        dialog = QFileDialog(self, tr("Export results"), f"{step}.csv", names)
+        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(
+            lambda place: self._do(self.export_items(run_id, step, Path(place)))
+        )
+        dialog.open()
+
+    async def export_items(self, run_id: str, step: str, place: Path) -> None:
+        """Write the results of a step as CSV or JSON lines."""
+        store = ItemStore(self._engine.database)
+        if (queue := await store.queue(run_id, step)) is not None:
+            kind = "csv" if place.suffix.lower() == ".csv" else "jsonl"
+            text = "".join([line async for line in lines_of(store, queue, kind)])
+            await asyncio.to_thread(write_atomically, place, text.encode())
+            self.notice.show_text(tr("The results are in {name}.").format(name=place.name))
 
     def _show_buttons(self) -> None:
         record, info = self.record, self._info

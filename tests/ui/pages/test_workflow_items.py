@@ -1,0 +1,93 @@
+"""Many items in the window: the sample's question, the table, a second try, a file (W-54, W-55)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from studio.simulator import RequestView, Text, Turn
+from studio.ui.pages.workflows.page import WorkflowsPage
+from support.waiting import until
+from support.window import CTRL, Key, alone, at_window, on_window_loop
+from support.workflow_home import asked_in, workflow
+
+pytestmark = pytest.mark.usefixtures("alone")
+__all__ = ["alone"]
+
+NUMBERS = ", ".join(map(str, range(60)))
+STORY = workflow(
+    f"""\
+  - id: read
+    agent: Reader
+    for_each: [{NUMBERS}]
+    outputs: {{type: object, required: [total], properties: {{total: {{type: number}}}}}}
+    prompt: "Invoice ${{{{ item }}}}"
+"""
+)
+
+
+@on_window_loop
+async def test_w54_w55_items_in_the_window(tmp_path: Path) -> None:
+    mended = False
+
+    def script(view: RequestView) -> Turn:
+        number = int(asked_in(view).partition("Invoice ")[2].split()[0])
+        broken = number == 7 and not mended
+        return Turn(Text("Broken." if broken else json.dumps({"total": number})))
+
+    own = tmp_path / "studio" / "workflows"
+    own.mkdir(parents=True, exist_ok=True)
+    (own / "story.md").write_text(STORY)
+    agents = tmp_path / "studio" / "agents"
+    agents.mkdir(parents=True, exist_ok=True)
+    (agents / "reader.md").write_text("---\nname: Reader\ntools: []\n---\nRead it.\n")
+    async with at_window(tmp_path, "anthropic", script) as person:
+        person.press(Key.Key_3, CTRL)
+        page = await until(
+            lambda: isinstance(one := person.window.pages.currentWidget(), WorkflowsPage) and one
+        )
+        await until(lambda: page.document is not None, what="a workflow is shown")
+        page.gallery.choose(own / "story.md")
+        await until(
+            lambda: (
+                page.document and page.document.path == own / "story.md" and page.file.is_checked
+            )
+        )
+        view = page.run_view
+        person.click(page.run_button)
+        person.press(Key.Key_Return)
+        await until(
+            lambda: view.record is not None and next(view.record.run.questions, None), "the sample"
+        )
+        view.show_tab(0)
+        card = view.inspector.run.card
+        await until(lambda: card.title.text() == "20 of 60 items tried. Run the rest?")
+        assert [one.text() for one in card.buttons if not one.isHidden()] == [
+            "Run the rest",
+            "As a batch, half price",
+            "Keep only the sample",
+        ]
+        view.show_lower(3)
+        table = view.items
+        await until(lambda: table.list.model().rowCount() == 20, "the sample's rows")
+        person.click(card.buttons[0])
+        await until(lambda: view.record and view.record.run.end is not None, "the end")
+        await until(lambda: table.figures.text().startswith("60 of 60 items"), "all of them")
+        assert "1 failed" in table.figures.text()
+        assert table.failures.text() == "1 × Answer not valid"
+        assert [node.items for node in view.pane.graph.nodes] == [(60, 60)]
+        table.kinds.set_current(2)
+        table.asked.emit()
+        await until(lambda: table.list.model().rowCount() == 1, "the failed one")
+        place = tmp_path / "out.csv"
+        assert view.record is not None
+        await view.export_items(view.record.run.id, "read", place)
+        assert len(place.read_text().splitlines()) == 61
+        mended, before = True, view.record
+        person.click(table.retry)
+        await until(lambda: view.record is not before, "a new run")
+        await until(lambda: view.record and view.record.run.end is not None, "its end")
+        assert view.record is not None and view.record.run.tallies["read"].linked == 59
+        assert view.record.run.end is not None and view.record.run.end.state == "done"
