@@ -136,7 +136,10 @@ async def run(place: Path, akten: int) -> None:
             made(pack, pack.person, akten).make(print)
             spent = time.process_time() - began
             rows.append(Row(f"{akten:,} Akten made, CPU", spent, None, "s", "< 300 s"))
-            pack.records.write("INSERT INTO person VALUES (99, 'x', ?, 'ANWALT', '')", LAWYER.name)
+            pack.records.write(
+                "INSERT INTO person (id, login, name, rolle) VALUES (99, 'x', ?, 'ANWALT')",
+                LAWYER.name,
+            )
             pack.records.write(
                 "INSERT INTO zugriff SELECT id, 99 FROM akte WHERE id % ? = 0", max(1, akten // FEW)
             )

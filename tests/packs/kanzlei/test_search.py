@@ -28,7 +28,9 @@ async def office(tmp_path: Path) -> AsyncIterator[tuple[EngineHome, PackHome]]:
         pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
         pack.settings_file.write_text(json.dumps({"ordner": str(tmp_path / "Akten")}))
         assert pack.person.role == "ADMIN"
-        pack.records.write("INSERT INTO person VALUES (7, 'k', 'Frau Kollegin', 'ANWALT', '')")
+        pack.records.write(
+            "INSERT INTO person (id, login, name, rolle) VALUES (7, 'k', 'Frau Kollegin', 'ANWALT')"
+        )
         yield home, pack
 
 
