@@ -15,7 +15,8 @@ Folders:
 
 Modules:
 
-- ``engine``: Holds all parts of the program for the window, the terminal and the server.
+- ``engine``: Holds all parts of the program for the window, the terminal and the server; empties
+  the bin.
 - ``bootstrap``: Opens what is stored and builds the engine.
 - ``services``: Holds what sessions, turns and tools share: agents, rules, providers, the web.
 - ``frontmatter``: Splits a markdown file, finds its keys and values, and gives problems their line

@@ -1,6 +1,6 @@
 """Packs: holds what the code of packs gives to agents, and closes it with the program (KZ-2, KZ-3).
 
-A pack is loaded by the room above, which knows where its files are; here is what became of it.
+``extensions`` loads packs, since it knows where their files are; this module has what was loaded.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Packs:
     def refresh(self, own: Toolbox) -> PackSet:
         """The packs as they are now, and their tools beside the person's ``own``.
 
-        Of two tools with one name the person's counts, and the other is told.
+        Of two tools with one name the person's counts; a problem names the other.
         """
         with self._lock:
             loaded = [*self.source.refresh()]

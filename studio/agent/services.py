@@ -511,10 +511,11 @@ def _with_kept(found: Agents, kept: Mapping[str, Agent], *, trusted: bool) -> Ag
 def with_own_tools(agent: Agent, toolbox: Toolbox) -> Agent:
     """The agent with the names of the person's tools in place of ``own``.
 
-    Who runs commands can look after those that go on, and who may start others after these.
+    An agent that runs commands also gets the tool that looks after commands in the background,
+    and one that may start agents the tool that looks after these.
 
-    They run in the program and can do what the person can: an agent of a folder that is
-    not trusted gets none of them.
+    The person's tools run in the program and can do what the person can: an agent of a folder
+    that is not trusted gets none of them.
     """
     if agent.trusted and "*" not in agent.tools:
         more = MEMORY_TOOLS.get(agent.memory, ())

@@ -412,7 +412,7 @@ def describe_replay(report: ReplayReport) -> list[str]:
 
 
 def exit_code_of_run(run: Run, steps: dict[str, Step]) -> int:
-    """The exit code of a run that has its end: as that of ``run`` for what went wrong first."""
+    """The exit code of a run that is over: that of ``run`` for what went wrong first."""
     assert run.end is not None
     if run.end.state == "done":
         return DONE

@@ -255,8 +255,8 @@ class StepFinished:
 
     ``reason`` is in words. ``text`` is what it said, ``outputs`` are its values. ``tokens``,
     ``dollars`` and ``seconds`` are those of this try alone; ``dollars`` is None where a price is
-    not known. ``exposed`` is what its words may carry on (T-9). Of a step with items this comes
-    once more, without an item, when all of them are over.
+    not known. ``exposed`` is what its words may carry on (T-9). A step with items has one more
+    such event, without an item, when all of them are over.
     """
 
     step: str

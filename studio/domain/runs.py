@@ -1,6 +1,6 @@
 """Runs of workflows: folds the events of a run into the state of its steps.
 
-Nothing here knows the workflow: a step that nothing was said of yet is not in the fold, and waits.
+The fold does not know the workflow: a step without events is not in it, and waits.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class Servers:
         return self._entries
 
     def use(self, entries: Iterable[ServerEntry]) -> None:
-        """Know these servers; what runs and is no longer there, or is another now, is ended."""
+        """Take over these servers; one that runs and is gone, or has changed, is ended."""
         self._entries = {entry.name: entry for entry in entries}
         for key, server in list(self._running.items()):
             entry = self._entries.get(key[0])
@@ -160,7 +160,7 @@ class Servers:
         return await server.use(lambda one: one.complete(wanted, server.entry.seconds))
 
     async def list(self, name: str, folder: Path | None = None) -> ServerLists:
-        """What a server offers, fetched anew where it says that the last answer holds no more."""
+        """What a server offers, fetched again where it says that its last answer is too old."""
         server = await self._started(name, folder)
         connection = await server.connection()
         age = asyncio.get_running_loop().time() - connection.fetched
@@ -312,7 +312,7 @@ class Servers:
         self._tell(name)
 
     async def close(self) -> None:
-        """End all servers; returns when that is done. None starts any more."""
+        """End all servers; returns when that is done. No server starts after that."""
         self._entries = {}
         for name in list(self._signing):
             self.give_up_sign_in(name)
@@ -461,6 +461,6 @@ def _http_transport() -> type[HttpTransport]:
 
 
 def _same(one: ServerEntry, other: ServerEntry) -> bool:
-    """Whether a server that runs may go on with a changed entry: nothing that it got changed."""
+    """Whether a running server may go on with a changed entry: what it was given is the same."""
     what = "digest environment headers alone by_folder starts seconds handshake sampling"
     return all(getattr(one, name) == getattr(other, name) for name in what.split())

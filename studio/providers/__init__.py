@@ -43,7 +43,7 @@ What they share:
 - ``structured_output``: fits JSON schemas to what an API accepts.
 - ``stop_sequences``: ends a reply at its first stop text.
 - ``catalogue``: keeps the lists of models, and refreshes them.
-- ``memory``: tells this computer's memory, and how much context fits in it.
+- ``computer_memory``: tells this computer's memory, and how much context fits in it.
 - ``model_facts``: merges what is known of a model.
 - ``pricing``: computes what a request costs.
 """

@@ -188,8 +188,8 @@ class RunStore:
     async def waiting(self) -> list[str]:
         """The ids of the runs that wait for the person, the one that changed last first.
 
-        What a run asks that is a step of another one, that one asks; and the chat what a run asks
-        that a call of it began, as long as the call goes on.
+        A run that is a step of another one is left out, since that run asks. So is one that a
+        call of a chat began, as long as the call goes on, since the chat asks.
         """
         rows = await self._db.rows(
             """SELECT id, CASE caller_kind WHEN 'session' THEN owner ELSE '' END FROM runs

@@ -89,7 +89,7 @@ class Desks:
     # Who has one
 
     async def _choice(self) -> dict[str, str]:
-        """The steps that work on a desk, each with why that cannot be; mostly nothing (W-24)."""
+        """The steps that work on a desk, each with the reason why it cannot, or none (W-24)."""
         if self._chosen is not None:
             return self._chosen
         steps, every = self._plan.workflow.steps, self._plan.every
@@ -342,7 +342,7 @@ class Desks:
         await asyncio.to_thread(self._contents.blobs.collect, wanted)
 
     async def offer(self) -> int:
-        """Make drafts of what the run changed, both sides of what differs in them; how many."""
+        """Make drafts of what the run changed, with both sides of a conflict; returns how many."""
         wanted, started = await self._all_changes(), self._run.started
         if not wanted or started is None:
             return 0

@@ -274,7 +274,7 @@ class WorkflowRuns:
 
 
 def answer_of_run(workflow: Workflow, run: Run) -> str:
-    """The outputs of a run that has its end; of a workflow without any what its last step said."""
+    """The outputs of a run that is over; without outputs, what its last step said."""
     assert run.end is not None
     outputs = run.end.outputs
     if len(outputs) == 1:

@@ -158,11 +158,11 @@ class Delegation:
         return run
 
     async def bring_back_left(self) -> None:
-        """Make drafts of what children did in the background whose program was killed."""
+        """Make drafts of what children in the background had done when their program was killed."""
         await bring_back_left(self.services, self.sessions)
 
     async def late_results(self, calls: Iterable[ToolBlock]) -> list[ToolFinished]:
-        """The results of children that ended while the program that waited for them did (W-17)."""
+        """The results of children whose program ended while it waited for them (W-17)."""
         found: list[ToolFinished] = []
         for call in calls:
             child = call.child

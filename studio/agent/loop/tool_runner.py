@@ -224,8 +224,8 @@ class ToolRunner:
     ) -> None:
         """Fill ``results`` in the order of the calls, which are ``understood`` (L-3).
 
-        Calls that the client runs are announced and get no result here. Without
-        ``parallel`` only the first of them is, and the others fail.
+        Calls that the client runs are announced and get no result here. Without ``parallel`` only
+        the first of these is announced, and the others fail.
 
         A call that must run alone waits for all calls before it, and all calls after it wait
         for it: two edits of one file happen in order. If cancelled, ``results`` has the
@@ -634,7 +634,7 @@ async def _checked(tool: Tool, given: JsonObject) -> JsonObject:
 
 
 def _as_given(call: ToolCall, given: JsonObject) -> ToolCall:
-    """A checked call without what nobody said."""
+    """A checked call without the arguments that nobody gave."""
     return replace(call, arguments={k: v for k, v in (call.arguments or {}).items() if k in given})
 
 

@@ -19,7 +19,7 @@ from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 
 if TYPE_CHECKING:
-    from studio.providers.memory import Memory
+    from studio.providers.computer_memory import Memory
     from studio.providers.model_files.downloads import Downloads
     from studio.providers.model_files.folder import BegunFile, ModelFile, Source
     from studio.providers.model_files.hub import Hub, HubModel, Recommended
@@ -159,7 +159,7 @@ class LocalModels:
 
 
 def _machine(folder: Path) -> Machine:
-    from studio.providers.memory import Memory
+    from studio.providers.computer_memory import Memory
 
     free = None
     for place in (folder, *folder.parents):

@@ -10,7 +10,8 @@ Tools do not check permission: the tool runner does, before it runs a call.
 - ``rule_suggestions``: Suggests the rules that “always” adds, and says what they let run.
 - ``approval``: Asks the person and waits for the answer.
 - ``exfiltration_guard``: Requires an approval for calls that could send private data out.
-- ``content_filter``: Marks and masks text from outside before the model reads it.
+- ``content_filter``: Marks text from outside before the model reads it, and masks secrets and
+  names in it and in what the person says.
 - ``invisible_characters``: Escapes what nobody sees in texts of others, and what a terminal obeys.
 - ``path_scope``: Resolves the paths that rules name; lists what commands may not read.
 - ``pattern_match``: Matches rule patterns with the other spellings of a command.

@@ -150,7 +150,8 @@ class ExfiltrationGuard:
         """What a call exposes the session to for the first time.
 
         Call it with None when a running call shows its first output, as commands do, and with
-        its result or error. A call that read and sent nothing exposes to nothing.
+        its result or error. A call that read nothing and sent nothing exposes the session to
+        nothing.
         """
         found: dict[tuple[Exposure, bool], Exposed] = {}
         for one in self._exposures(spec, call, result):

@@ -99,8 +99,8 @@ class ServerTools:
     def read(self, files: FolderFiles | None = None, *, trusted: bool = False) -> Entries:
         """The person's servers, those of packs, and those of a folder that they trust.
 
-        A server of a name that one before it has is left out. Where files cannot be read
-        there are none, and the problems say why.
+        A server whose name is taken already is left out. Where files cannot be read there
+        are none, and the problems say why.
         """
         try:
             own = self._with_hosts(self.file.read())
@@ -126,7 +126,7 @@ class ServerTools:
     def with_brought(self, entries: Entries, chat: str) -> Entries:
         """These servers, and those that an editor brought to a chat; blocks.
 
-        One of a name that is there already is left out.
+        A server whose name is taken already is left out.
         """
         if chat not in self._brought:
             return entries
@@ -136,7 +136,7 @@ class ServerTools:
     def bring(self, chat: str, brought: Iterable[ServerEntry]) -> None:
         """An editor brings servers to a chat, in place of what it brought before.
 
-        They are its until ``take_away``.
+        They belong to the chat until ``take_away``.
         """
         self.take_away(chat)
         entries = [replace(one, chat=chat, starts="call") for one in brought]

@@ -438,7 +438,7 @@ class Session:
                 self.state.record(event)
 
     async def find_changes(self) -> None:
-        """Record the files that a turn changed which ended with its program."""
+        """Record the files that were changed by a turn which ended with its program."""
         if not self.damage:
             for event in await self.undo.end(self.transcript.turn_id):
                 self.state.record(event)

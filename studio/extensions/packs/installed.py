@@ -87,7 +87,7 @@ class InstalledPack:
         return PackRecords(self.records, read_steps(part.files if part else ()), self.id)
 
     def part(self, name: PartName) -> Part | None:
-        """What it brings of a kind, if it runs and that is not switched off."""
+        """What it brings of a kind, if the pack runs and the kind is not switched off."""
         return self.manifest.parts().get(name) if self.runs and name not in self.off else None
 
 
@@ -413,7 +413,7 @@ class InstalledPacks:
             changed()
 
     def _sweep(self) -> None:
-        """Remove what was looked at long ago, and never installed."""
+        """Remove what was looked at long ago and never installed."""
         with suppress(OSError):
             for one in (self.folder / _STAGED).iterdir():
                 if time.time() - one.stat().st_ctime > _STALE:

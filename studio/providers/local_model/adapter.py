@@ -21,7 +21,7 @@ from studio.domain.jsonvalue import Json, JsonObject, as_text
 from studio.domain.messages import Message, Said, ToolCall
 from studio.domain.models import ModelInfo
 from studio.providers.base import Reply, ReplyStream, Request, stream_ended_early
-from studio.providers.memory import Memory
+from studio.providers.computer_memory import Memory
 from studio.providers.model_files.folder import SUFFIX, model_files
 from studio.providers.openai_chat.adapter import CompatibleProvider, native_call
 from studio.providers.openai_chat.stream import MadeUpIds

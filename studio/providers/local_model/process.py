@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import studio
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject, as_object, as_text
+from studio.providers.computer_memory import Memory
 from studio.providers.http import Http
-from studio.providers.memory import Memory
 from studio.providers.model_files.gguf import NotGguf, part_files, projector_of, read_facts
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterable
 from typing import Literal, TypeAlias
 
-from studio.providers.memory import Memory
+from studio.providers.computer_memory import Memory
 
 Fit: TypeAlias = Literal["well", "tight", "not", "unknown"]
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from studio.domain.jsonvalue import Json, JsonObject, as_limit, as_text
-from studio.providers.memory import Memory, cache_bytes, fitting_context
+from studio.providers.computer_memory import Memory, cache_bytes, fitting_context
 
 MAGIC = b"GGUF"
 CONTEXT_CAP = 32_768

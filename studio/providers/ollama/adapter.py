@@ -13,6 +13,7 @@ from studio.domain.jsonvalue import Json, JsonObject, as_objects
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo
 from studio.providers.base import MOST_MODELS, Provider, ReplyStream, Request
+from studio.providers.computer_memory import Memory
 from studio.providers.errors import ErrorFactory, is_too_long
 from studio.providers.history_rebuild import pair_calls
 from studio.providers.http import Http
@@ -26,7 +27,6 @@ from studio.providers.media import (
     media_refusal,
     text_of_file,
 )
-from studio.providers.memory import Memory
 from studio.providers.openai_chat.adapter import function_tool, readable, result_text, unanswered
 from studio.providers.openai_chat.errors import UnsupportedParameters
 from studio.providers.openai_chat.validate import ollama_problem

@@ -9,7 +9,7 @@ from studio.domain.jsonvalue import JsonObject, as_count, as_limit, as_object, a
 from studio.domain.models import Effort, ModelInfo
 from studio.domain.records import dataclass
 from studio.providers.base import stream_ended_early
-from studio.providers.memory import Memory, cache_bytes, fitting_context
+from studio.providers.computer_memory import Memory, cache_bytes, fitting_context
 from studio.providers.sse import Endpoint
 
 CONTEXT_CAP = 65_536

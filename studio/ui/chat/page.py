@@ -217,7 +217,8 @@ class ChatPage(PaintedWidget):
         return pane
 
     def show_graph(self, wanted: bool) -> None:
-        """Show the agents that work for the chat in place of what was said, or that again."""
+        """Show the agents that work for the chat in place of the transcript, or the transcript
+        again."""
         wanted = wanted and bool(self.agents.members)
         self.header.which.set_current(int(wanted))
         if wanted == (self._layout.graph is not None):

@@ -35,6 +35,7 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import File, Image, Message, Text, ToolResult
 from studio.domain.tools import ToolSpec
 from studio.providers.base import Reply, Request
+from studio.providers.computer_memory import CONTEXT_LEAST, Memory
 from studio.providers.local_model.adapter import LocalModelProvider, ModelProcess
 from studio.providers.local_model.process import packaged_gguf
 from studio.providers.local_model.prompt import (
@@ -46,7 +47,6 @@ from studio.providers.local_model.prompt import (
     plain_result,
     sensible,
 )
-from studio.providers.memory import CONTEXT_LEAST, Memory
 from studio.providers.model_files.gguf import CONTEXT_CAP, part_files, read_facts
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths

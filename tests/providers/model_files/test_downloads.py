@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from studio.domain.jsonvalue import JsonObject
-from studio.providers.memory import Memory
+from studio.providers.computer_memory import Memory
 from studio.providers.model_files.downloads import Download, DownloadFailed, Downloads
 from studio.providers.model_files.fit import estimated_speed, fit_of
 from studio.providers.model_files.folder import (

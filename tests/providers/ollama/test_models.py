@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from studio.domain.errors import ProviderError
 from studio.domain.messages import File, Image, Text
 from studio.domain.models import EFFORTS, ModelInfo
+from studio.providers.computer_memory import CONTEXT_LEAST, Memory
 from studio.providers.http import Http
-from studio.providers.memory import CONTEXT_LEAST, Memory
 from studio.providers.ollama.adapter import OllamaProvider, PullProgress, estimated
 from studio.providers.ollama.models import (
     CONTEXT_CAP,

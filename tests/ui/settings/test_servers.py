@@ -53,9 +53,9 @@ async def opened(person: Person) -> ServersPage:
 
 async def with_server(page: ServersPage, listed: ListedServer) -> None:
     """Add a server and switch it on, and wait until it is listed."""
-    desk = page.desk
-    await desk.change(listed.entry)
-    await desk.switch_on(listed.entry)
+    servers = page.servers
+    await servers.change(listed.entry)
+    await servers.switch_on(listed.entry)
     page.refresh()
     await until(lambda: listed.name in page.rows and page.rows[listed.name].facts.lists is not None)
 
@@ -63,8 +63,8 @@ async def with_server(page: ServersPage, listed: ListedServer) -> None:
 async def with_sdk_server(page: ServersPage) -> None:
     """The page of the SDK's server, which is on and was seen."""
     entry = replace(sdk_server(), on=False, approved="")
-    await page.desk.change(entry)
-    await page.desk.switch_on(entry)
+    await page.servers.change(entry)
+    await page.servers.switch_on(entry)
     page.refresh()
     await until(lambda: "simple" in page.rows)
     page.show_one("simple")
@@ -160,12 +160,12 @@ async def test_a_removal_says_which_keys_the_keychain_may_still_have(tmp_path: P
     names = "mcp/shop/A", "mcp/shop/B"
     pairs = {name[-1]: f"${{keychain:{name}}}" for name in names}
     async with at_window(tmp_path, "ollama", []) as person:
-        desk = (await opened(person)).desk
-        await desk.change(ServerEntry("shop", "x", environment=pairs))
-        desk.keychain = Keychain(backend=Locked())
+        servers = (await opened(person)).servers
+        await servers.change(ServerEntry("shop", "x", environment=pairs))
+        servers.keychain = Keychain(backend=Locked())
         with pytest.raises(ConfigurationError, match="may still have mcp/shop/A, mcp/shop/B"):
-            await desk.remove((await desk.entries())[0])
-        assert not await desk.entries()
+            await servers.remove((await servers.entries())[0])
+        assert not await servers.entries()
 
 
 @on_window_loop
@@ -298,7 +298,7 @@ async def test_a_server_that_fails_says_why_and_offers_its_log(tmp_path: Path) -
     entry = ServerEntry("calendar", sys.executable, ("-c", words))
     async with at_window(tmp_path, "ollama", []) as person:
         page = await opened(person)
-        await page.desk.change(entry)
+        await page.servers.change(entry)
         page.refresh()
         await until(lambda: "calendar" in page.rows)
         row = page.rows["calendar"]
@@ -320,10 +320,10 @@ async def test_a_server_that_fails_says_why_and_offers_its_log(tmp_path: Path) -
         assert "CALENDAR_ID is not set" in page.one.log.text
         assert page.one.restart.text() == "Start"
         known = page.rows["calendar"].facts.entry
-        await page.desk.change(replace(known, arguments=("-c", "")))  # it says nothing
+        await page.servers.change(replace(known, arguments=("-c", "")))  # it says nothing
         page.show_all()
         await until(lambda: page.rows["calendar"].facts.withheld)
-        await page.desk.switch_on(page.rows["calendar"].facts.entry)
+        await page.servers.switch_on(page.rows["calendar"].facts.entry)
         page.refresh()
         await until(lambda: page.rows["calendar"].facts.state.kind == "failed")
         row = page.rows["calendar"]
@@ -463,10 +463,10 @@ async def test_a_click_signs_in_and_nothing_else_does(
     """M-22: the row and the page say what is needed; it can be given up; signed out again."""
     async with guarded() as web, at_window(tmp_path, "ollama", []) as person:
         page = await opened(person)
-        desk = page.desk
-        await desk.change(ServerEntry("web", url=web.url, transport="http"))
-        (entry,) = await desk.entries()
-        await desk.switch_on(entry)
+        servers = page.servers
+        await servers.change(ServerEntry("web", url=web.url, transport="http"))
+        (entry,) = await servers.entries()
+        await servers.switch_on(entry)
         page.refresh()
         await until(lambda: "web" in page.rows and page.rows["web"].sign_in.isVisible())
         row = page.rows["web"]
@@ -503,9 +503,9 @@ async def test_a_client_id_is_asked_for(tmp_path: Path, browser: OtherBrowser) -
     """M-22: where a server registers no program by itself, the person is told what to do."""
     async with guarded(registers=False) as web, at_window(tmp_path, "ollama", []) as person:
         page = await opened(person)
-        await page.desk.change(ServerEntry("web", url=web.url, transport="http"))
-        (entry,) = await page.desk.entries()
-        await page.desk.switch_on(entry)
+        await page.servers.change(ServerEntry("web", url=web.url, transport="http"))
+        (entry,) = await page.servers.entries()
+        await page.servers.switch_on(entry)
         page.show_one("web")
         await until(lambda: page.one.isVisible() and page.one.cure.isVisible())
         person.click(page.one.cure)

@@ -14,9 +14,9 @@ from studio.ui.settings.registry import SettingsServices
 from studio.ui.settings.rows import RowCard
 from studio.ui.settings.servers.adding import AddView
 from studio.ui.settings.servers.approval import ApprovalCard, key_rows
-from studio.ui.settings.servers.desk import ServerFacts, ServersDesk
 from studio.ui.settings.servers.rows import ServerRow
 from studio.ui.settings.servers.server_view import LOG, TOOLS, ServerPane
+from studio.ui.settings.servers.servers_model import ServerFacts, ServersModel
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets import Button, Label
@@ -32,7 +32,7 @@ class ServersPage(SettingsPage):
     def __init__(self, theme: Theme, services: SettingsServices) -> None:
         line = tr("Servers add tools. They run on this computer or at a web address.")
         super().__init__(theme, tr("MCP servers"), line)
-        self.desk = ServersDesk(services)
+        self.servers = ServersModel(services)
         self.rows: dict[str, ServerRow] = {}
         self.approval: ApprovalCard | None = None
         self._asking = ""
@@ -51,9 +51,9 @@ class ServersPage(SettingsPage):
         self.foot = Label(theme, foot, "small", "text2", wrap=True)
         parts = [self.problem, self._approval, self.card, self.none, self.foot]
         self.all = widget_of(column_of([*parts, STRETCH], spacing=10))
-        self.one = ServerPane(theme, self.desk)
+        self.one = ServerPane(theme, self.servers)
         self.one.back.connect(self.show_all)
-        self.adding = AddView(theme, self.desk)
+        self.adding = AddView(theme, self.servers)
         self.adding.back.connect(self.show_all)
         self.adding.added.connect(self._added)
         for view in (self.all, self.one, self.adding):
@@ -62,7 +62,7 @@ class ServersPage(SettingsPage):
         self._soon.timeout.connect(self._reload)
         self._seconds = QTimer(self, interval=1000)
         self._seconds.timeout.connect(self._count)
-        self.destroyed.connect(self.desk.listen(self._changed_elsewhere))
+        self.destroyed.connect(self.servers.listen(self._changed_elsewhere))
         for key in ("Alt+Left", "Back"):
             back = QShortcut(QKeySequence(key), self, self.show_all)
             back.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
@@ -133,18 +133,18 @@ class ServersPage(SettingsPage):
     def _reload(self) -> None:
         if self.one.isVisible():
             self.one.reload()
-        self.desk.start(self._load())
+        self.servers.start(self._load())
 
     async def _load(self) -> None:
         """Show the servers as they are now; of several loads the last one started is shown."""
         self._loads += 1
         number = self._loads
-        facts, problems = await self.desk.load()
+        facts, problems = await self.servers.load()
         if number != self._loads:
             return
         self._show_rows(facts)
         lines = [tr_engine(one) for one in problems]
-        if self.desk.session_only:
+        if self.servers.session_only:
             lines.append(tr("Keys can be kept for this session only."))
         self.problem.show_text("\n".join(lines))
 
@@ -194,17 +194,17 @@ class ServersPage(SettingsPage):
             self._ask(row.facts)
         else:
             self._stop_asking()
-            self._do(self.desk.switch_off(row.facts.entry))
+            self._do(self.servers.switch_off(row.facts.entry))
 
     def _restart(self, name: str) -> None:
-        self._do(self.desk.restart(self.rows[name].facts.entry))
+        self._do(self.servers.restart(self.rows[name].facts.entry))
 
     def _sign_in(self, name: str) -> None:
         facts = self.rows[name].facts
         if facts.sign_in == "client":  # the server's page has the fields
             self.show_one(name)
         else:
-            self._do(self.desk.sign_in(facts), cancelled_on_close=True)
+            self._do(self.servers.sign_in(facts), cancelled_on_close=True)
 
     def _ask(self, facts: ServerFacts) -> None:
         """Show above the list what a server runs."""
@@ -213,7 +213,7 @@ class ServersPage(SettingsPage):
         self.approval = ApprovalCard(
             self.theme,
             facts.entry,
-            keys=key_rows(self.theme, self.desk, facts),
+            keys=key_rows(self.theme, self.servers, facts),
             approve=partial(self._approve, facts),
             cancel=self._leave_off,
         )
@@ -224,7 +224,7 @@ class ServersPage(SettingsPage):
 
     def _approve(self, facts: ServerFacts) -> None:
         self._stop_asking()
-        self._do(self.desk.switch_on(facts.entry))
+        self._do(self.servers.switch_on(facts.entry))
 
     def _leave_off(self) -> None:
         row = self.rows.get(self._asking)
@@ -244,7 +244,7 @@ class ServersPage(SettingsPage):
             finally:
                 await self._load()
 
-        self.desk.start(then_show(), cancelled_on_close=cancelled_on_close)
+        self.servers.start(then_show(), cancelled_on_close=cancelled_on_close)
 
 
 def _set_visible(item, on: bool) -> None:

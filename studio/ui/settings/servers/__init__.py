@@ -1,6 +1,6 @@
 """The parts of the settings' page about MCP servers.
 
-- ``desk``: What the page knows of the servers, and what it does with them.
+- ``servers_model``: What the page knows of the servers, and what it does with them.
 - ``rows``: A row for each server.
 - ``approval``: Shows what a server runs, before it is switched on.
 - ``adding``: Adds a server from what is pasted, or from another program's file.

@@ -23,8 +23,8 @@ from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Button, Card, Field, IconButton, Label, Status, plain_tip
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
-from .desk import ServersDesk
 from .rows import ElidedLabel, icon_of
+from .servers_model import ServersModel
 
 if TYPE_CHECKING:
     from studio.mcp.importing.formats import ForeignFile
@@ -41,9 +41,9 @@ class AddView(QWidget):
     added = Signal(str)
     """The name of a server that was added."""
 
-    def __init__(self, theme: Theme, desk: ServersDesk) -> None:
+    def __init__(self, theme: Theme, servers: ServersModel) -> None:
         super().__init__()
-        self.theme, self._desk = theme, desk
+        self.theme, self._servers = theme, servers
         self._found: list[Found] = []
         self.files: list[ForeignFile] = []
         self.cards: list[FoundCard] = []
@@ -121,7 +121,7 @@ class AddView(QWidget):
         self._show_pasted([])
         self.text.edit.setFocus(Qt.FocusReason.OtherFocusReason)
         self.looking.show()
-        self._desk.start(self._look())
+        self._servers.start(self._look())
 
     # What is pasted
 
@@ -153,16 +153,16 @@ class AddView(QWidget):
         for card in self.cards:
             card.hide()
             card.deleteLater()
-        self.cards = [FoundCard(self.theme, one, self._desk, self._add) for one in found]
+        self.cards = [FoundCard(self.theme, one, self._servers, self._add) for one in found]
         for card in self.cards:
             layout.addWidget(card)
         self._pasted.setVisible(bool(self.cards))
 
     def _add(self, found: Found) -> None:
-        self._desk.start(self._take([found]))
+        self._servers.start(self._take([found]))
 
     async def _take(self, found: Sequence[Found]) -> None:
-        for entry in await self._desk.take(found):
+        for entry in await self._servers.take(found):
             self.added.emit(entry.name)
 
     # What other programs know
@@ -170,9 +170,9 @@ class AddView(QWidget):
     async def _look(self) -> None:
         from studio.mcp.importing.formats import find_files
 
-        folder = self._desk.folder
+        folder = self._servers.folder
         self.files = await asyncio.to_thread(find_files, surroundings(folder))
-        known = await self._desk.entries()
+        known = await self._servers.entries()
         self.looking.hide()
         self._show_files(known)
 
@@ -206,14 +206,14 @@ class AddView(QWidget):
         self.none.setVisible(not self.files)
 
     def _import(self, found: Found) -> None:
-        self._desk.start(self._import_some([found]))
+        self._servers.start(self._import_some([found]))
 
     def _import_all(self, found: Iterable[Found]) -> None:
-        self._desk.start(self._import_some(list(found)))
+        self._servers.start(self._import_some(list(found)))
 
     async def _import_some(self, found: Sequence[Found]) -> None:
-        entries = await self._desk.take(found)
-        known = await self._desk.entries()
+        entries = await self._servers.take(found)
+        known = await self._servers.entries()
         self._show_files(known)
         if len(entries) == 1:
             self.added.emit(entries[0].name)
@@ -223,7 +223,7 @@ class FoundCard(Card):
     """A server of the pasted text: its name, what it would run, what it lacks, Add."""
 
     def __init__(
-        self, theme: Theme, found: Found, desk: ServersDesk, add: Callable[[Found], object]
+        self, theme: Theme, found: Found, servers: ServersModel, add: Callable[[Found], object]
     ) -> None:
         super().__init__(theme, "surface", "control")
         self.found = found

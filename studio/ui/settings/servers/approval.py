@@ -18,7 +18,7 @@ from studio.ui.widgets import Button, Card, Label
 from studio.ui.widgets.breakable import BreakableLabel
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
-from .desk import ServerFacts, ServersDesk
+from .servers_model import ServerFacts, ServersModel
 
 
 class ApprovalCard(Card):
@@ -75,12 +75,12 @@ class ApprovalCard(Card):
         self.setAccessibleName(f"{title} {said}")
 
 
-def key_rows(theme: Theme, desk: ServersDesk, facts: ServerFacts) -> list[QWidget]:
+def key_rows(theme: Theme, servers: ServersModel, facts: ServerFacts) -> list[QWidget]:
     """A row for each secret that is missing, in which it can be entered."""
     rows: list[QWidget] = []
     for name in facts.missing:
         short = name.rpartition("/")[2]
-        key = KeyRow(theme, KeyOwner(name, short), desk.keychain, desk.tasks)
+        key = KeyRow(theme, KeyOwner(name, short), servers.keychain, servers.tasks)
         label = Label(theme, tr("{name} is missing").format(name=short), "small", "warn")
         rows.append(widget_of(column_of([label, key], spacing=4)))
     return rows

@@ -20,7 +20,7 @@ from studio.ui.widgets import Button, IconButton, Label, Status, Toggle, plain_t
 from studio.ui.widgets.layouts import column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_text
 
-from .desk import ServerFacts
+from .servers_model import ServerFacts
 
 _ICONS = (
     ("database", r"postgres|sqlite|mysql|sql|database|mongo|redis|\bdb\b"),

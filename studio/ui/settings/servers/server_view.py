@@ -41,9 +41,9 @@ from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from .approval import ApprovalCard, facts_of, key_rows
 from .changed_tool import Change, ChangedToolCard
 from .client_form import ClientForm
-from .desk import ServerFacts, ServersDesk
 from .offers import OfferPane, prompt_offer, resource_offer
 from .rows import ElidedLabel, icon_of, sign_in_text, state_words
+from .servers_model import ServerFacts, ServersModel
 from .tool_list import ToolFacts, ToolList
 from .trial import TrialCard
 
@@ -56,9 +56,9 @@ class ServerPane(QWidget):
 
     back = Signal()
 
-    def __init__(self, theme: Theme, desk: ServersDesk) -> None:
+    def __init__(self, theme: Theme, servers: ServersModel) -> None:
         super().__init__()
-        self.theme, self._desk = theme, desk
+        self.theme, self._servers = theme, servers
         self.name = ""
         self.facts: ServerFacts | None = None
         self._counts: tuple[int, ...] = ()
@@ -116,11 +116,11 @@ class ServerPane(QWidget):
         self.tools.picked.connect(self._picked)
         listed = Card(theme, "surface", "hair")
         column_of([self.tools], margins=(1, 4, 1, 4), on=listed)
-        self.trial = TrialCard(theme, self._desk.tasks, self._call)
+        self.trial = TrialCard(theme, self._servers.tasks, self._call)
         self.no_tools = Label(theme, "", "ui", "text2", wrap=True)
         self._both = widget_of(row_of([(listed, 45), (self.trial, 55)], spacing=10))
         tools = widget_of(column_of([self.no_tools, (self._both, 1)], spacing=8))
-        tasks = self._desk.tasks
+        tasks = self._servers.tasks
         none, prompts = tr("It offers no resources."), tr("It offers no prompts.")
         self.resources = OfferPane(theme, tasks, self._open, none)
         self.prompts = OfferPane(theme, tasks, self._prompt, prompts)
@@ -163,7 +163,7 @@ class ServerPane(QWidget):
         """Show a server, from its tools on."""
         if name != self.name:
             self.name, self.facts, self._asking = name, None, False
-        self._desk.start(self._load(tab))
+        self._servers.start(self._load(tab))
 
     async def _load(self, tab: int | None = None) -> None:
         """Show the server as it is now; of several loads the last one started is shown."""
@@ -171,8 +171,8 @@ class ServerPane(QWidget):
             self._wanted_tab = tab
         self._loads += 1
         number = self._loads
-        facts = await self._desk.facts(self.name)
-        tools = await self._desk.tools(facts) if facts is not None else []
+        facts = await self._servers.facts(self.name)
+        tools = await self._servers.tools(facts) if facts is not None else []
         if number != self._loads:
             return
         if facts is None:  # it was removed
@@ -183,7 +183,7 @@ class ServerPane(QWidget):
 
     def reload(self) -> None:
         if self.name:
-            self._desk.start(self._load())
+            self._servers.start(self._load())
 
     def show_seconds(self) -> None:
         """Count on while it starts."""
@@ -219,7 +219,7 @@ class ServerPane(QWidget):
         about = (facts.entry, facts.lists, facts.issuer)
         if before is None or (before.entry, before.lists, before.issuer) != about:
             self._about.put(self._about_card(facts))
-        self.log.show_text(self._desk.log(entry))
+        self.log.show_text(self._servers.log(entry))
         self._show_doctor(facts)
 
     def _show_tabs(self, facts: ServerFacts, tab: int | None) -> None:
@@ -255,7 +255,7 @@ class ServerPane(QWidget):
                 self.theme,
                 facts.entry,
                 again=facts.withheld,
-                keys=key_rows(self.theme, self._desk, facts),
+                keys=key_rows(self.theme, self._servers, facts),
                 approve=partial(self._approve, facts),
                 cancel=self._leave_off,
             )
@@ -286,7 +286,7 @@ class ServerPane(QWidget):
 
     def _accept(self, change: Change) -> None:
         if self.facts is not None:
-            self._do(self._desk.accept(self.facts.entry, change))
+            self._do(self._servers.accept(self.facts.entry, change))
 
     def _show_doctor(self, facts: ServerFacts) -> None:
         sentence = "" if facts.withheld else facts.doctor
@@ -361,7 +361,7 @@ class ServerPane(QWidget):
             return
         if not on:
             self._asking = False
-            self._do(self._desk.switch_off(facts.entry))
+            self._do(self._servers.switch_off(facts.entry))
             return
         self.toggle.show_value(False)
         self.ask()
@@ -374,19 +374,19 @@ class ServerPane(QWidget):
 
     def _approve(self, facts: ServerFacts) -> None:
         self._asking = False
-        self._do(self._desk.switch_on(facts.entry))
+        self._do(self._servers.switch_on(facts.entry))
 
     def _leave_off(self) -> None:
         self._asking = False
         if self.facts is not None and self.facts.entry.on:
-            self._do(self._desk.switch_off(self.facts.entry))
+            self._do(self._servers.switch_off(self.facts.entry))
         else:
             self.reload()
         self.toggle.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _restart(self) -> None:
         if self.facts is not None:
-            self._do(self._desk.restart(self.facts.entry))
+            self._do(self._servers.restart(self.facts.entry))
 
     def _cure(self) -> None:
         if self.facts is None:
@@ -395,7 +395,7 @@ class ServerPane(QWidget):
             name = self.facts.missing[0]
             title = name.rpartition("/")[2]
             self.key = KeyRow(
-                self.theme, KeyOwner(name, title), self._desk.keychain, self._desk.tasks
+                self.theme, KeyOwner(name, title), self._servers.keychain, self._servers.tasks
             )
             self.key.changed.connect(self._key_set)
             self._key.put(self.key)
@@ -415,11 +415,11 @@ class ServerPane(QWidget):
 
     def _sign_in(self, client: SignIn | None = None) -> None:
         if self.facts is not None:
-            self._do(self._desk.sign_in(self.facts, client), cancelled_on_close=True)
+            self._do(self._servers.sign_in(self.facts, client), cancelled_on_close=True)
 
     def _sign_out(self) -> None:
         if self.facts is not None:
-            self._do(self._desk.sign_out(self.facts.entry))
+            self._do(self._servers.sign_out(self.facts.entry))
 
     def _key_set(self) -> None:
         self._key.hide()
@@ -430,15 +430,15 @@ class ServerPane(QWidget):
 
     async def _call(self, tool: str, arguments: JsonObject, ask: AskForm) -> ServerResult:
         assert self.facts is not None
-        return await self._desk.call(self.facts.entry, tool, arguments, ask)
+        return await self._servers.call(self.facts.entry, tool, arguments, ask)
 
     async def _open(self, uri: str, arguments: JsonObject, ask: AskForm) -> ServerResult:
         assert self.facts is not None
-        return await self._desk.open(self.facts.entry, uri, arguments, ask)
+        return await self._servers.open(self.facts.entry, uri, arguments, ask)
 
     async def _prompt(self, name: str, arguments: JsonObject, ask: AskForm) -> ServerResult:
         assert self.facts is not None
-        return await self._desk.prompt(self.facts.entry, name, arguments, ask)
+        return await self._servers.prompt(self.facts.entry, name, arguments, ask)
 
     def _picked(self, tool: str, what: str) -> None:
         facts = self.facts
@@ -446,20 +446,20 @@ class ServerPane(QWidget):
             return
         match what:
             case "allow" | "ask" | "deny":
-                self._do(self._desk.set_right(facts, tool, what))
+                self._do(self._servers.set_right(facts, tool, what))
             case "reads":
-                self._do(self._desk.mark(replace(facts.entry, reads=facts.entry.reads ^ {tool})))
+                self._do(self._servers.mark(replace(facts.entry, reads=facts.entry.reads ^ {tool})))
             case _:
                 self._pick_off(tool)
 
     def _pick_off(self, tool: str) -> None:
         if self.facts is not None:
             entry = self.facts.entry
-            self._do(self._desk.switch_tool(entry, tool, off=entry.offers(tool)))
+            self._do(self._servers.switch_tool(entry, tool, off=entry.offers(tool)))
 
     def _change(self, **values: Any) -> None:
         if self.facts is not None:
-            self._do(self._desk.change(replace(self.facts.entry, **values)))
+            self._do(self._servers.change(replace(self.facts.entry, **values)))
 
     def _do(self, work: Coroutine[Any, Any, object], *, cancelled_on_close: bool = False) -> None:
         """Carry out a decision, and show what came of it."""
@@ -470,7 +470,7 @@ class ServerPane(QWidget):
             finally:
                 await self._load()
 
-        self._desk.start(then_show(), cancelled_on_close=cancelled_on_close)
+        self._servers.start(then_show(), cancelled_on_close=cancelled_on_close)
 
     def _ask_to_remove(self) -> None:
         name = self.name
@@ -488,10 +488,10 @@ class ServerPane(QWidget):
 
     def _remove(self) -> None:
         if self.facts is not None:
-            self._desk.start(self._removed(self.facts))
+            self._servers.start(self._removed(self.facts))
 
     async def _removed(self, facts: ServerFacts) -> None:
-        await self._desk.remove(facts.entry)
+        await self._servers.remove(facts.entry)
         self.name = ""
         self.back.emit()
 

@@ -432,7 +432,7 @@ class RunView(PaintedWidget):
         self.compare.show_runs(self._infos, ids[older], ids[min(at, older - 1)])
 
     def _show_compare(self, wanted: bool) -> None:
-        """Show two runs in place of this one, which no key reaches meanwhile, or that again."""
+        """Show two runs in place of this one, or this one again; keys reach what is shown."""
         if wanted != self._compares:
             self._compares = wanted
             self.compare.setVisible(wanted)

@@ -118,7 +118,7 @@ class ServerFacts:
         return found
 
 
-class ServersDesk:
+class ServersModel:
     """Reads the servers with all that a person decides about them, and carries decisions out."""
 
     def __init__(self, services: SettingsServices) -> None:
