@@ -45,6 +45,7 @@ from studio.storage.snapshots.blob_store import BlobStore
 from studio.tools import DraftTargets, Tool, Workspace
 from studio.tools.discovery import Toolbox, ToolDiscovery
 from studio.tools.language.language_servers import LanguageServers
+from studio.tools.memory.note_store import NoteStore
 from studio.tools.packs.persons_act import ActBook
 from studio.tools.sdk.context import ServiceRegistry
 from studio.tools.web import Web
@@ -171,6 +172,8 @@ class Services(ServiceRegistry):
         """The desks that sessions work on instead of their folders."""
         self.kept_agents: dict[str, Mapping[str, Agent]] = {}
         """Agents as they were when a run began, by the sessions that work for it."""
+        self.note_store = NoteStore(self.notes)
+        """The notes of all folders, as the person decides about them (W-44)."""
         self.toolbox = Toolbox()
         self.retry_policy = RetryPolicy()
         self.parallelism = Parallelism()

@@ -56,4 +56,4 @@ async def test_the_example_is_a_page_of_the_window(
         person.click(row)
         await until(lambda: not person.window.pages.shows_chat)
         menu = person.window.menu_actions.by_page["chat_counts"]
-        assert menu.shortcut().toString() == "Ctrl+5"
+        assert menu.shortcut().toString() == "Ctrl+6"

@@ -105,7 +105,7 @@ def test_a_row_says_one_thing_and_says_it_aloud() -> None:
 
 def test_pages_keep_their_keys(sidebar: Sidebar) -> None:
     keys = [page.keys for page in PAGES if page.in_sidebar]
-    assert keys == ["Ctrl+2", "Ctrl+3", "Ctrl+4"]
+    assert keys == ["Ctrl+2", "Ctrl+3", "Ctrl+4", "Ctrl+5"]
 
 
 def test_a_click_opens_and_one_thing_is_selected(sidebar: Sidebar, qtbot: QtBot) -> None:

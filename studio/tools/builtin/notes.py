@@ -65,13 +65,7 @@ async def recall(context: Context, query: str, strangers: bool = False, most: in
         lambda: context.notes.recall(query, strangers=strangers, limit=most)
     )
     parts = [f"{_heading(note)}\n{_short(quoted(note))}" for note in found]
-    more = 0
-    if not strangers:
-        known = {note.name for note in found}
-        also = await asyncio.to_thread(
-            lambda: context.notes.recall(query, strangers=True, limit=most)
-        )
-        more = sum(1 for note in also if note.trust == "strangers" and note.name not in known)
+    more = 0 if strangers else await asyncio.to_thread(context.notes.count_strangers, query)
     if more:
         parts.append(OTHERS.format(notes=more))
     foreign = any(note.trust == "strangers" for note in found)

@@ -35,7 +35,7 @@ EACH = 40
 """Notes of each way of finding that take part in the ranking."""
 SMOOTH = 60
 """The constant of reciprocal rank fusion."""
-COMMON = 2_500
+COMMON = 1_000
 """Notes with a word that is so frequent that it alone finds nothing where rarer ones do."""
 FRESH_NS = 100_000_000
 """A folder that changed so lately may change again within the tick of the disk's clock."""
@@ -226,7 +226,7 @@ class NoteIndex:
             if not self._path.exists():
                 os.close(os.open(self._path, os.O_CREAT | os.O_WRONLY, 0o600))
                 self._looked.clear()
-            db = sqlite3.connect(self._path, timeout=5.0, isolation_level=None)
+            db = sqlite3.connect(self._path, timeout=30.0, isolation_level=None)
         except OSError as error:
             raise ToolFailed(
                 f"The index of the notes cannot be written: {error.strerror}."
@@ -240,7 +240,7 @@ class NoteIndex:
             db.close()
             self._remove()
             self._looked.clear()
-            db = sqlite3.connect(self._path, timeout=5.0, isolation_level=None)
+            db = sqlite3.connect(self._path, timeout=30.0, isolation_level=None)
             self._build(db)
             db.execute("PRAGMA secure_delete = 1")
         return db
@@ -345,9 +345,11 @@ class _Search:
             lists.append(self._by_words(" OR ", self._rare()))
         long = [one for one in self._terms if len(one) >= 3]
         if long:
-            lists.append(self._by_pieces(" AND ".join(f'"{one}"' for one in long)))
+            many = min(min(self._gram_counts(term).values()) for term in long)
+            query = " AND ".join(f'"{one}"' for one in long)
+            lists.append(self._ids("pieces", query, "pieces, 4.0, 1.0", many))
         if not any(lists) and (grams := self._grams()):
-            lists.append(self._by_pieces(grams))
+            lists.append(self._ids("pieces", grams, "pieces, 4.0, 1.0", 0))
         scores: dict[int, float] = {}
         for found in lists:
             for at, row_id in enumerate(found):
@@ -364,38 +366,48 @@ class _Search:
 
     def _by_words(self, between: str, terms: Sequence[str] | None = None) -> list[int]:
         wanted = self._terms if terms is None else terms
-        return self._ids("words", between.join(map(_one_word, wanted)), "words, 4.0, 1.0, 0.7")
+        counts = [self._count(term) for term in wanted]
+        many = min(counts) if between == " AND " else sum(counts)
+        query = between.join(map(_one_word, wanted))
+        return self._ids("words", query, "words, 4.0, 1.0, 0.7", many)
+
+    def _count(self, term: str) -> int:
+        """How many notes have a word that begins so, or more."""
+        last = f"{term}\U0010ffff" if len(term) > 2 else term
+        sql = "SELECT sum(doc) FROM (SELECT doc FROM terms WHERE term BETWEEN ? AND ? LIMIT 500)"
+        return self._db.execute(sql, (term, last)).fetchone()[0] or 0
 
     def _rare(self) -> list[str]:
         """The terms without those that most notes have."""
-        counts = {term: _frequency(self._db, term) for term in self._terms}
+        counts = {term: self._count(term) for term in self._terms}
         rare = [term for term, count in counts.items() if count <= COMMON]
         return rare or [min(counts, key=lambda one: counts[one])]
 
+    def _gram_counts(self, term: str) -> dict[str, int]:
+        """The threes of letters of a term, with the number of notes that have them."""
+        found = {term[at : at + 3]: 0 for at in range(len(term) - 2)}
+        for gram in found:
+            row = self._db.execute("SELECT doc FROM grams WHERE term = ?", (gram,)).fetchone()
+            found[gram] = row[0] if row is not None else 0
+        return found
+
     def _grams(self) -> str:
         """The rarest threes of letters of the terms: what is written in another way."""
-        wanted: list[tuple[int, str]] = []
-        for term in self._terms:
-            for at in range(len(term) - 2):
-                gram = term[at : at + 3]
-                row = self._db.execute("SELECT doc FROM grams WHERE term = ?", (gram,)).fetchone()
-                if row is not None:
-                    wanted.append((row[0], gram))
+        counts = [one for term in self._terms for one in self._gram_counts(term).items()]
         kept: list[str] = []
-        room = 2 * COMMON
-        for count, gram in sorted(set(wanted)):
+        room = 5 * COMMON
+        for count, gram in sorted({(count, gram) for gram, count in counts if count}):
             if count > room or len(kept) == MOST_TERMS:
                 break
             room -= count
             kept.append(gram)
         return " OR ".join(f'"{gram}"' for gram in kept) if len(kept) > 1 else ""
 
-    def _by_pieces(self, query: str) -> list[int]:
-        return self._ids("pieces", query, "pieces, 4.0, 1.0")
-
-    def _ids(self, table: str, query: str, weights: str) -> list[int]:
-        sql = f"""SELECT note.id FROM {table} JOIN note ON note.id = {table}.rowid
-            WHERE {table} MATCH ? AND {self._where} ORDER BY bm25({weights}) LIMIT {EACH}"""
+    def _ids(self, table: str, query: str, weights: str, many: int) -> list[int]:
+        """The best notes; of ``many`` the newest, because weighing all takes too long."""
+        order = f"bm25({weights})" if many <= COMMON else f"{table}.rowid DESC"
+        sql = f"""SELECT note.id FROM {table} CROSS JOIN note ON note.id = {table}.rowid
+            WHERE {table} MATCH ? AND {self._where} ORDER BY {order} LIMIT {EACH}"""
         return [row[0] for row in self._db.execute(sql, [query, *self._values])]
 
 

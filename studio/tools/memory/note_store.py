@@ -20,8 +20,8 @@ from studio.domain.records import dataclass
 from studio.files.atomic_write import write_atomically
 from studio.tools.workspace.folder import reason
 
-from .note import LARGEST, NAME, Note, Source, lowest, read_note
-from .note_index import Entry, NoteIndex, State
+from .note import LARGEST, NAME, Kind, Note, Source, lowest, read_note
+from .note_index import Entry, NoteIndex, State, fold
 
 MOST = 20_000
 """Notes of one folder."""
@@ -141,10 +141,11 @@ class NoteStore:
         self._require(place, name, state)
         return self._change(place, [(state, name, None)])
 
-    def edit(self, note: Note, text: str) -> Change:
+    def edit(self, note: Note, text: str, kind: Kind | None = None) -> Change:
         """Give a note other words of the person's; it stays as far to be trusted as it was."""
         state: State = "proposed" if note.proposed else "kept"
-        changed = replace(note, text=text)
+        self._require(note.place, note.name, state)
+        changed = replace(note, text=text, kind=kind or note.kind)
         _require_size(changed)
         return self._change(note.place, [(state, note.name, changed.file_text)])
 
@@ -162,10 +163,25 @@ class NoteStore:
         _require_size(made)
         gone: State = "proposed" if note.proposed else "kept"
         kept: State = "proposed" if into.proposed else "kept"
+        self._require(note.place, note.name, gone)  # it may be decided elsewhere meanwhile
+        self._require(into.place, into.name, kept)
         return self._change(
             into.place,
             [(kept, into.name, made.file_text), (gone, note.name, None)],
         )
+
+    def new_name(self, place: str, text: str) -> str:
+        """A name for a note that begins with these words, which no other has."""
+        words = re.sub(r"[^a-z0-9]+", "-", fold(text[:200]).strip()).strip("-")
+        name = first = "-".join(words.split("-")[:5])[:50].strip("-") or "note"
+        number = 2
+        while self.path(place, name).exists() or self.path(place, name, "proposed").exists():
+            name, number = f"{first}-{number}", number + 1
+        return name
+
+    def waiting(self) -> int:
+        """How many notes wait for the person."""
+        return sum(1 for _ in self.place.glob("*/proposed/*.md"))
 
     def move(self, note: Note, place: str, about: Path | None = None) -> None:
         """Have a kept note be known in another folder."""

@@ -94,6 +94,13 @@ class Notes:
         notes = (self._store.get(one.place, one.name) for one in found)
         return [note for note in notes if note is not None]
 
+    def count_strangers(self, query: str) -> int:
+        """How many notes with strangers' words fit, up to a hundred."""
+        if self._store is None:
+            return 0
+        index = self._store.index
+        return len(index.find(self._places, query, trusts=("strangers",), limit=100))
+
     def titles(self, most: int) -> list[Entry]:
         """What may be told unasked: kept notes without strangers' words, the newest first.
 

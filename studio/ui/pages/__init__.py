@@ -7,6 +7,7 @@
 - ``agents``: Shows the agents and their files, to change, try, copy and delete them.
 - ``workflows``: Shows workflows as text and graph, and runs them.
 - ``drafts``: Shows the drafts of all chats, to approve, edit or discard them.
+- ``memory``: Shows the notes of agents, to keep, edit, merge and drop them.
 - ``pack_page``: Draws a page that a pack declares: list, one record, form and actions (X-7).
 - ``widget_page``: Loads a page by widgets of a pack, and shows what it raises (KZ-9).
 - ``audit``: Lists every call of a tool, with filters and export.

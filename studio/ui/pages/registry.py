@@ -57,6 +57,7 @@ PAGES: tuple[PageEntry, ...] = (
         "workflows", tr_later("Workflows"), "workflow", "workflows.page:WorkflowsPage", "Ctrl+3"
     ),
     PageEntry("drafts", tr_later("Drafts"), "inbox", "drafts.page:DraftsPage", "Ctrl+4"),
+    PageEntry("memory", tr_later("Memory"), "notebook-tabs", "memory.page:MemoryPage", "Ctrl+5"),
     PageEntry(
         "search",
         tr_later("Search chats"),

@@ -109,6 +109,7 @@ class ChatListController(QObject):
         infos, self._more = found.infos, found.more
         self._sidebar.set_sessions(infos, icons, found.archived)
         self._sidebar.set_drafts(len(await engine.store.drafts()))
+        self._sidebar.set_notes(await asyncio.to_thread(engine.services.note_store.waiting))
         self._sidebar.set_needs(await self.needs())
         self._sidebar.set_cost(await engine.usage_costs.today())
         self._listed()

@@ -253,6 +253,9 @@ class Sidebar(PaintedWidget):
     def set_drafts(self, waiting: int) -> None:
         self._rows["drafts"].set_count(waiting)
 
+    def set_notes(self, waiting: int) -> None:
+        self._rows["memory"].set_count(waiting)
+
     def set_pack_pages(self, packs: list[PackRows]) -> None:
         """Show the pages of packs below the packs' names: the key, title and icon of each."""
         if packs == self._of_packs:

@@ -1,0 +1,418 @@
+"""The Memory page: the notes of agents and of the person, decided by keys or mouse (W-44)."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+from PySide6.QtCore import QModelIndex, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QKeySequence, QPainter, QResizeEvent, QShortcut
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from studio.agent.engine import Engine
+from studio.agent.session.memory import MOST_TITLES, MOST_TOKENS, fitting, title_tokens
+from studio.domain.errors import ConfigurationError, ToolFailed
+from studio.tools.memory.note import KINDS, Kind, Note
+from studio.tools.memory.note_index import Entry, State
+from studio.tools.memory.note_store import EVERYWHERE, Change, place_of
+from studio.tools.memory.order_marks import marks_of
+from studio.ui.chat.dialogs import edit_text
+from studio.ui.formatting import number, short_path
+from studio.ui.pages.page import Page, Run
+from studio.ui.theme import Theme
+from studio.ui.translation import tr, tr_later
+from studio.ui.widgets import Field, Hairline, IconButton, Label, Segmented
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.painting import PaintedWidget, keycaps_width, paint_keycaps, paint_text
+
+from .note_detail import NoteDetail, ShownNote
+from .note_facts import HERE, FactsPane, NoteFacts
+from .note_list import NoteList
+
+T = TypeVar("T")
+LIST, LEAST, FACTS = 380, 400, 290
+"""Widths of the list, the least of a note, and of the facts, at text size 100 %."""
+MOST = 500
+"""Notes in the list; a search finds the others."""
+_FOOT = (
+    (("J", "K"), tr_later("Move")),
+    (("A",), tr_later("Keep")),
+    (("D",), tr_later("Drop")),
+    (("M",), tr_later("Merge")),
+)
+
+
+class _Foot(PaintedWidget):
+    """Keys and what they do. Where there is no room for all, the last ones go."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(tr("J and K move, A keeps, D drops, M merges"))
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, self.theme.px(42))
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
+        x, middle = float(t.px(16)), self.height() / 2
+        for keys, does in _FOOT:
+            words = tr(does)
+            caps = sum(keycaps_width(t, key) + t.px(4) for key in keys)
+            wide = t.metrics("small").horizontalAdvance(words)
+            if x + caps + wide > rect.width():
+                return
+            for key in keys:
+                paint_keycaps(painter, t, QPointF(x, middle), key)
+                x += keycaps_width(t, key) + t.px(4)
+            place = QRectF(x + t.px(3), 0, wide + 2, rect.height())
+            paint_text(painter, t, place, words, "small", "text2")
+            x += wide + t.px(16)
+
+
+class MemoryPage(Page):
+    """The list of notes at the left, the chosen one beside it, and at the right its facts."""
+
+    def __init__(self, theme: Theme, engine: Engine, run: Run) -> None:
+        super().__init__(theme, engine, run)
+        self._store = engine.services.note_store
+        self._changes: list[Change] = []
+        """What was decided here, the last one last."""
+        self._wanted: tuple[str, str] | None = None
+        self._outdated = True
+        self.list = NoteList(theme)
+        self.list.selectionModel().currentChanged.connect(self._chosen)
+        self.detail = NoteDetail(theme)
+        self.detail.wanted.connect(self.do)
+        self.detail.merge_wanted.connect(lambda into: self._run(self._merge(into)))
+        self.detail.chat_wanted.connect(self._open_chat)
+        self.facts = FactsPane(theme)
+        self.facts.kind_chosen.connect(lambda kind: self._run(self._change_kind(kind)))
+        self.facts.place_chosen.connect(lambda place: self._run(self._move(place)))
+        self.facts.keeps_changed.connect(lambda on: self._run(self._keep_next_time(on)))
+        self._column, self._edge = self._left(), Hairline(theme, upright=True)
+        self._facts_edge = Hairline(theme, upright=True)
+        parts = (self._column, self._edge, (self.detail, 1), self._facts_edge, self.facts)
+        row_of(parts, spacing=0, on=self)
+        self.list_wanted = False
+        """Whether the list is to be shown where it has no room beside a note."""
+        self.detail.list_wanted.connect(lambda: self._want_list(wanted=True))
+        self.list.activated.connect(lambda _: self._want_list(wanted=False))
+        self.list.clicked.connect(lambda _: self._want_list(wanted=False))
+        theme.changed.connect(self._place)
+        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # the keys work while the list is hidden
+        for keys, does in (
+            ("J", lambda: self.list.step(1)),
+            ("K", lambda: self.list.step(-1)),
+            ("A", lambda: self.do("keep")),
+            ("E", lambda: self.do("edit")),
+            ("D", lambda: self.do("drop")),
+            ("M", self._merge_first),
+            ("N", lambda: self._run(self._write_new())),
+            ("Ctrl+Z", lambda: self.do("undo")),
+            ("?", self.keys_wanted.emit),
+        ):
+            shortcut = QShortcut(QKeySequence(keys), self)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+            shortcut.activated.connect(does)
+
+    def _left(self) -> QWidget:
+        t, left = self._theme, QWidget()
+        self.count = Label(t, "", "ui", "text2", digits=True)
+        self.new = IconButton(t, "plus", tr("New note"))
+        self.new.clicked.connect(lambda: self._run(self._write_new()))
+        self._head_row = row_of((Label(t, tr("Memory"), "heading"), self.count, STRETCH, self.new))
+        self._head = widget_of(self._head_row)
+        self.search = Field(t, tr("Search notes"), "search")
+        self.search.textChanged.connect(lambda _: self.refresh())
+        self.which = Segmented(t, [tr("All"), tr("This folder")], name=tr("Notes"))
+        self.which.set_current(1)
+        self.which.chosen.connect(lambda _: self.refresh())
+        find = row_of(
+            [(self.search, 1), self.which],
+            spacing=t.px(6),
+            margins=(t.px(10), t.px(8), t.px(10), t.px(4)),
+        )
+        column_of([self._head, Hairline(t), find, (self.list, 1), _Foot(t)], spacing=0, on=left)
+        return left
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place()
+
+    def _place(self) -> None:
+        """Give each column its room; where there is none for all, the facts go, then the list."""
+        px = self._theme.px
+        self._head.setFixedHeight(px(48))
+        self._head_row.setSpacing(px(7))
+        self._head_row.setContentsMargins(px(16), 0, px(10), 0)
+        fits = self.width() - px(LIST) >= px(LEAST)
+        alone = not fits and self.list_wanted
+        if fits:
+            self._column.setFixedWidth(px(LIST))
+        else:
+            self._column.setMinimumWidth(0)
+            self._column.setMaximumWidth(self.width())
+        three = self.width() >= px(LIST + LEAST + FACTS)
+        self.facts.setFixedWidth(px(FACTS))
+        beside = three and self.detail.shown is not None
+        self.facts.setVisible(beside)
+        self._facts_edge.setVisible(beside)
+        self.detail.list_button.setVisible(not fits)
+        self._column.setVisible(fits or alone)
+        self._edge.setVisible(fits)
+        self.detail.setVisible(not alone)
+
+    def _want_list(self, *, wanted: bool) -> None:
+        self.list_wanted = wanted
+        self._place()
+        (self.list if self.list.isVisible() else self).setFocus(Qt.FocusReason.OtherFocusReason)
+
+    # -- what it shows --------------------------------------------------------------------
+
+    def open(self, *target: str) -> None:
+        self._want_list(wanted=False)
+        if not self._folder:
+            self.which.set_current(0)
+        self.which.setEnabled(bool(self._folder))
+        self.refresh()
+
+    def refresh(self, wanted: tuple[str, str] | None = None) -> None:
+        """Show the notes as they are now; the place and name of one choose it."""
+        self._wanted = wanted or self._wanted
+        self._outdated = True
+        self._replace(self._show())
+
+    @property
+    def _folder(self) -> str:
+        return self.chat.options.folder if self.chat is not None else ""
+
+    @property
+    def _here(self) -> str:
+        return place_of(Path(self._folder)) if self._folder else EVERYWHERE
+
+    def _places(self) -> list[str]:
+        if self.which.current == 0:
+            return self._store.places()
+        return list(dict.fromkeys([self._here, EVERYWHERE]))
+
+    async def _read(self) -> None:
+        words = self.search.text().strip()
+
+        def look() -> tuple[list[Entry], list[Entry], int]:
+            places = self._places()
+            if not places:
+                return [], [], 0
+            index = self._store.index
+            if words:
+                found = [index.find(places, words, state=s, limit=50) for s in ("proposed", "kept")]
+            else:
+                found = [index.entries(places, s, limit=MOST) for s in ("proposed", "kept")]
+            return found[0], found[1], index.count(places, "kept")
+
+        waiting, kept, count = await _asked(look)
+        self._outdated = False
+        rows: list[str | Entry] = []
+        if waiting:
+            heading = tr("Waiting for you")
+            rows += [f"{heading}  {number(len(waiting))}", *waiting]
+        if kept:
+            here = self.which.current == 1 and self._folder
+            folder = short_path(self._folder) if here else ""
+            heading = tr("Notes in {folder}").format(folder=folder) if folder else tr("Notes")
+            shown = number(len(kept) if words else count)
+            rows += [f"{heading}  {shown}", *kept]
+        self.list.selectionModel().blockSignals(True)
+        self.list.show_rows(rows, self._wanted)
+        self._wanted = None
+        self.list.selectionModel().blockSignals(False)
+        self.list.viewport().update()
+        self.count.setText(number(count) if count else "")
+
+    def _chosen(self, index: QModelIndex) -> None:
+        self._replace(self._show())
+
+    async def _show(self) -> None:
+        if self._outdated:
+            await self._read()
+        entry = self.list.entry
+        found = None if entry is None else await self._look_at(entry)
+        if found is None:
+            empty = tr("Nothing remembered yet. Agents propose, you keep.")
+            searched = bool(self.search.text().strip())
+            words = tr("No note has these words.") if searched else empty
+            self.detail.clear(words, undo=bool(self._changes))
+            self._place()
+            return
+        shown, facts = found
+        self.detail.show_note(shown, undo=bool(self._changes))
+        self.facts.show_facts(facts)
+        self._place()
+
+    async def _look_at(self, entry: Entry) -> tuple[ShownNote, NoteFacts] | None:
+        store, index = self._store, self._store.index
+
+        def look() -> tuple[Note, list[Entry], list[Entry], str] | None:
+            note = store.get(entry.place, entry.name, entry.state)
+            if note is None:
+                return None
+            close = [] if note.forgets else index.close_to(entry)
+            trusted = index.entries(
+                [entry.place, EVERYWHERE], "kept", trusts=("yours", "agent"), limit=4 * MOST_TITLES
+            )
+            return note, close, trusted, store.about(entry.place)
+
+        found = await _asked(look)
+        if found is None:
+            return None
+        note, close, trusted, folder = found
+        session = await self._engine.store.get(note.session) if note.session else None
+        told = fitting([one for one in trusted if one.trust == "yours" or not one.marked])
+        return (
+            ShownNote(
+                note,
+                marks_of(note.text),
+                close,
+                "" if session is None else session.title or tr("New chat"),
+            ),
+            NoteFacts(
+                note,
+                "" if note.place == EVERYWHERE else short_path(folder),
+                short_path(self._folder),
+                f"{note.name}.md",
+                note.by in self._engine.settings.values.keep_notes_of,
+                len(told),
+                sum(map(title_tokens, told)),
+                MOST_TOKENS,
+            ),
+        )
+
+    # -- what the person does -------------------------------------------------------------
+
+    def do(self, action: str) -> None:
+        """What a button or a key says, if it is offered."""
+        button = self.detail.buttons[action]
+        if button.isHidden():
+            return
+        if self.detail.isHidden():  # nobody decides what they do not see
+            self._want_list(wanted=False)
+            return
+        if action == "undo":
+            self._run(self._undo())
+        elif self.detail.shown is not None:
+            note = self.detail.shown.note
+            work = {"keep": self._keep, "drop": self._drop, "edit": self._edit}[action]
+            self._run(work(note))
+
+    async def _keep(self, note: Note) -> None:
+        await self._decide(lambda: self._store.keep(note.place, note.name))
+
+    async def _drop(self, note: Note) -> None:
+        state: State = "proposed" if note.proposed else "kept"
+        await self._decide(lambda: self._store.drop(note.place, note.name, state))
+
+    async def _edit(self, note: Note) -> None:
+        text = await self._ask_text(tr("Edit {name}").format(name=note.name), note.text, tr("Save"))
+        if text is not None and text != note.text:
+            await self._decide(lambda: self._store.edit(note, text), (note.place, note.name))
+
+    async def _change_kind(self, kind: str) -> None:
+        shown = self.detail.shown
+        kinds: dict[str, Kind] = {one: one for one in KINDS}
+        known = kinds.get(kind)
+        if shown is not None and known is not None and known != shown.note.kind:
+            note = shown.note
+            await self._decide(
+                lambda: self._store.edit(note, note.text, known), (note.place, note.name)
+            )
+
+    async def _move(self, wanted: str) -> None:
+        shown = self.detail.shown
+        place = self._here if wanted == HERE else EVERYWHERE
+        if shown is None or place == shown.note.place or shown.note.proposed:
+            return
+        note, folder = shown.note, Path(self._folder) if wanted == HERE else None
+        await _asked(lambda: self._store.move(note, place, folder))
+        self._changed((place, note.name))
+
+    def _merge_first(self) -> None:
+        shown = self.detail.shown
+        if shown is not None and shown.close:
+            self._run(self._merge(shown.close[0]))
+
+    async def _merge(self, entry: Entry) -> None:
+        """Make one note of the shown one and this; the person writes its words."""
+        shown = self.detail.shown
+        into = await _asked(lambda: self._store.get(entry.place, entry.name, entry.state))
+        if shown is None or into is None:
+            return
+        note = shown.note
+        text = await self._ask_text(
+            tr("Merge {name} into {other}").format(name=note.name, other=into.name),
+            f"{into.text}\n\n{note.text}",
+            tr("Merge"),
+        )
+        if text is not None:
+            await self._decide(lambda: self._store.merge(note, into, text), (into.place, into.name))
+
+    async def _write_new(self) -> None:
+        text = await self._ask_text(tr("New note"), "", tr("Keep"))
+        if not text or not text.strip():
+            return
+        place, folder = self._here, Path(self._folder) if self._folder else None
+
+        def write() -> tuple[Change, str]:
+            name = self._store.new_name(place, text)
+            note = Note(name, text, written=time.time(), kind="fact", place=place)
+            return self._store.write(note, folder), name
+
+        change, name = await _asked(write)
+        self._changes.append(change)
+        self._changed((place, name))
+
+    async def _ask_text(self, title: str, text: str, keep: str) -> str | None:
+        edited = await edit_text(
+            self._theme, text, self, title=title, name=tr("Note"), keep=keep, code=False
+        )
+        self._want_list(wanted=False)  # the keys go on there
+        return edited
+
+    async def _keep_next_time(self, on: bool) -> None:
+        """Keep the notes of the shown note's agent from now on without asking, or no longer."""
+        shown, values = self.detail.shown, self._engine.settings.values
+        if shown is None or not shown.note.by:
+            return
+        others = [one for one in values.keep_notes_of if one != shown.note.by]
+        values.keep_notes_of = [*others, shown.note.by] if on else others
+        await self._engine.settings.save()
+
+    async def _decide(
+        self, work: Callable[[], Change], wanted: tuple[str, str] | None = None
+    ) -> None:
+        self._changes.append(await _asked(work))
+        self._changed(wanted)
+
+    async def _undo(self) -> None:
+        if self._changes:
+            last = self._changes.pop()
+            await _asked(lambda: self._store.undo(last))
+            self._changed((last.place, last.steps[-1][1]))
+
+    def _changed(self, wanted: tuple[str, str] | None) -> None:
+        self.decided.emit()
+        self.refresh(wanted)
+
+    def _open_chat(self) -> None:
+        if self.detail.shown is not None and self.detail.shown.note.session:
+            self.open_wanted.emit(self.detail.shown.note.session)
+
+
+async def _asked(work: Callable[[], T]) -> T:
+    """What the store says; raises ConfigurationError, which the person is shown."""
+    try:
+        return await asyncio.to_thread(work)
+    except ToolFailed as failure:
+        raise ConfigurationError(str(failure)) from failure
