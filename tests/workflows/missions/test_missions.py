@@ -8,14 +8,31 @@ import os
 import sqlite3
 import sys
 from contextlib import closing
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
+from studio.domain.agents import NO_CAPS
+from studio.domain.errors import ConfigurationError
 from studio.domain.permissions import Rule
+from studio.domain.run_events import (
+    RetryPlanned,
+    RunPaused,
+    RunResumed,
+    RunStarted,
+    StepFinished,
+    StepStarted,
+)
 from studio.domain.runs import Run
+from studio.domain.workflows import NO_BUDGET, Budget
 from studio.simulator import Call, Pace, RequestView, Returned, Simulator, Text, Turn
-from studio.workflows.workflow_runs import WorkflowRuns
+from studio.workflows.missions.check_steps import with_checks
+from studio.workflows.missions.cycles import Cycles
+from studio.workflows.missions.mission_files import require_cap
+from studio.workflows.plan import Plan
+from studio.workflows.reader import read_workflow_text
+from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 from support import killed_run
 from support.delegation_home import agent, save
 from support.engine_home import EngineHome, engine_home
@@ -46,7 +63,7 @@ def cycle_of(view: RequestView) -> int:
 
 
 class Liar:
-    """Fixes one test in each cycle, and always says that all is done."""
+    """Fixes one test in each cycle, always says that all is done, and forges its mission."""
 
     def __init__(self) -> None:
         self.told: list[str] = []
@@ -57,6 +74,9 @@ class Liar:
         if not made:
             self.told.append(asked_in(view))
             return Turn(Call("write", {"path": f"fixed-{number}", "content": "x\n"}))
+        if made == 1 and number == 2:
+            forged = {"path": ".agents/workflows/story.md", "content": "done_when: 1 == 1"}
+            return Turn(Call("write", forged))
         if made == 1 and number == 4:
             return Turn(Call("write", {"path": "report.json", "content": '{"fixed": 4}'}))
         return Turn(Text(DONE))
@@ -71,6 +91,7 @@ def found(run: Run) -> list[list[bool]]:
     return [[one.passed for one in cycle.checks] for cycle in run.cycles]
 
 
+@pytest.mark.long
 async def test_w47_w48_only_the_checks_end_a_mission_whatever_its_model_says(
     tmp_path: Path,
 ) -> None:
@@ -90,6 +111,8 @@ async def test_w47_w48_only_the_checks_end_a_mission_whatever_its_model_says(
         fix = run.step("fix")
         assert len({one.session_id for one in fix.tries}) == 6, "each cycle is a fresh session"
         assert not (home.folder / "fixed-1").exists(), "all waits as drafts"
+        file = home.folder / ".agents" / "workflows" / "story.md"
+        assert file.read_text() == NIGHT, "an edit of the mission waits for the person too"
         assert await home.command("drafts", "approve", "--run", run.id) == 0
         assert (home.folder / "fixed-6").exists() and not home.simulator.violations
 
@@ -154,7 +177,103 @@ async def test_w49_w51_caps_pause_and_are_raised_and_steering_is_told(tmp_path: 
         chat = next(one for one in await home.engine.sessions.list() if one.caller is None)
         session = await home.engine.sessions.open(chat.id)
         waiting = {one.path for one in session.drafts.waiting_files()}
-        assert waiting == {"report.json", *(f"fixed-{number}" for number in range(1, 5))}
+        forged = ".agents/workflows/story.md"
+        assert waiting == {"report.json", forged, *(f"fixed-{number}" for number in range(1, 5))}
         assert await home.command("mission", "stop", info.id) == 0
         assert (await runs.read(info.id)).state == "stopped"
         assert await home.command("mission", "ledger", info.id) == 0
+
+
+AGENT = """\
+---
+name: Night coder
+description: Codes at night
+mission: Write ok.txt.
+tools: [read, write, edit]
+done_when:
+  - {title: Right, run: grep -qx right ok.txt}
+  - {check: "steps.work.text == 'Finished.'"}
+  - {grader: Critic, prompt: "Is it right?"}
+budget: {cycles: 5, until: 22:30}
+---
+You code.
+"""
+
+
+class Late:
+    """Says that it is done, then does the work, and is judged twice."""
+
+    def __init__(self) -> None:
+        self.judged, self.told = 0, list[str]()
+
+    def __call__(self, view: RequestView) -> Turn:
+        if "You judge work that others did" in asked_in(view):
+            self.judged += 1
+            passed = self.judged > 1
+            return Turn(Text(json.dumps({"passed": passed, "reason": "I read it."})))
+        number, made = cycle_of(view), sum(isinstance(one, Returned) for one in view.items)
+        if number == 1 or made:
+            return Turn(Text("Finished." if number > 1 else "All done!"))
+        self.told.append(asked_in(view))
+        return Turn(Call("write", {"path": "ok.txt", "content": "right\n"}))
+
+
+async def test_w48_w52_an_agents_mission_keeps_its_checks_and_a_grader_judges_last(
+    tmp_path: Path,
+) -> None:
+    script = Late()
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        await allow(home)
+        home.engine.settings.values.default_permission_mode = "auto"
+        save(tmp_path / "studio" / "agents", agent("Critic", tools="read"))
+        own = tmp_path / "studio" / "agents" / "night-coder.md"
+        own.write_text(AGENT)
+        runs = WorkflowRuns(home.engine)
+        path = await runs.locate("Night coder", home.folder)
+        options = RunOptions({}, provider=home.provider, model="sim-model")
+        run = await carry_out(await runs.start(path, home.folder, options))
+        assert run.end is not None and run.end.state == "done", (run.paused, found(run))
+        assert found(run) == [[False, False, False], [True, True, False], [True, True, True]]
+        assert script.judged == 2, "a grader is asked only when all else passes"
+        assert run.cycles[0].checks[2].words == "Right does not pass."
+        assert "Write ok.txt." in script.told[0] and "the time until 22:30" in script.told[0]
+        assert "I read it." in script.told[1]
+        assert await runs.changes(run) == []
+        own.write_text(AGENT.replace("right ok.txt", "wrong ok.txt"))
+        assert (await runs.changes(run))[0].startswith("The workflow’s file has changed since.")
+
+
+def test_w49_a_provider_costs_no_cycle_and_the_clock_ends_the_night() -> None:
+    text = NIGHT.replace("cycles: 10", 'cycles: 10, until: "06:00"')
+    read = read_workflow_text(text).workflow
+    assert read is not None
+    workflow, evening = with_checks(read), datetime(2026, 11, 27, 22, 0).timestamp()
+    run = Run(
+        [(evening, RunStarted("r", "Night", "d", mission="x")), (evening, StepStarted("fix"))]
+    )
+    plan, waits = Plan(workflow), list[float]()
+    for attempt in range(1, 8):
+        away = StepFinished("fix", "", "failed", "No place.", fault="provider")
+        finish, planned = plan.finished(run, away, evening)
+        assert isinstance(planned, RetryPlanned)
+        waits.append(planned.due - evening)
+        for event in (finish, planned, StepStarted("fix", attempt=attempt + 1)):
+            run.apply(evening, event)
+    assert waits == [30, 60, 120, 240, 480, 900, 900] and run.cycle == 1 and not run.cycles
+    cycles = Cycles(workflow, run)
+    assert cycles.closes() == datetime(2026, 11, 28, 6, 0).timestamp()
+    run.apply(evening + 9 * 3600, RunPaused(cycles.closed))
+    run.apply(evening + 10 * 3600, RunResumed())
+    assert cycles.closes() == datetime(2026, 11, 29, 6, 0).timestamp(), "it may work another night"
+
+
+def test_w49_w52_a_mission_without_a_cap_or_with_a_grader_alone_is_refused() -> None:
+    bare = read_workflow_text(NIGHT.replace("budget: {cycles: 10, tokens: 1000000}\n", ""))
+    assert bare.workflow is not None
+    with pytest.raises(ConfigurationError, match="is a mission and has no cap"):
+        require_cap(bare.workflow, NO_CAPS, NO_BUDGET)
+    require_cap(bare.workflow, NO_CAPS, Budget(cycles=1))
+    lines = NIGHT.split("\n")
+    alone = [*lines[:3], "done_when: [{grader: Critic}]", *lines[6:]]
+    problems = read_workflow_text("\n".join(alone)).problems
+    assert any("a grader is never the only check" in one.message for one in problems), problems
