@@ -95,6 +95,25 @@ async def test_heute_has_first_what_is_overdue_or_unchecked(tmp_path: Path) -> N
         overdue.note.returnPressed.emit()
         await until(lambda: fristen.of_draft("A").state == "erledigt")
         await until(lambda: page.rows[0].due.title != "Frist A")
+        # What Helena proposes is shown at once, and is no hint yet (KZ-37).
+        service(pack, "Notizen").add_alert(
+            pack.person,
+            akte.id,
+            who=int(pack.person.id),
+            due=TODAY.isoformat(),
+            level="wichtig",
+            text="Vorschuss prüfen",
+        )
+        pack.records.write(
+            "INSERT INTO entwurf (id, akte, art, zustand, titel, text, felder, gefragt_von, "
+            "angelegt) VALUES ('x', ?, 'notiz', 'PENDING', 'Notiz: Rückruf', 'x', '{}', ?, '')",
+            *(akte.id, int(pack.person.id)),
+        )
+        page.open()
+        await until(lambda: len(page.hints) == 1 and len(page.proposals) == 1)
+        assert page.proposals[0].accessibleName() == "Vorschlag von Helena: Notiz: Rückruf"
+        page.hints[0].done.click()
+        await until(lambda: page.hints == [])
         page.rows[0].chat.click()
         assert person.window.chat.model.options.subject == akte.address
 

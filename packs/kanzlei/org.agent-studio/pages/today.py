@@ -1,4 +1,4 @@
-"""The page Heute: what is overdue or unchecked, due today, and in the next two weeks (KZ-47)."""
+"""The page Heute: Fristen that are overdue, unchecked or due soon, hints and proposals (KZ-47)."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from PySide6.QtWidgets import QWidget
 from studio.packs import ToolFailed
 from studio.packs.ui import STRETCH, Button, Hairline, Label, PackWindow, Page, column_of, row_of
 
+from ..tools.office.entwuerfe import Entwuerfe, Entwurf
 from ..tools.office.fristen import CHECKED, COMPUTED, Frist, Fristen
+from ..tools.office.notizen import Alert, Notizen
 from ._frist_row import Due, FristRow, due_of
+from ._hint_rows import AlertRow, ProposalRow
 from ._rows import AGENT, ScrolledColumn, long_day, section
 
 DAYS_AHEAD = 14
@@ -29,6 +32,8 @@ class TodayPage(Page):
         self.date = Label(self.theme, "", "small", "text2")
         self.body = ScrolledColumn(self.theme)
         self.rows: list[FristRow] = []
+        self.hints: list[AlertRow] = []
+        self.proposals: list[ProposalRow] = []
         drafts = Button(self.theme, "Entwürfe", clicked=studio.show_drafts)
         parts = [Label(self.theme, "Heute", "heading"), self.date, STRETCH, drafts]
         head = row_of(parts, spacing=10, margins=(20, 10, 14, 10))
@@ -42,11 +47,32 @@ class TodayPage(Page):
     async def load(self) -> None:
         """Read and show everything anew; an older reading that ends later is not shown."""
         self._reading = reading = self._reading + 1
-        found = await self.in_thread(lambda: self.home.service(Fristen).find(self.home.person))
+
+        def read() -> tuple[list[Frist], list[Alert], list[Entwurf]]:
+            home, last = self.home, self.today + datetime.timedelta(days=DAYS_AHEAD)
+            person = home.person
+            alerts = home.service(Notizen).alerts(person, until=last)
+            proposed = home.service(Entwuerfe).find(person, kinds=("notiz", "alert"), most=20)
+            return home.service(Fristen).find(person), alerts, proposed
+
+        found, alerts, proposed = await self.in_thread(read)
         if reading != self._reading:
             return
         self.date.setText(long_day(self.today))
+        self.hints = [self._hint(one) for one in alerts]
+        self.proposals = [ProposalRow(self.theme, one) for one in proposed]
+        for row in self.proposals:
+            row.decide.clicked.connect(lambda: self.studio.show_drafts())
         self.body.show_parts(self._parts(found))
+
+    def _hint(self, alert: Alert) -> AlertRow:
+        row = AlertRow(self.theme, alert, self.today)
+        row.done.clicked.connect(lambda: self.run(self._see_to(alert)))
+        return row
+
+    async def _see_to(self, alert: Alert) -> None:
+        await self.in_thread(lambda: self.home.service(Notizen).see_to(self.home.person, alert))
+        await self.load()
 
     def _parts(self, found: Sequence[Frist]) -> list[QWidget]:
         first = [due_of(one) for one in found if one.end < self.today or one.state == COMPUTED]
@@ -72,6 +98,10 @@ class TodayPage(Page):
                 made = [self._row(one) for one in sorted(rows, key=lambda one: one.day)]
                 parts.append(section(self.theme, title, made))
                 self.rows += made
+        if self.hints:
+            parts.append(section(self.theme, "Hinweise", self.hints))
+        if self.proposals:
+            parts.append(section(self.theme, "Vorschläge", self.proposals))
         if not parts:
             nothing = self._nothing(sorted(due, key=lambda one: one.day))
             room = self.body.viewport().height()
