@@ -180,6 +180,7 @@ class ChatImporter:
             origin=self._origin,
             instructions=one.instructions,
             told=one.messages,
+            subject=one.subject,
             told_by=(foreign.teller, one.provider, one.model) if foreign else None,
         )
         try:

@@ -56,6 +56,11 @@ class Console:
         """Whether a person can read a question and answer it."""
         return _is_terminal(sys.stdin) and _is_terminal(sys.stderr)
 
+    @property
+    def is_agents(self) -> bool:
+        """Whether an agent runs this command."""
+        return _of_an_agent()
+
     def require_a_person(self) -> None:
         """Raises ConfigurationError in a command of an agent: it approves nothing (M-12, T-7)."""
         if _of_an_agent():

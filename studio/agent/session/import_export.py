@@ -39,6 +39,8 @@ class PortableConversation:
     folder: str = ""
     updated: float = 0.0
     id: str = ""
+    subject: str = ""
+    """What it is about, as a pack writes it: that says who may see it, here too (KZ-7)."""
 
     @property
     def digest(self) -> str:
@@ -59,6 +61,7 @@ def conversation_of(info: SessionInfo, events: Iterable[Event]) -> PortableConve
         folder=info.folder,
         updated=info.updated,
         id=info.id,
+        subject=info.subject,
     )
 
 

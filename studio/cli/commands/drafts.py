@@ -78,7 +78,12 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     if options.what == "list":
         await engine.delegation.bring_back_left()
         found = await engine.store.drafts(session_id, done=options.done)
-        found = [one for one in found if of_run is None or one.draft_id in of_run]
+        private = await _private(engine, console)
+        found = [
+            one
+            for one in found
+            if one.session_id not in private and (of_run is None or one.draft_id in of_run)
+        ]
         if options.json:
             console.write_json([asdict(entry) for entry in found])
             return DONE
@@ -89,6 +94,8 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         return DONE
     known = await engine.store.drafts(session_id)
     known += await engine.store.drafts(session_id, done=True)
+    private = await _private(engine, console)
+    known = tuple(one for one in known if one.session_id not in private)
     if of_run is not None:
         known = tuple(one for one in known if one.draft_id in of_run)
     entries = [_entry(known, start) for start in dict.fromkeys(options.ids)]
@@ -117,6 +124,14 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         decided = await decide_drafts(session, ids, options.what, console, door=door, reason=reason)
         code = max(code, decided)
     return code
+
+
+async def _private(engine: Engine, console: Console) -> set[str]:
+    """Sessions that an agent's command reads nothing of: what is said there is about a thing of a
+    pack, which says which models may see it (KZ-7)."""
+    if not console.is_agents:
+        return set()
+    return {one.id for one in await engine.store.all() if one.subject}
 
 
 async def _of_run(engine: Engine, options: argparse.Namespace) -> set[str] | None:

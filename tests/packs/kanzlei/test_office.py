@@ -357,7 +357,13 @@ async def test_commands_open_akten_and_close_fristen(
             assert await home.command("packs", "run", "kanzlei", *command) != 0
             said = capsys.readouterr()
             assert "Wagner" not in said.out + said.err, "KZ-42: no command of an agent reads Akten"
+        assert await home.command("drafts", "list", "--done") == 0
+        assert await home.command("drafts", "show", draft.id[:8]) != 0
+        said = capsys.readouterr()
+        assert "Berufung" not in said.out + said.err, "nor the drafts of a chat about one"
         monkeypatch.delenv(MARK)
+        assert await home.command("drafts", "list", "--done") == 0
+        assert "Berufung" in capsys.readouterr().out
         assert "Berufung, Notfrist, berechnet" in await told("fristen")
         assert "geprüft" in await told("frist", "1", "prüfen")
         assert "erledigt" in await told("frist", "1", "erledigen", "--notiz", "eingelegt")
