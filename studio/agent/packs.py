@@ -189,6 +189,12 @@ class Packs:
             return None
         return replace(found, title=escape_line(found.title, 200) or address)
 
+    def closed_folders(self, subject: str) -> list[Path]:
+        """The folders that packs close to a chat; blocks, and raises whatever a pack does."""
+        homes = self.homes.values()
+        asked = [(home, home.loaded.pack.closed) for home in homes]
+        return [path for home, closed in asked if closed for path in closed(subject, home)]
+
     @property
     def has_policies(self) -> bool:
         homes, unguarded = self._on

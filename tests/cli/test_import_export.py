@@ -91,6 +91,7 @@ async def test_what_is_exported_comes_back_the_same(
         said = [Image("image/png", PNG), File("n.txt", "text/plain", "ü".encode()), Text("Look")]
         [_ async for _ in session.turn(said)]
         await say(session, "Thanks")
+        await session.change(subject="pack:thing/1")  # says who may see it, elsewhere too (KZ-7)
         assert await cli(one, "export", "--all", "--output", str(place)) == 0
         first = await stored(one, session.info.id)
         assert await cli(one, "import", str(place)) == 0  # it is here already
@@ -113,6 +114,8 @@ async def test_what_is_exported_comes_back_the_same(
         assert "2 skipped" in capsys.readouterr().err
         assert len(await one.engine.sessions.list()) == 1
         session = await one.engine.sessions.open(info.id)  # and it goes on
+        assert info.subject == "pack:thing/1"
+        await session.change(subject="")
         await say(session, "Go on")
         assert "alpha" in str(reply_requests(one.simulator)[-1].json)
         await one.engine.sessions.delete(info.id)

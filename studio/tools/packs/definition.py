@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from studio.domain.persons import Person
@@ -37,6 +38,9 @@ class Pack:
     roles: Mapping[str, Sequence[str]] | None = None
     """The tools of the pack that each role may use, ``*`` for all; a role that is not named may
     use none. An agent gets of these what its own role allows (KZ-6). Verbs go by them too."""
+    closed: Callable[[str, Home], Sequence[Path]] | None = None
+    """The folders that file tools and commands of a chat about a subject, empty for none, neither
+    read nor change; said in a thread. No rule of the person opens them."""
     source: Callable[[str, Home], Source | None] | None = None
     settings: type[Any] | None = None
     pages: Sequence[PageEntry] = ()

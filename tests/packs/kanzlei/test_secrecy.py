@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import datetime
 import importlib
 import json
 import re
@@ -15,6 +16,8 @@ import pytest
 
 from studio.agent.packs import PackHome
 from studio.domain.errors import ToolFailed
+from studio.domain.events import ToolFinished
+from studio.domain.permissions import Rule
 from studio.extensions.packs.loading import package_of
 from studio.processes.daemon_thread import in_daemon_thread
 from studio.simulator import Call, Text, Turn
@@ -197,6 +200,30 @@ async def test_what_is_deleted_is_gone_everywhere(
         assert service(pack, "Akten").open(pack.person, "Nach ./. Her").id > other.id
         with pytest.raises(ToolFailed):
             await in_daemon_thread(lambda: pack.forget("other:akte/1"))
+
+
+async def test_file_tools_of_other_chats_read_no_document(tmp_path: Path) -> None:
+    """KZ-42: whatever the person's rules allow; nor do they change one, or look for words."""
+    office = tmp_path / "Akten"
+    akte_folder = f"0001-{datetime.date.today().year % 100:02}"
+    calls = [
+        Call("read", {"path": str(office / akte_folder / "k.txt")}),
+        Call("search", {"pattern": "Geheim", "path": str(office)}),
+        Call("list", {"path": str(tmp_path / "work" / "link")}),
+        Call("write", {"path": str(office / akte_folder / "k.txt"), "content": "x"}),
+    ]
+    script = [Turn(*calls), *[Turn(Text("Gut."))] * 2]
+    rules = [Rule("allow", name) for name in ("read", "search", "list", "write")]
+    async with engine_home(tmp_path, CHAT, script) as home:
+        pack, akte, _ = office_of(home, tmp_path)
+        documents = service(pack, "Dokumente")
+        documents.add(pack.person, akte, letter(tmp_path, "k.txt", "Geheim"))
+        (tmp_path / "work" / "link").symlink_to(documents.folder_of(akte))
+        events = await say(await home.session(), rules=tuple(rules), answer="once")
+        done = [one for one in events if isinstance(one, ToolFinished)]
+        assert len(done) == 4 and all(one.is_error for one in done), [one.text for one in done]
+        assert "Geheim" not in str([one.text for one in done])
+        assert (documents.folder_of(akte) / "k.txt").read_text() == "Geheim"
 
 
 async def test_a_persons_data_is_in_one_zip(tmp_path: Path) -> None:

@@ -236,7 +236,13 @@ def source(address: str, home: Home) -> Source | None:
     return None
 
 
+def closed(subject: str, home: Home) -> list[Path]:
+    """The folders of the Akten are closed to the file tools of chats about none (KZ-42)."""
+    return [] if subject.startswith(ADDRESS) else [home.service(Dokumente).root]
+
+
 pack = Pack(
+    closed=closed,
     services=(
         Akten,
         Entwuerfe,
