@@ -215,3 +215,5 @@ async def test_the_terminal_adds_participants_and_tells_of_conflicts(
         for words in ("wert: 1000050", "Mandant: Eva Wagner", "gericht_ort: Bayern", "90 min"):
             assert words in story, story
         assert await home.command("packs", "run", "kanzlei", "akte-aendern", one.az, "az", "x") != 0
+        fees = await told("kosten", "10.000,00", "2300=1.3, 3100, 3104", "01.07.2025")
+        assert "Gesamt" in fees and "Anrechnung" in fees and "2025" in fees

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 
 from studio.packs import Context, ToolFailed, verb
@@ -11,6 +12,7 @@ from studio.packs import Context, ToolFailed, verb
 from . import _german as german
 from .contacts.konflikte import Check, Konflikte, named
 from .contacts.kontakte import Kontakte, name_and_heads
+from .fees.bill import Assignment, Item, compute_bill
 from .office.akten import Akte, Akten
 from .office.entwuerfe import OPEN, PROPOSAL, STATES, Entwuerfe
 from .office.forms import day_words, read_day
@@ -319,6 +321,50 @@ def akte_aendern(context: Context, az: str, feld: str, wert: str) -> str:
     return f"{one.title}: {feld} ist geändert."
 
 
+@verb
+def kosten(
+    context: Context,
+    wert: str,
+    nummern: str,
+    tag: str,
+    auftraggeber: int = 1,
+    pkh: bool = False,
+    kleinunternehmer: bool = False,
+) -> list[dict[str, object]]:
+    """Gebühren nach RVG und GKG rechnen.
+
+    wert: Der Gegenstandswert, 10.000,00.
+    nummern: Mit Komma getrennt, ein anderer Satz mit „=“ und Punkt: 2300=1.3, 3100, 3104.
+    tag: Der Tag des Auftrags, 01.07.2025.
+    auftraggeber: Wie viele es sind.
+    pkh: Prozesskostenhilfe.
+    kleinunternehmer: Ohne Umsatzsteuer.
+    """
+    items: list[Item] = []
+    for one in nummern.split(","):
+        number, _, rate = one.partition("=")
+        items.append(Item(number.strip(), Decimal(german.cents(rate)) / 100 if rate else None))
+    day = datetime.date.fromisoformat(read_day("tag", tag))
+    value = Decimal(german.cents(wert)) / 100
+    asked = Assignment(value, day, day, auftraggeber, pkh, kleinunternehmer)
+    bill = compute_bill(items, asked)
+    rows: list[dict[str, object]] = [
+        {
+            "nummer": row.number,
+            "bezeichnung": row.words,
+            "satz": german.number(row.rate) if row.rate is not None else "",
+            "betrag": german.euros(row.amount),
+            "norm": row.norm,
+            "hinweis": row.note,
+        }
+        for section in bill.sections
+        for row in section.rows
+    ]
+    tables = ", ".join(dict.fromkeys(section.table.name for section in bill.sections))
+    total = {"nummer": "Gesamt", "betrag": german.euros(bill.total), "norm": tables}
+    return [*rows, {**total, "hinweis": " ".join(bill.warnings)}]
+
+
 def _akte(context: Context, az: str) -> Akte:
     return context.service(Akten).get(context.person, az)
 
@@ -334,4 +380,5 @@ def _told(found: Check) -> list[str]:
 COMMANDS = (
     *(zeiten, zeit, notizen, notiz, hinweis, hinweis_erledigen, verlauf, entwuerfe, kalender),
     *(kontakte, kontakt, beteiligte, beteiligen, konflikt, konflikte, akte_aendern),
+    kosten,
 )
