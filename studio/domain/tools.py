@@ -73,12 +73,13 @@ class ToolSpec:
     something is written (L-9). ``acts_with`` names the argument without which a call of a tool
     that acts only reads. ``hosted``: the provider runs the tool itself, and its
     adapter declares it; no call reaches this program. ``external``: the client that asked
-    for the turn runs the tool; the turn ends with such calls open, and the next turn
-    brings their results. ``proposes``: what it keeps waits for the person where no rule allows the
-    call, so nobody is asked before (W-44). ``text_form``: how it is described to a model that
-    writes its one argument, ``input``, as plain text: ``description`` and ``format`` of a
-    custom tool of OpenAI's Responses API. ``server`` is the MCP server that runs it, and ``pin``
-    changes with all that it says of the tool (M-15).
+    for the turn runs the tool; the turn ends with such calls open, and the next turn brings their
+    results. ``proposes``: what it keeps waits for the person where no rule allows the call, so
+    nobody is asked before (W-44). ``vendor_type`` is the type by which Anthropic's models know the
+    tool: its schema is not sent there, and its paths are its own (W-45). ``text_form``: how it is
+    described to a model that writes its one argument, ``input``, as plain text: ``description``
+    and ``format`` of a custom tool of OpenAI's Responses API. ``server`` is the MCP server that
+    runs it, and ``pin`` changes with all that it says of the tool (M-15).
     """
 
     name: str
@@ -98,6 +99,7 @@ class ToolSpec:
     hosted: bool = False
     external: bool = False
     proposes: bool = False
+    vendor_type: str = ""
     text_form: JsonObject | None = field(default=None, hash=False)
     server: str = ""
     pin: str = ""

@@ -379,7 +379,7 @@ async def test_l14_every_scope_has_its_cap(scope: str, unit: str, tmp_path: Path
 
 BUILT_IN = {
     "list", "glob", "read", "search", "outline", "write", "edit", "apply_patch", "delete", "move", "job",
-    "run", "fetch", "web_search", "ask", "plan", "remember", "notes_read", "notes_detail", "recall",
+    "run", "fetch", "web_search", "ask", "plan", "remember", "notes_read", "notes_detail", "recall", "memory",
     "delegate", "children", "wait", "tell_child", "stop_child",
 }  # fmt: skip
 PLAIN = {
@@ -455,7 +455,7 @@ async def test_t4_every_result_has_its_source(tmp_path: Path) -> None:
         ("all", set()),
         ("edits", {"run", "job"}),
         ("notes", {"run", "job", "write", "edit", "delete", "move"}),
-        ("reads", {"run", "job", "write", "edit", "delete", "move", "remember"}),
+        ("reads", {"run", "job", "write", "edit", "delete", "move", "remember", "memory"}),
     ],
 )
 async def test_t6_a_role_is_a_set_of_tools(role: Role, lacking: set[str], tmp_path: Path) -> None:

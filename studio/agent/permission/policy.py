@@ -243,7 +243,8 @@ class Policy:
                     decision = replace(decision, why="It asks for the network.")
             return decision
         target = target_of(spec, arguments)
-        paths = [] if spec.server else _paths_of(arguments)  # a server's paths are its own
+        own = spec.server or spec.vendor_type  # such paths are no files of the folder
+        paths = [] if own else _paths_of(arguments)
         if self._workspace is None or not paths:
             return self._decide_target(spec, target, None)
         places = [place_of(self._workspace, path) for path in paths]

@@ -369,6 +369,8 @@ def _choice(request: Request) -> JsonObject:
 def _tool(tool: ToolSpec) -> JsonObject:
     if tool.hosted:
         return {"type": HOSTED[tool.name], "name": tool.name, "max_uses": SEARCHES}
+    if tool.vendor_type:
+        return {"type": tool.vendor_type, "name": tool.name}
     return {"name": tool.name, "description": tool.description, "input_schema": tool.schema}
 
 

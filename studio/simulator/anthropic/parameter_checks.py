@@ -14,6 +14,11 @@ from .message_checks import PLAIN_VERSION, placed, wrong_tag
 
 BINDING_BETA = "thinking-binding-controls-2026-08-01"
 _EFFORTS = ("low", "medium", "high", "xhigh", "max")
+_MEMORY = "memory_20250818"
+_MEMORY_KEYS = {
+    *("type", "name", "cache_control", "allowed_callers", "defer_loading", "strict"),
+    "input_examples",
+}
 _THINKING = ("adaptive", "between_tools", "disabled", "enabled")
 _PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
@@ -163,6 +168,18 @@ def tools_named(view: RequestView, state: ServerState) -> None:
                 f"tools.{index}.custom.name: String should match pattern "
                 "'^[a-zA-Z0-9_-]{1,128}$'",
             )
+
+
+def memory_is_declared(view: RequestView, state: ServerState) -> None:
+    """The memory tool has the one name its models know, and no schema of the client's."""
+    for index, tool in enumerate(objs(view.body.get("tools"))):
+        if tool.get("type") != _MEMORY:
+            continue
+        place = f"tools.{index}.{_MEMORY}"
+        if tool.get("name") != "memory":
+            raise RequestRefused("parameter", f"{place}.name: Input should be 'memory'")
+        if extra := sorted(tool.keys() - _MEMORY_KEYS):
+            raise RequestRefused("parameter", f"{place}.{extra[0]}: Extra inputs are not permitted")
 
 
 def tools_have_schemas(view: RequestView, state: ServerState) -> None:

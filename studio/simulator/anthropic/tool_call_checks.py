@@ -198,6 +198,7 @@ RULES: tuple[Check, ...] = (
     parameters.binding_known,
     parameters.tools_unique,
     parameters.tools_named,
+    parameters.memory_is_declared,
     parameters.tools_have_schemas,
     parameters.few_cache_marks,
     parameters.cache_marks_fit,

@@ -12,6 +12,7 @@ be lost.
 - ``find_files``: lists what is in a folder, and finds files by name (list, glob).
 - ``job``: looks after a command that goes on in the background.
 - ``move``: drafts a file's move or new name.
+- ``memory``: has the notes as files below /memories, as Anthropic's models know them (W-45).
 - ``notes``: reads, recalls and proposes what is remembered about a folder between sessions
   (notes_read, notes_detail, recall, remember).
 - ``outline``: shows what source files define, and where a name is used (C-18).

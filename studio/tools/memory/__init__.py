@@ -2,6 +2,7 @@
 
 Markdown files are the truth. The index beside them can be rebuilt at any time.
 
+- ``memory_folder``: serves Anthropic's memory tool from the notes (W-45).
 - ``note``: one note, its file's head, and how far it is to be trusted (W-43).
 - ``note_store``: keeps, proposes, drops and restores notes in files.
 - ``note_index``: finds notes by words and pieces of words, in German and English (W-41).

@@ -252,6 +252,7 @@ class ToolOptions(TypedDict, total=False):
     text_form: JsonObject
     acts_with: str
     proposes: bool
+    vendor_type: str
 
 
 @overload

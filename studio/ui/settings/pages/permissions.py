@@ -68,7 +68,7 @@ _GROUPS = (
     ToolGroup(tr_later("Run commands"), "terminal", ("run", "job"), "ask"),
     ToolGroup(tr_later("Write files"), "file-pen", ("write", "edit", "move"), "ask", drafts=True),
     ToolGroup(tr_later("Delete files"), "trash-2", ("delete",), "ask", drafts=True),
-    ToolGroup(tr_later("Keep notes"), "feather", ("remember",), "ask"),
+    ToolGroup(tr_later("Keep notes"), "feather", ("remember", "memory"), "ask"),
     ToolGroup(tr_later("Read notes"), "files", ("notes_read", "notes_detail"), "allow"),
 )
 _UNLISTED = ("apply_patch", "ask", "plan")
