@@ -30,6 +30,7 @@ WITH_ROWS = (
     "decisions",
     "graph",
     "timeline",
+    "items",
     "workflow",
     "command",
     "beside",

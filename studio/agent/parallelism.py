@@ -33,7 +33,7 @@ class Lane:
         self._clock = clock
         self._most = most
         self._answers = 0
-        self._cut = 0
+        self.cuts = 0
         """How often it was halved: a request from before the last time says nothing new."""
         self._freed = asyncio.Event()
 
@@ -44,7 +44,7 @@ class Lane:
             wait = self.until - self._clock()
             if wait <= 0 and self.busy < min(self.limit, most):
                 self.busy += 1
-                return self._cut
+                return self.cuts
             try:
                 async with asyncio.timeout(wait if wait > 0 else None):
                     await self._freed.wait()
@@ -54,7 +54,7 @@ class Lane:
     def answered(self, place: int) -> None:
         """A request was answered."""
         self._leave()
-        if place != self._cut:
+        if place != self.cuts:
             return
         self._answers += 1
         held = self.found and self.limit >= self.found
@@ -70,9 +70,9 @@ class Lane:
         self._leave()
         if wait:
             self.wait(wait)
-        if place != self._cut:
+        if place != self.cuts:
             return
-        self._cut += 1
+        self.cuts += 1
         self._answers = 0
         self.found = max(self.limit - 1, 1)
         self.limit = max(self.limit // 2, 1)
