@@ -47,6 +47,7 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Text
 from studio.domain.models import Effort, ModelInfo
 from studio.domain.run_events import (
+    MERGE,
     ItemsFound,
     RetryPlanned,
     RunEvent,
@@ -74,6 +75,8 @@ from .bundle import (
 from .expressions import ExpressionError
 from .fork import ForkRequest, edited_workflow
 from .live_reads import LiveReads
+from .missions.check_steps import with_checks
+from .missions.cycles import Cycles
 from .plan import Plan
 from .reader import read_workflow_text
 from .step_work import answer_of
@@ -223,7 +226,7 @@ class _Replay:
         found = read_workflow_text(record.workflow, whole.started.name).workflow
         if found is None:
             raise ConfigurationError("The workflow of this run cannot be read.")
-        self._workflow: Workflow = edited_workflow(found, whole.edits.values())
+        self._workflow: Workflow = edited_workflow(with_checks(found), whole.edits.values())
         self._plan = Plan(self._workflow)
         self._steps: dict[str, Step] = {step.id: step for step in self._workflow.steps}
 
@@ -258,6 +261,8 @@ class _Replay:
         match event:
             case ItemsFound() if not _is_linked(rest, event.step):
                 self._decided(run, at, event)
+            case StepStarted() | StepFinished() if event.step == MERGE:
+                pass  # where changes meet: what becomes of them is no step's word
             case StepStarted():
                 self._prompt(run, event)
             case StepFinished(state="skipped"):
@@ -271,7 +276,7 @@ class _Replay:
                 pass
 
     def _decided(self, run: Run, at: float, event: RunEvent) -> None:
-        decided = self._plan.next(run, at).events
+        decided = Cycles(self._workflow, run).before_end(self._plan.next(run, at).events)
         if event not in decided:
             same = [str(one) for one in decided if type(one) is type(event)]
             raise _Differs(
@@ -288,6 +293,8 @@ class _Replay:
             prompt = self._plan.values.prompt(run, step, event.item)
         except ExpressionError as error:
             prompt = str(error)
+        if self._workflow.done_when and step.proves is None:  # notes and limits go before it
+            recorded = recorded[-len(prompt) :]
         if said and _unmasked(prompt) != _unmasked(recorded):
             raise _Differs("The prompt differs.", recorded, prompt)
 
@@ -316,6 +323,8 @@ class _Replay:
         names = self._plan.values.names(run, step, event.item)
         if step.kind == "set" and event.state == "done":
             _same("The values", event.outputs, self._plan.values.fill_all(dict(step.inputs), names))
+        elif step.proves is not None and step.proves.kind == "file":
+            self._report.taken.append(f"{step.label}: what came of it is taken from the record.")
         elif step.kind == "check" and event.outputs is not None:
             passed = bool(self._plan.values.compute(step.target, names))
             _same("The check", event.outputs, {"passed": passed})

@@ -32,6 +32,7 @@ from studio.workflows.missions.cycles import Cycles
 from studio.workflows.missions.mission_files import require_cap
 from studio.workflows.plan import Plan
 from studio.workflows.reader import read_workflow_text
+from studio.workflows.replay import read_record, replay
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 from support import killed_run
 from support.delegation_home import agent, save
@@ -239,6 +240,8 @@ async def test_w48_w52_an_agents_mission_keeps_its_checks_and_a_grader_judges_la
         assert "Write ok.txt." in script.told[0] and "the time until 22:30" in script.told[0]
         assert "I read it." in script.told[1]
         assert await runs.changes(run) == []
+        report = await replay(await read_record(home.engine, run.id))
+        assert report.difference is None and report.steps == 11, report
         own.write_text(AGENT.replace("right ok.txt", "wrong ok.txt"))
         assert (await runs.changes(run))[0].startswith("The workflow’s file has changed since.")
 

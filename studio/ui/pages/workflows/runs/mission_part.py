@@ -35,7 +35,7 @@ class MissionPart(QWidget):
         said = row_of([(self.field, 1), self.say], 8)
         over = row_of([self.chat, STRETCH])
         below = column_of([said, over], 8, (16, 6, 16, 8))
-        column_of([row_of([self.words], margins=(16, 8, 16, 0)), self.facts, below], 0, on=self)
+        column_of([row_of([self.words], margins=(16, 8, 16, 4)), self.facts, below], 0, on=self)
 
     def show_record(self, record: RunRecord) -> None:
         run = record.run
