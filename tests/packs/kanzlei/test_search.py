@@ -139,3 +139,21 @@ async def test_a_large_office_is_made_for_measuring(tmp_path: Path) -> None:
         assert pack.records.read("SELECT 1 FROM dokument_geaendert") == []
         with pytest.raises(ToolFailed, match="schon Akten"):
             load_class("kanzlei", "tools.beispiel.masses:Masses")(pack, pack.person, 3)
+
+
+async def test_a_search_is_the_first_thing_after_a_start(tmp_path: Path) -> None:
+    """KZ-31, KZ-32: full-text tables are opened by a query, also before anything is written;
+    a query still changes nothing, the schema neither."""
+    async with office(tmp_path) as (_, pack):
+        akte = service(pack, "Akten").open(pack.person, "Wagner")
+        filed(pack, tmp_path, akte, Brief="Fristen")
+        assert service(pack, "Suche").find(pack.person, "Frist")
+        pack.records.close()  # as the end of the program does; the next use opens it anew
+        sql = "SELECT rowid FROM norm_suche WHERE norm_suche MATCH 'frist'"
+        assert pack.records.read(sql)
+        for changing in (
+            "UPDATE sqlite_master SET sql = '' RETURNING name",
+            "UPDATE akte SET rubrum = '' RETURNING id",
+        ):
+            with pytest.raises(ToolFailed):
+                pack.records.read(changing)
