@@ -129,7 +129,6 @@ class MemoryPage(Page):
         self.search = Field(t, tr("Search notes"), "search")
         self.search.textChanged.connect(lambda _: self.refresh())
         self.which = Segmented(t, [tr("All"), tr("This folder")], name=tr("Notes"))
-        self.which.set_current(1)
         self.which.chosen.connect(lambda _: self.refresh())
         find = row_of(
             [(self.search, 1), self.which],
