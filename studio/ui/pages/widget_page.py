@@ -173,6 +173,7 @@ class WidgetPage(Page):
             return
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(lambda _: work.close())  # which was not begun, perhaps
 
     def fail(self, error: BaseException) -> None:
         """Show in the page's place what its code raised."""

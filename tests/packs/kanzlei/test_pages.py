@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QGuiApplication
 
 from studio.extensions.packs.installed import InstalledPacks
 from studio.ui.pages.widget_page import WidgetPage
+from studio.ui.widgets import Field
 from support.office_home import service
 from support.waiting import until
 from support.window import Person, alone, at_window, on_window_loop
@@ -224,3 +226,69 @@ async def test_an_akte_is_opened_with_its_documents_fristen_and_history(tmp_path
         assert any("Urteil.txt" in change.new for change in view.facts.changes)
         person.press(Qt.Key.Key_Escape)
         await until(lambda: not page.list.isHidden())
+
+
+@on_window_loop
+async def test_kosten_are_computed_as_one_writes(tmp_path: Path) -> None:
+    """KZ-24, KZ-25, KZ-47: the value of the Akte, a rate above 1,3 asks for its reason."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        page = await page_of(person, "kosten")
+        pack = person.engine.services.packs.homes["kanzlei"]
+        more = {"wert_cent": 1_000_000, "mandat_seit": "2025-06-02"}
+        akte = service(pack, "Akten").open(pack.person, "Wagner ./. Reiter", **more)
+        page.open(str(akte.id))
+        await until(lambda: page.bill is not None)
+        assert page.value.text() == "10.000,00" and "2025" in page.table_name.text()
+        net = [row.amount for one in page.bill.sections for row in one.rows]
+        assert str(sum(net)) == str(page.bill.total) and "847.60" in map(str, net)
+        rate = next(f for f in page.findChildren(Field) if "Satz" in f.accessibleName())
+        rate.setText("2,0")
+        rate.editingFinished.emit()
+        await until(lambda: "Grund" in page.problem.text())
+        reason = next(f for f in page.findChildren(Field) if "Grund" in f.accessibleName())
+        reason.setText("sechs Gutachten")
+        reason.editingFinished.emit()
+        await until(lambda: page.bill is not None)
+        assert page.bill.sections[0].rows[0].rate == 2
+        page.copy()
+        assert "sechs" not in QGuiApplication.clipboard().text()
+        assert "VV 2300\tGeschäftsgebühr\t2,0" in QGuiApplication.clipboard().text()
+        page.add_position("KV 1210")
+        await until(lambda: page.bill and page.bill.sections[-1].name == "Gericht")
+        page.value.setText("viel")
+        await until(lambda: "keine Zahl" in page.problem.text())
+
+
+@on_window_loop
+async def test_the_calendar_has_fristen_and_vorfristen_on_their_days(tmp_path: Path) -> None:
+    """KZ-47: unchecked ones are marked, kinds are hidden, days are walked by keys."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        page = await page_of(person, "kalender")
+        pack = person.engine.services.packs.homes["kanzlei"]
+        akte = service(pack, "Akten").open(pack.person, "Wagner ./. Reiter")
+        enter(pack, akte.id, 20, "berechnet", "A")
+        enter(pack, akte.id, 20, "geprüft", "B")
+        day = TODAY + datetime.timedelta(days=20)
+        page.open(day.isoformat())
+        await until(lambda: len(page.entries) == 4)
+        grid = page.grid
+        assert [one.open for one in grid.entries[day]] == [True, False]
+        assert "Frist Frist A" in grid.accessibleName()
+        page.kinds["Vorfrist"].click()
+        assert {one.kind for found in grid.entries.values() for one in found} == {"Frist"}
+        before = grid.day
+        grid.setFocus()
+        person.window.activateWindow()
+        await until(lambda: person.focused() is grid)
+        person.press(Qt.Key.Key_PageDown)
+        await until(lambda: page.month.text() != "" and grid.day.month != before.month)
+        person.press(Qt.Key.Key_PageUp)
+        assert abs((grid.day - before).days) <= 3
+        grid.choose(datetime.date(2026, 4, 6))
+        await until(lambda: grid.free.get(grid.day) == "Ostermontag")
+        assert "Ostermontag" in grid.accessibleName()
+        grid.choose(day)
+        person.press(Qt.Key.Key_Return)
+        await until(lambda: person.window.pages.shown == "pack:kanzlei/akten")

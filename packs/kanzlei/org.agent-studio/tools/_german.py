@@ -28,14 +28,11 @@ def euros(amount: Decimal) -> str:
 
 def cents(text: str) -> int:
     """The cents of ``3.100,55 €`` or ``3100.55``; raises ToolFailed."""
-    plain = text.strip().removesuffix("€").strip()
-    if "," in plain:
-        plain = plain.replace(".", "").replace(",", ".")
     try:
-        amount = Decimal(plain)
-    except InvalidOperation as error:
+        amount = read_amount(text)
+    except ValueError as error:
         raise ToolFailed(f"„{text}“ ist kein Betrag. Geschrieben wird er 3.100,55.") from error
-    if not amount.is_finite() or not 0 <= amount < 10**12:
+    if not 0 <= amount < 10**12:
         raise ToolFailed(f"„{text}“ ist kein Betrag. Geschrieben wird er 3.100,55.")
     return int((amount * 100).to_integral_value())
 
@@ -46,6 +43,20 @@ def read_day(text: str) -> datetime.date:
     if "." in text:
         return datetime.datetime.strptime(text, "%d.%m.%Y").date()
     return datetime.date.fromisoformat(text)
+
+
+def read_amount(text: str) -> Decimal:
+    """The number of ``3100.55``, ``3.100,55``, ``1,3`` or ``10 €``; raises ValueError."""
+    plain = text.strip().removesuffix("€").strip()
+    if "," in plain:
+        plain = plain.replace(".", "").replace(",", ".")
+    try:
+        amount = Decimal(plain)
+    except InvalidOperation as error:
+        raise ValueError(f"„{text}“ ist keine Zahl.") from error
+    if not amount.is_finite():
+        raise ValueError(f"„{text}“ ist keine Zahl.")
+    return amount
 
 
 def days_left(end: datetime.date, today: datetime.date) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 
 from studio.packs import Result, ToolFailed, tool
 
@@ -134,16 +134,8 @@ def _sources(bill: Bill) -> tuple[str, ...]:
 
 
 def _amount(name: str, text: str) -> Decimal:
-    """The number of ``3100.55``, ``3.100,55`` or ``1,3``."""
-    plain = text.strip().removesuffix("€").strip()
-    if "," in plain:
-        plain = plain.replace(".", "").replace(",", ".")
+    """The number of a parameter; raises ToolFailed."""
     try:
-        amount = Decimal(plain)
-    except InvalidOperation as error:
-        raise ToolFailed(
-            f"{name}: „{text}“ ist keine Zahl. Geschrieben wird sie 3100.55."
-        ) from error
-    if not amount.is_finite():
-        raise ToolFailed(f"{name}: „{text}“ ist keine Zahl. Geschrieben wird sie 3100.55.")
-    return amount
+        return german.read_amount(text)
+    except ValueError as error:
+        raise ToolFailed(f"{name}: {error} Geschrieben wird sie 3100.55.") from error

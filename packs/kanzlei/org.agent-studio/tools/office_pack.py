@@ -293,6 +293,8 @@ pack = Pack(
     pages=(
         PageEntry("heute", "Heute", "pages.today:TodayPage", "calendar-check"),
         PageEntry("akten", "Akten", "pages.akten:AktenPage", "briefcase"),
+        PageEntry("kalender", "Kalender", "pages.kalender:KalenderPage", "calendar-days"),
+        PageEntry("kosten", "Kosten", "pages.kosten:KostenPage", "receipt-euro"),
     ),
     palette=(PaletteEntry("Heute fällig", "heute"), PaletteEntry("Neue Akte", "akten", ("neu",))),
 )

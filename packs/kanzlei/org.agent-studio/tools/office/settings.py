@@ -13,6 +13,7 @@ class OfficeSettings:
     vorfrist_tage: So viele Tage vor dem Ende liegt eine Vorfrist.
     ordner: Wo die Ordner der Akten liegen; leer für Kanzlei/Akten im eigenen Ordner.
     aufbewahrung_jahre: So viele Jahre nach dem des Mandatsendes wird eine Akte aufbewahrt.
+    land: Das Bundesland, dessen Feiertage der Kalender zeigt, wie BY.
     erlaubte_hosts: Rechner, deren Modelle Akten im Modus „lokal“ sehen dürfen, mit Komma getrennt.
     """
 
@@ -20,4 +21,5 @@ class OfficeSettings:
     vorfrist_tage: int = field(default=7, metadata={"title": "Tage einer Vorfrist"})
     ordner: str = ""
     aufbewahrung_jahre: int = field(default=6, metadata={"title": "Jahre der Aufbewahrung"})
+    land: str = "BY"
     erlaubte_hosts: str = field(default="", metadata={"title": "Erlaubte Rechner"})

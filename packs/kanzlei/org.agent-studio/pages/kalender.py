@@ -1,0 +1,200 @@
+"""The page Kalender: Fristen, Vorfristen and what else has a day, by month or as a list (KZ-47)."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+from collections.abc import Sequence
+
+from PySide6.QtWidgets import QWidget
+
+from studio.packs import Home, ToolFailed
+from studio.packs.ui import (
+    STRETCH,
+    Button,
+    Check,
+    Hairline,
+    IconButton,
+    Label,
+    PackWindow,
+    Page,
+    Segmented,
+    column_of,
+    row_of,
+    widget_of,
+)
+
+from ..tools.deadlines.free_days import LAENDER, free_reason, read_place
+from ..tools.office.fristen import COMPUTED, Fristen
+from ..tools.office.settings import OfficeSettings
+from ._month_grid import KINDS, Entry, MonthGrid, other_month
+from ._rows import DAYS, MONTHS, LinkTitle, ScrolledColumn, day_block, long_day, section
+
+SIDE = 284
+_MONTH, _LIST = range(2)
+
+
+def read_entries(home: Home) -> list[Entry]:
+    """All that has a day and that the person may see, by day. Blocks."""
+    found: list[Entry] = []
+    for one in home.service(Fristen).find(home.person):
+        target = ("akten", str(one.akte))
+        unsure = one.state == COMPUTED
+        found.append(Entry(one.end, "Frist", one.kind, one.az, open=unsure, target=target))
+        if one.vorfrist is not None:
+            early = Entry(one.vorfrist, "Vorfrist", one.kind, one.az, open=unsure, target=target)
+            found.append(early)
+    return sorted(found, key=lambda one: (one.day, one.time, [*KINDS].index(one.kind)))
+
+
+def free_days(days: Sequence[datetime.date], land: str) -> dict[datetime.date, str]:
+    """The free ones of some days, with why. Blocks: reads the holidays."""
+    place = read_place(land)
+    return {day: reason for day in days if (reason := free_reason(day, place))}
+
+
+class KalenderPage(Page):
+    """Kalender. ``entries`` are all that was read, ``hidden`` the kinds that are not shown."""
+
+    def __init__(self, studio: PackWindow) -> None:
+        super().__init__(studio)
+        t = self.theme
+        self.entries: list[Entry] = []
+        self.hidden: set[str] = set()
+        self._reading = 0
+        self.month = Label(t, "", "heading")
+        before = IconButton(t, "chevron-left", "Monat davor", clicked=lambda: self._step(-1))
+        after = IconButton(t, "chevron-right", "Monat danach", clicked=lambda: self._step(1))
+        today = Button(t, "Heute", clicked=lambda: self.grid.choose(self.grid.today))
+        self.view = Segmented(t, ("Monat", "Liste"), name="Ansicht")
+        self.view.chosen.connect(lambda _: self._show())
+        head = [self.month, before, after, today, STRETCH, self.view]
+        self.grid = MonthGrid(t)
+        self.grid.chosen.connect(lambda: self.run(self.load()))
+        self.grid.opened.connect(self._open_first)
+        self.list = ScrolledColumn(t)
+        self.list.hide()
+        self.about_day = ScrolledColumn(t)
+        self.holidays = Label(t, "", "small", "text2", wrap=True)
+        self.kinds = {kind: Check(t, _PLURALS[kind]) for kind in KINDS}
+        for kind, check in self.kinds.items():
+            check.setChecked(True)
+            check.toggled.connect(lambda on, kind=kind: self._show_kind(kind, on))
+        checks = [Label(t, "Anzeigen", "ui_strong"), *self.kinds.values()]
+        below = [widget_of(column_of(checks, spacing=6)), Label(t, "Feiertage", "ui_strong")]
+        below.append(self.holidays)
+        fixed = column_of(below, spacing=8, margins=(20, 14, 20, 20))
+        side = widget_of(column_of([(self.about_day, 1), Hairline(t), fixed], spacing=0))
+        side.setFixedWidth(t.px(SIDE))
+        middle = [(self.grid, 1), (self.list, 1), Hairline(t, upright=True), side]
+        top = row_of(head, spacing=8, margins=(20, 10, 14, 10))
+        column_of([top, Hairline(t), (row_of(middle, spacing=0), 1)], spacing=0, on=self)
+
+    def open(self, *target: str) -> None:
+        self.grid.today = datetime.date.today()
+        if target:
+            with contextlib.suppress(ValueError):
+                self.grid.day = datetime.date.fromisoformat(target[0])
+        self.run(self.load())
+        self.grid.setFocus()
+
+    async def load(self) -> None:
+        """Read and show everything anew; an older reading that ends later is not shown."""
+        self._reading = reading = self._reading + 1
+        home, days = self.home, self.grid.days
+        land = home.settings(OfficeSettings).land
+
+        def read() -> tuple[list[Entry], dict[datetime.date, str]]:
+            try:
+                return read_entries(home), free_days(days, land)
+            except ToolFailed:  # a Land that nobody knows, or years without checked holidays
+                return read_entries(home), {}
+
+        found, free = await self.in_thread(read)
+        if reading != self._reading:
+            return
+        self.entries, self.grid.free = found, free
+        self._show()
+
+    def _show_kind(self, kind: str, on: bool) -> None:
+        (self.hidden.discard if on else self.hidden.add)(kind)
+        self._show()
+
+    def _show(self) -> None:
+        day = self.grid.day
+        self.month.setText(f"{MONTHS[day.month - 1]} {day.year}")
+        shown = [one for one in self.entries if one.kind not in self.hidden]
+        by_day: dict[datetime.date, list[Entry]] = {}
+        for one in shown:
+            by_day.setdefault(one.day, []).append(one)
+        self.grid.show_entries(by_day, self.grid.free)
+        as_list = self.view.current == _LIST
+        self.grid.setVisible(not as_list)
+        self.list.setVisible(as_list)
+        if as_list:
+            month = [one for one in shown if (one.day.year, one.day.month) == (day.year, day.month)]
+            self._show_list(month)
+        self.about_day.show_parts(self._about_day(by_day.get(day, [])))
+        land = LAENDER.get(self.home.settings(OfficeSettings).land, "Unbekanntes Land")
+        self.holidays.setText(
+            f"{land}. Maßgeblich ist immer der Ort des Gerichts, nicht der Kanzlei."
+        )
+
+    def _show_list(self, entries: Sequence[Entry]) -> None:
+        if entries:
+            title = f"{MONTHS[self.grid.day.month - 1]} {self.grid.day.year}"
+            self.list.show_parts([section(self.theme, title, [self._row(o) for o in entries])])
+        else:
+            words = "In diesem Monat ist nichts eingetragen."
+            self.list.show_parts([Label(self.theme, words, "ui", "text2")])
+
+    def _row(self, entry: Entry) -> QWidget:
+        t = self.theme
+        overdue = entry.kind == "Frist" and entry.day < self.grid.today
+        state = "Entwurf oder ungeprüft" if entry.open else ""
+        about = ", ".join(filter(None, (entry.kind, entry.az, entry.time, state)))
+        words = column_of([self._title(entry), Label(t, about, "small", "text2")], spacing=1)
+        block, line = day_block(t, entry.day, overdue=overdue), Hairline(t, upright=True)
+        parts = [block, line, (words, 1)]
+        return widget_of(row_of(parts, spacing=12, margins=(0, 9, 0, 9)))
+
+    def _title(self, entry: Entry) -> LinkTitle:
+        title = LinkTitle(self.theme, entry.title, f"{entry.kind} {entry.title}, {entry.az}")
+        if entry.target:
+            title.clicked.connect(lambda: self.studio.open_page(*entry.target))
+        return title
+
+    def _about_day(self, entries: Sequence[Entry]) -> list[QWidget]:
+        """The chosen day and what is on it."""
+        t, day = self.theme, self.grid.day
+        heading = Label(t, long_day(day), "ui_strong", wrap=True)
+        why = self.grid.free.get(day, "")
+        free = Label(t, "" if why in DAYS else why, "small", "text2", wrap=True)
+        free.setVisible(bool(free.text()))
+        parts: list[QWidget] = [widget_of(column_of([heading, free], spacing=1))]
+        for one in entries:
+            state = "Entwurf oder ungeprüft" if one.open else ""
+            about = ", ".join(filter(None, (one.kind, one.az, one.time, state)))
+            ink = "warn" if one.open else "text2"
+            words = [self._title(one), Label(t, about, "small", ink, wrap=True)]
+            parts.append(widget_of(column_of(words, spacing=1)))
+        if not entries:
+            parts.append(Label(t, "Nichts eingetragen.", "small", "text2"))
+        return parts
+
+    def _step(self, months: int) -> None:
+        self.grid.choose(other_month(self.grid.day, months))
+
+    def _open_first(self) -> None:
+        shown = self.grid.entries.get(self.grid.day, ())
+        if shown and shown[0].target:
+            self.studio.open_page(*shown[0].target)
+
+
+_PLURALS = {
+    "Frist": "Fristen",
+    "Vorfrist": "Vorfristen",
+    "Termin": "Termine",
+    "Wiedervorlage": "Wiedervorlagen",
+    "Aufgabe": "Aufgaben",
+}
