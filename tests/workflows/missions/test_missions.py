@@ -71,7 +71,8 @@ class Liar:
 
     def __call__(self, view: RequestView) -> Turn:
         number = cycle_of(view)
-        made = sum(isinstance(one, Returned) for one in view.items)
+        # A call that a kill broke off is made again.
+        made = sum(isinstance(one, Returned) and not one.is_error for one in view.items)
         if not made:
             self.told.append(asked_in(view))
             return Turn(Call("write", {"path": f"fixed-{number}", "content": "x\n"}))
