@@ -243,6 +243,16 @@ def time_of_day(text: str) -> str:
     raise argparse.ArgumentTypeError("a time of the day is needed, like 06:00")
 
 
+def percent(text: str) -> float:
+    """Parses a share in percent: ``85`` or ``85%``."""
+    try:
+        if 0 <= (found := float(text.strip().removesuffix("%"))) <= 100:
+            return found
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError("a percentage from 0 to 100 is needed, like 85")
+
+
 def _share(most: float) -> Callable[[str], float]:
     def parse(text: str) -> float:
         if 0 <= (found := float(text)) <= most:
@@ -303,6 +313,7 @@ seconds = _whole_number(1, 86_400, "seconds from 1 to 86,400 are needed")
 wait = _whole_number(1, 3600, "seconds from 1 to 3,600 are needed")
 cycles = _whole_number(1, 10_000, "a number of cycles from 1 to 10,000 is needed")
 tokens = _whole_number(1, math.inf, "a number of tokens is needed, such as 500000")
+repeats = _whole_number(1, 100, "a number of tries from 1 to 100 is needed")
 most = _whole_number(1, math.inf, "how many at most is a number from 1 on")
 port = _whole_number(0, 65535, "a port is a number from 0 to 65535")
 

@@ -60,10 +60,14 @@ _WORDS = {"done": "", "failed": " failed", "skipped": " was left out", "stopped"
 class WorkflowDriver:
     """Carries out a run at a terminal, or where nobody is there to ask."""
 
-    def __init__(self, runner: Runner, console: Console, *, as_json: bool = False) -> None:
+    def __init__(
+        self, runner: Runner, console: Console, *, as_json: bool = False, quiet: bool = False
+    ) -> None:
+        """``quiet``: no answer goes to standard output, as the run is a part of something."""
         self._runner = runner
         self._console = console
         self._json = as_json
+        self._quiet = quiet
         self._workflow: Workflow = runner.plan.workflow
         self._steps: dict[str, Step] = {step.id: step for step in self._workflow.steps}
         self._asked: asyncio.Queue[tuple[StepRun, RunQuestion]] = asyncio.Queue()
@@ -122,7 +126,7 @@ class WorkflowDriver:
             if run.paused is not None:
                 return LIMIT
             return UNSURE if run.state == "unsure" else DENIED
-        if not self._json and (answer := answer_of_run(self._workflow, run)):
+        if not (self._json or self._quiet) and (answer := answer_of_run(self._workflow, run)):
             console.write(f"{answer}\n")
         return exit_code_of_run(run, self._steps)
 
@@ -266,14 +270,19 @@ class WorkflowDriver:
 
 
 async def drive_run(
-    console: Console, runs: WorkflowRuns, runner: Runner, *, as_json: bool = False
+    console: Console,
+    runs: WorkflowRuns,
+    runner: Runner,
+    *,
+    as_json: bool = False,
+    quiet: bool = False,
 ) -> int:
     """Carry out a run at a terminal, until Ctrl-C, SIGTERM or a closed terminal; the exit code."""
     started = runner.run.started
     assert started is not None
     if not as_json:
         console.say(f"{started.name}, run {started.number} ({runner.run.id[:8]})")
-    driver = WorkflowDriver(runner, console, as_json=as_json)
+    driver = WorkflowDriver(runner, console, as_json=as_json, quiet=quiet)
     try:
         names = "SIGINT", "SIGTERM", "SIGHUP"
         return await driver.carry_out(on_signals({name: driver.interrupt for name in names}))

@@ -5,6 +5,7 @@
 - ``connection``: opens a SQLite file, migrates it, and says in words what is wrong.
 - ``crash_reports``: keeps what an error that nobody caught looked like, for the person to read.
 - ``database``: opens one file, writes it in one thread and reads it in a few.
+- ``evals``: evals that ran, and the record of their answers and verdicts (W-58).
 - ``exchanges``: what went to providers and came back, for a replay (W-27).
 - ``installation``: says how this program was installed, and how it is brought up to date.
 - ``migrations``: numbered steps that make the schema of the program's database.

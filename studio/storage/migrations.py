@@ -523,6 +523,21 @@ def _run_wishes(db: Connection) -> None:
     )
 
 
+def _evals(db: Connection) -> None:
+    """Evals that ran, and the record of their answers and verdicts, see ``evals``."""
+    for statement in (
+        """CREATE TABLE eval_runs (
+            id TEXT PRIMARY KEY, number INTEGER NOT NULL, name TEXT NOT NULL,
+            source TEXT NOT NULL, folder TEXT NOT NULL, state TEXT NOT NULL,
+            began REAL NOT NULL, ended REAL NOT NULL DEFAULT 0, runs TEXT NOT NULL DEFAULT '[]',
+            report TEXT NOT NULL DEFAULT '')""",
+        "CREATE INDEX eval_runs_source ON eval_runs (source, began)",
+        """CREATE TABLE eval_record (
+            key TEXT PRIMARY KEY, body TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID""",
+    ):
+        db.execute(statement)
+
+
 _USED = (
     "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
@@ -552,5 +567,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _run_callers,
     _items,
     _run_wishes,
+    _evals,
 )
 LATEST = len(MIGRATIONS)

@@ -39,5 +39,6 @@
 - ``watched_files``: Tells which files that a trigger looks at changed, and who changed them.
 - ``trigger_clock``: Begins the runs of triggers while a program is open.
 - ``missions``: Runs in cycles, which end when the person's checks pass.
+- ``evals``: Measure agents, models and prompts on cases.
 - ``workflow_runs``: Finds workflows, begins their runs and goes on with stored ones.
 """

@@ -81,6 +81,17 @@ class WorkflowRuns:
         Raises ConfigurationError for a file with mistakes, and for inputs that do not fit.
         """
         text = await self.files.text(path, folder)
+        return await self.start_text(text, path, folder, options, caller)
+
+    async def start_text(
+        self,
+        text: str,
+        path: Path,
+        folder: Path,
+        options: RunOptions,
+        caller: ParentTurn | None = None,
+    ) -> Runner:
+        """Begin a run of a text, which counts as the one of the file ``path``; see ``start``."""
         workflow = await self.files.checked(text, path.stem, str(path), folder)
         if options.digest not in ("", workflow.digest):
             raise ConfigurationError(f"{path} was changed meanwhile.")

@@ -15,6 +15,7 @@ functions: ``--help`` and Tab would wait for them.
 - ``config``: shows and changes settings.
 - ``doctor``: checks what the program needs.
 - ``drafts``: lists drafts and carries out decisions about them.
+- ``eval``: measures agents, models and prompts on cases, and compares what came of it.
 - ``export``: writes conversations to a file.
 - ``hooks``: lists hooks, tries one, switches it, takes over those of Claude Code.
 - ``import_``: makes sessions of conversations in files.
@@ -66,6 +67,7 @@ COMMANDS = {
     "memory": "look at notes for later chats, and decide about proposed ones",
     "workflow": "run workflows of many agents, and look for mistakes in them",
     "batch": "do a step for each of many items, and write the results to a file",
+    "eval": "measure agents, models and prompts on your cases",
     "mission": "let agents work in cycles until your checks pass",
     "keys": "keep API keys in your system’s keychain, test them, remove them",
     "models": "list a provider's models",

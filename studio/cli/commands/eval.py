@@ -1,0 +1,322 @@
+"""``agent-studio eval``: measures agents, models and prompts on cases (W-58, W-69)."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.cli.command_context import CommandContext
+from studio.cli.exit_codes import DONE, LIMIT, USAGE
+from studio.cli.parser import CommandParser, dollars, percent, provider_option, repeats, tokens
+from studio.domain.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from studio.domain.evals import EvalReport
+    from studio.domain.jsonvalue import JsonObject
+    from studio.storage.evals import EvalRow
+    from studio.workflows.evals.eval_runs import EvalRuns
+    from studio.workflows.evals.figures import Difference
+    from studio.workflows.runner import Runner
+    from studio.workflows.workflow_runs import WorkflowRuns
+
+
+def arguments(parser: CommandParser) -> None:
+    found = parser.add_subcommands(
+        {
+            "run": "run an eval; what the record has is not asked again",
+            "list": "list evals and those that ran, the last one first",
+            "show": "show what an eval came to, case by case",
+            "compare": "compare two variants, of one eval that ran or of two",
+        }
+    )
+    start = found["run"]
+    start.description = (
+        "Run an eval: its cases by each of its variants. It needs a limit, in its file or here. "
+        "Exit codes: 0 all cells have a result, 1 a rate is below --fail-under, else those of run."
+    )
+    start.add_argument("eval", metavar="FILE|NAME", help="a file, or the name of an eval")
+    start.add_argument("--dollars", type=dollars, metavar="N", help="what it may cost")
+    start.add_argument("--tokens", type=tokens, metavar="N", help="what it may use")
+    start.add_argument("--repeats", type=repeats, metavar="N", help="tries of each case")
+    start.add_argument(
+        "--variant", action="append", default=[], metavar="ID", help="only this; may be repeated"
+    )
+    start.add_argument(
+        "--fail-under",
+        type=percent,
+        metavar="PERCENT",
+        help="exit with 1 if the rate of a variant is lower",
+    )
+    start.add_argument("--fresh", action="store_true", help="ask all again")
+    provider_option(start, "; default: your setting")
+    start.add_argument("-m", "--model", metavar="MODEL", help="for agents without one")
+    for name in ("run", "list"):
+        found[name].add_argument(
+            "--folder", type=Path, metavar="DIR", help="default: the current folder"
+        )
+    start.add_argument(
+        "-y", "--yes", action="store_true", help="ask all after a sample, without a question"
+    )
+    found["show"].add_argument("run", metavar="RUN", help="the beginning of its id")
+    for name in ("first", "second"):
+        found["compare"].add_argument(
+            name, metavar="RUN[:VARIANT]", help="without a variant its first one, the baseline"
+        )
+    for one in found.values():
+        one.add_argument("--json", action="store_true", help="print JSON")
+
+
+async def run(context: CommandContext, options: argparse.Namespace) -> int:
+    """Run evals, and show what they came to."""
+    from studio.workflows.evals.eval_runs import EvalRuns
+    from studio.workflows.workflow_runs import WorkflowRuns
+
+    engine = await context.engine()
+    runs = WorkflowRuns(engine)
+    evals = EvalRuns(engine, runs)
+    match options.what:
+        case "run":
+            return await _run(context, options, evals, runs)
+        case "list":
+            return await _list(context, options, evals)
+        case "show":
+            row = await evals.find(options.run)
+            _tell(context, options, row, await evals.report(row), cases=True)
+        case _:
+            return await _compare(context, options, evals)
+    return DONE
+
+
+def _folder(options: argparse.Namespace) -> Path:
+    folder = (options.folder or Path.cwd()).resolve()
+    if not folder.is_dir():
+        raise ConfigurationError(f"The folder {folder} is not there.")
+    return folder
+
+
+async def _run(
+    context: CommandContext, options: argparse.Namespace, evals: EvalRuns, runs: WorkflowRuns
+) -> int:
+    import asyncio
+    from dataclasses import replace
+
+    from studio.cli.workflow_driver import drive_run
+    from studio.domain.agents import Caps
+    from studio.workflows.evals.eval_file import locate_eval, read_eval
+    from studio.workflows.evals.eval_runs import EvalOptions
+    from studio.workflows.evals.figures import figures
+
+    folder, console = _folder(options), context.console
+    path = await asyncio.to_thread(locate_eval, context.paths, folder, options.eval)
+    one = await asyncio.to_thread(read_eval, path)
+    if options.repeats:
+        one = replace(one, repeats=options.repeats)
+    if options.variant:
+        known = {each.id: each for each in one.variants}
+        for name in options.variant:
+            if name not in known:
+                raise ConfigurationError(
+                    f"{one.name} has no variant {name}. It has {', '.join(known)}."
+                )
+        one = replace(one, variants=tuple(known[name] for name in dict.fromkeys(options.variant)))
+    caps = Caps(options.tokens or 0, options.dollars or 0.0)
+    wanted = EvalOptions(caps, options.provider or "", options.model or "", options.fresh)
+    codes: list[int] = []
+
+    async def drive(runner: Runner) -> None:
+        runner.yes = options.yes
+        codes.append(await drive_run(console, runs, runner, quiet=True))
+
+    row, report = await evals.run(one, path, folder, wanted, drive)
+    _tell(context, options, row, report, cases=False)
+    if report.reason:
+        console.say(report.reason, f"To go on: agent-studio eval run {options.eval}")
+        return next((code for code in codes if code != DONE), LIMIT)
+    if options.fail_under is not None:
+        low = [
+            found
+            for variant in one.variants
+            if (found := figures(report, variant.id)).rate * 100 < options.fail_under
+        ]
+        for found in low:
+            console.say(f"{found.variant} is below {options.fail_under:g}%: {found.rate:.1%}")
+        return USAGE if low else DONE
+    return DONE
+
+
+async def _list(context: CommandContext, options: argparse.Namespace, evals: EvalRuns) -> int:
+    import asyncio
+    from dataclasses import asdict
+    from datetime import datetime
+
+    from studio.workflows.evals.eval_file import find_evals
+
+    console = context.console
+    files = await asyncio.to_thread(find_evals, context.paths, _folder(options))
+    ran = await evals.store.list()
+    if options.json:
+        console.write_json(
+            {
+                "files": {name: str(path) for name, path in files.items()},
+                "runs": [asdict(one) for one in ran],
+            }
+        )
+        return DONE
+    for name, path in files.items():
+        console.row(f"{name}  {path}")
+    for one in ran:
+        at = datetime.fromtimestamp(one.began).strftime("%Y-%m-%d %H:%M")
+        console.row(f"{one.id[:8]}  {at}  {one.state:<10}  {one.name}, run {one.number}")
+    if not files and not ran:
+        console.say("There is no eval yet. Its file goes into .agents/evals or evals.")
+    return DONE
+
+
+async def _compare(context: CommandContext, options: argparse.Namespace, evals: EvalRuns) -> int:
+    from studio.workflows.evals.figures import difference
+
+    sides: list[tuple[EvalReport, str]] = []
+    for text in (options.first, options.second):
+        start, _, variant = text.partition(":")
+        report = await evals.report(await evals.find(start))
+        known = [one.id for one in report.eval.variants]
+        if variant and variant not in known:
+            raise ConfigurationError(
+                f"{start} has no variant {variant}. It has {', '.join(known)}."
+            )
+        sides.append((report, variant or known[0]))
+    (first, variant), (second, against) = sides
+    found = difference(first, second, variant, against)
+    if options.json:
+        context.console.write_json(
+            {
+                "first": _figures(first, variant),
+                "second": _figures(second, against),
+                **_difference(found),
+            },
+            indent=2,
+        )
+        return DONE
+    for report, name in sides:
+        context.console.row(_line(report, name))
+    titles = {one.id: one.label for one in first.eval.cases}
+    for word, cases in (("passed", found.better), ("failed", found.worse)):
+        for case in cases:
+            context.console.row(f"  flipped to {word}: {titles[case]}")
+    context.console.row(_words(found))
+    return DONE
+
+
+def _tell(
+    context: CommandContext,
+    options: argparse.Namespace,
+    row: EvalRow,
+    report: EvalReport,
+    *,
+    cases: bool,
+) -> None:
+    from dataclasses import asdict
+
+    from studio.agent.usage_costs import format_dollars
+    from studio.workflows.evals.figures import difference
+
+    console, variants = context.console, report.eval.variants
+    base, *others = [one.id for one in variants]
+    differences = [difference(report, report, base, one) for one in others]
+    if options.json:
+        console.write_json(
+            {
+                "id": row.id,
+                "name": row.name,
+                "number": row.number,
+                "state": row.state,
+                "dollars": report.dollars,
+                "variants": [_figures(report, one.id) for one in variants],
+                "differences": [_difference(one) for one in differences],
+                "cells": [asdict(one) | {"passed": one.passed} for one in report.cells],
+            },
+            indent=2,
+        )
+        return
+    fresh = sum(one.fresh for one in report.cells)
+    old = sum(one.answered for one in report.cells) - fresh
+    cost = format_dollars(report.dollars) or "$0.00"
+    console.row(f"{row.name}, run {row.number} ({row.id[:8]}): {row.state}, {cost}")
+    console.row(
+        f"{len(report.eval.cases):,} cases, {report.eval.repeats} tries each, "
+        f"{old:,} of {len(report.cells):,} from the record"
+    )
+    for one in variants:
+        console.row(_line(report, one.id))
+    for one in differences:
+        console.row(_words(one))
+    if cases:
+        _tell_cases(context, report, differences)
+
+
+def _tell_cases(context: CommandContext, report: EvalReport, differences: list[Difference]) -> None:
+    flips = {(one.second, case): " ↑ flip" for one in differences for case in one.better}
+    flips |= {(one.second, case): " ↓ flip" for one in differences for case in one.worse}
+    for case in report.eval.cases:
+        parts: list[str] = []
+        for variant in report.eval.variants:
+            cells = [
+                one for one in report.cells if (one.case, one.variant) == (case.id, variant.id)
+            ]
+            marks = "".join("·" if not one.graded else "✓" if one.passed else "×" for one in cells)
+            parts.append(f"{variant.id} {marks}{flips.get((variant.id, case.id), '')}")
+        context.console.row(f"  {case.label}: {'  '.join(parts)}")
+        for one in report.cells:
+            if one.case == case.id and not one.passed:
+                why = one.reason or "; ".join(
+                    f"{each.label}: {each.words}" for each in one.grades if not each.passed
+                )
+                context.console.row(f"      {one.variant}, try {one.number}: {_one_line(why)}")
+
+
+def _one_line(text: str) -> str:
+    from studio.cli.event_printer import one_line
+
+    return one_line(text)[:200] or "no result"
+
+
+def _line(report: EvalReport, variant: str) -> str:
+    from studio.agent.usage_costs import format_dollars
+    from studio.workflows.evals.figures import figures
+
+    found = figures(report, variant)
+    title = next(one.label for one in report.eval.variants if one.id == variant)
+    cost = "no price known" if found.dollars is None else format_dollars(found.dollars) or "$0.00"
+    return (
+        f"{title} ({report.models.get(variant, '')}): {found.rate:.0%}, "
+        f"{found.low:.0%} to {found.high:.0%}, {found.passed} of {found.cases} cases, "
+        f"{cost} a try, {found.seconds:.1f} s"
+    )
+
+
+def _words(found: Difference) -> str:
+    return (
+        f"{found.first} against {found.second}: {found.verdict}, {len(found.better)} better, "
+        f"{len(found.worse)} worse of {found.cases}, chance of no difference {found.chance:.1%}"
+    )
+
+
+def _figures(report: EvalReport, variant: str) -> JsonObject:
+    from dataclasses import asdict
+
+    from studio.workflows.evals.figures import figures
+
+    found = figures(report, variant)
+    return {**asdict(found), "rate": found.rate, "model": report.models.get(variant, "")}
+
+
+def _difference(found: Difference) -> JsonObject:
+    from dataclasses import asdict
+
+    return {
+        **asdict(found),
+        "better": list(found.better),
+        "worse": list(found.worse),
+        "verdict": found.verdict,
+    }

@@ -1,0 +1,337 @@
+"""Eval runs: runs evals, and finds those that ran (W-58).
+
+What an earlier eval was paid for is never lost: before one begins, the record takes over what the
+runs of a broken off one came to.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TypeAlias, cast
+
+from studio.agent.engine import Engine
+from studio.domain.agents import Caps
+from studio.domain.codec import decode, encode
+from studio.domain.errors import ConfigurationError
+from studio.domain.evals import Cell, Eval, EvalReport
+from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.ledger import canonical_json, digest
+from studio.domain.records import dataclass
+from studio.domain.runs import Run
+from studio.domain.workflows import Step, Workflow
+from studio.storage.evals import EvalRow, EvalStore
+from studio.storage.run_items import ItemStore
+from studio.workflows.items.results import all_rows
+from studio.workflows.runner import Runner
+from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
+
+from .cells import (
+    CELL,
+    JUDGED,
+    Asked,
+    Try,
+    Worker,
+    answer_steps,
+    asked,
+    cell,
+    step_of,
+    tries,
+    verdict,
+    workflow_text,
+)
+
+Drive: TypeAlias = Callable[[Runner], Awaitable[object]]
+"""Carries a run out, for as long as it goes by itself or somebody answers."""
+LOOKED_AT = 5
+"""Earlier evals of a file whose runs may have something for the record."""
+
+
+@dataclass(frozen=True, slots=True)
+class EvalOptions:
+    """How an eval is run. ``provider`` and ``model`` answer where a variant names none.
+
+    ``fresh``: the record does not count.
+    """
+
+    caps: Caps
+    provider: str = ""
+    model: str = ""
+    fresh: bool = False
+
+
+class EvalRuns:
+    """The evals of one program."""
+
+    def __init__(self, engine: Engine, runs: WorkflowRuns) -> None:
+        self._engine, self._runs = engine, runs
+        self.store = EvalStore(engine.database)
+        self._items = ItemStore(engine.database)
+
+    async def run(
+        self, one: Eval, path: Path, folder: Path, options: EvalOptions, drive: Drive
+    ) -> tuple[EvalRow, EvalReport]:
+        """Run an eval; only what the record does not have is asked.
+
+        Raises ConfigurationError where no cap limits it, and for what cannot be run.
+        """
+        caps = options.caps.within(one.budget.caps)
+        if not (caps.dollars or caps.tokens):
+            raise ConfigurationError(
+                f"{one.name} has no cap. Give it a budget in its file, or --dollars or --tokens."
+            )
+        await self._take_over(str(path))
+        work = _EvalWork(self._engine, self._runs, one, path, folder, replace(options, caps=caps))
+        every = await work.prepare()
+        id = uuid.uuid4().hex
+        await self.store.begin(id, one.name, str(path), str(folder))
+        report: EvalReport | None = None
+        runs: list[str] = []
+
+        async def carry_out(runner: Runner) -> Run:
+            runs.append(runner.run.id)
+            await self.store.note_runs(id, runs)
+            await drive(runner)
+            await self._keep(runner.run)
+            return runner.run
+
+        try:
+            report = await work.carry_out(id, self.store, every, carry_out)
+        finally:
+            made = None if report is None else cast("JsonObject", encode(cast("object", report)))
+            state = "unfinished" if report is None or report.reason else "done"
+            await self.store.end(id, state, made)
+        assert report is not None
+        return (await self.store.list(1, start=id))[0], report
+
+    async def find(self, start: str) -> EvalRow:
+        """The one eval whose id begins so; raises ConfigurationError if there is not one."""
+        found = await self.store.list(2, start=start) if start else []
+        if len(found) != 1:
+            many = "more than one eval" if found else "no eval"
+            raise ConfigurationError(f"There is {many} with an id that begins with {start}.")
+        return found[0]
+
+    async def report(self, row: EvalRow) -> EvalReport:
+        """What an eval came to; raises ConfigurationError if that is not known."""
+        found = await self.store.report(row.id)
+        if found is None:
+            raise ConfigurationError(
+                f"The eval {row.id[:8]} was broken off. Run it again: what is done is not lost."
+            )
+        return decode(EvalReport, found)
+
+    async def _take_over(self, source: str) -> None:
+        """Take over what runs of unfinished evals of a file came to, and end these."""
+        for row in await self.store.list(LOOKED_AT, source=source):
+            for run_id in row.runs if row.state != "done" else ():
+                found = await self._runs.store.list(1, run_id)
+                if not found:
+                    continue
+                if found[0].live:
+                    raise ConfigurationError("This eval is running in another program.")
+                await self._keep(run := await self._runs.read(run_id))
+                if run.end is None:
+                    await self._runs.stop(run_id)
+            if row.state == "running":
+                await self.store.end(row.id, "unfinished", await self.store.report(row.id))
+
+    async def _keep(self, run: Run) -> None:
+        """Put the results of a run into the record."""
+        assert run.started is not None
+        found: dict[str, JsonObject] = {}
+        for step in run.started.inputs:
+            queue = await self._items.queue(run.id, step)
+            if queue is not None:
+                async for row in all_rows(self._items, queue):
+                    used = (row.tokens, row.dollars, row.seconds, row.session_id)
+                    _note(found, row.value, row.state, row.fault, row.reason, row.text,
+                          row.outputs, used)  # fmt: skip
+                continue
+            for key, value in run.items.get(step, {}).items():
+                each = run.step(step, key)
+                if (last := each.last) is not None:
+                    used = (each.tokens, last.dollars, last.seconds, last.session_id)
+                    _note(found, value, each.state, last.fault, each.reason, each.text,
+                          each.outputs, used)  # fmt: skip
+        if found:
+            await self.store.record(found)
+
+
+def _note(
+    found: dict[str, JsonObject],
+    value: Json,
+    state: str,
+    fault: str,
+    reason: str,
+    text: str,
+    outputs: Json,
+    used: tuple[int, float | None, float, str],
+) -> None:
+    """Note what came of an item, if it says something about its cell.
+
+    An error of the provider or a missing permission says nothing.
+    """
+    if not isinstance(value, dict) or not isinstance(key := value.get(CELL), str):
+        return
+    made = outputs if isinstance(outputs, dict) else {}
+    failed = state == "failed" and fault in ("limit", "timeout", "invalid")
+    ended = state == "done" or (failed and JUDGED not in value)
+    if not (ended or isinstance(made.get("exit_code"), int)):
+        return
+    tokens, dollars, seconds, session = used
+    found[key] = {
+        "text": text,
+        "reason": reason if state == "failed" else "",
+        **made,
+        "tokens": tokens,
+        "dollars": dollars,
+        "seconds": seconds,
+        "session": session,
+    }
+
+
+class _EvalWork:
+    """One eval while it runs."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        runs: WorkflowRuns,
+        one: Eval,
+        path: Path,
+        folder: Path,
+        options: EvalOptions,
+    ) -> None:
+        self._engine, self._runs = engine, runs
+        self._eval, self._path, self._folder = one, path, folder
+        self._options = options
+        self._used = Caps()
+        self._ended = True
+        self._workers: dict[str, Worker] = {}
+        self._judges: dict[str, Worker] = {}
+
+    async def prepare(self) -> list[Try]:
+        """Who answers and judges, and all cells; raises ConfigurationError."""
+        for variant in self._eval.variants:
+            self._workers[variant.id] = await self._worker(variant.agent, variant.model)
+        for case in self._eval.cases:
+            for grader in case.graders:
+                name = str(grader.target)
+                if grader.kind in ("grader", "pairwise") and name not in self._judges:
+                    self._judges[name] = await self._worker(name, "")
+        return await asyncio.to_thread(tries, self._eval, self._workers, str(self._folder))
+
+    async def carry_out(
+        self,
+        id: str,
+        store: EvalStore,
+        every: Sequence[Try],
+        carry_out: Callable[[Runner], Awaitable[Run]],
+    ) -> EvalReport:
+        keys = [one.key for one in every]
+        answers = {} if self._options.fresh else await store.recorded(keys)
+        fresh = {one.key for one in every if one.key not in answers}
+        wanted: dict[str, list[Json]] = {}
+        for one in every:
+            if one.key in fresh:
+                item: JsonObject = {CELL: one.key, "words": one.words}
+                wanted.setdefault(one.variant.id, []).append(item)
+        steps = {id: one for id, one in answer_steps(self._eval).items() if id in wanted}
+        await self._ask(id, steps, wanted, "plan", carry_out)
+        answers = await store.recorded(keys)
+        baseline = self._eval.variants[0].id
+        rivals = {(one.case.id, one.number): one.key for one in every if one.variant.id == baseline}
+        cells = await asyncio.to_thread(lambda: [cell(one, answers, baseline) for one in every])
+        open_ = [
+            (at, place, verdict_)
+            for at, (one, its) in enumerate(zip(every, cells, strict=True))
+            if its.answered
+            for place, verdict_ in asked(
+                one, its, answers, rivals[one.case.id, one.number], self._judges
+            )
+        ]
+        # Commands first: they cost nothing.
+        for kinds, mode in ((("command",), ""), (("grader", "pairwise"), "plan")):
+            found = [one for _, _, one in open_ if one.grader.kind in kinds]
+            known = {} if self._options.fresh else await store.recorded(one.key for one in found)
+            wanting = [one for one in found if one.key not in known]
+            await self._verdicts(id, wanting, mode, carry_out)
+        told = await store.recorded(one.key for _, _, one in open_)
+        for at, place, one in open_:
+            if one.key in told:
+                grades = list(cells[at].grades)
+                grades[place] = verdict(one, told[one.key])
+                cells[at] = replace(cells[at], grades=tuple(grades))
+        models = {name: f"{one.provider}/{one.model}" for name, one in self._workers.items()}
+        marked = tuple(replace(one, fresh=one.answered and one.key in fresh) for one in cells)
+        return EvalReport(self._eval, models, marked, self._used.dollars, self._why(marked))
+
+    def _why(self, cells: Sequence[Cell]) -> str:
+        """Why an eval is unfinished; empty if it is not."""
+        left = sum(not one.graded for one in cells)
+        return f"{left:,} of {len(cells):,} cells have no result." if left else ""
+
+    async def _verdicts(
+        self,
+        id: str,
+        wanted: Sequence[Asked],
+        mode: str,
+        carry_out: Callable[[Runner], Awaitable[Run]],
+    ) -> None:
+        steps: dict[str, JsonObject] = {}
+        items: dict[str, list[Json]] = {}
+        names: dict[str, str] = {}
+        for one in wanted:
+            step = step_of(one.grader)
+            name = names.setdefault(canonical_json(step), f"verdict_{len(names) + 1}")
+            steps[name] = step
+            items.setdefault(name, []).append(one.item)
+        await self._ask(id, steps, items, mode, carry_out)
+
+    async def _ask(
+        self,
+        id: str,
+        steps: Mapping[str, JsonObject],
+        items: Mapping[str, list[Json]],
+        mode: str,
+        carry_out: Callable[[Runner], Awaitable[Run]],
+    ) -> None:
+        """Have a run do these steps, within what is left of the caps."""
+        caps, used = self._options.caps, self._used
+        spent = (caps.dollars and used.dollars >= caps.dollars) or (
+            caps.tokens and used.tokens >= caps.tokens
+        )
+        if not steps or spent or not self._ended:
+            return
+        left = Caps(
+            caps.tokens - used.tokens if caps.tokens else 0,
+            caps.dollars - used.dollars if caps.dollars else 0.0,
+        )
+        wanted = RunOptions(
+            {"eval": id, **{name: items[name] for name in steps}},
+            left,
+            self._options.provider,
+            self._options.model,
+            mode,
+        )
+        text = workflow_text(self._eval.name, steps)
+        runner = await self._runs.start_text(text, self._path, self._folder, wanted)
+        run = await carry_out(runner)
+        self._ended = run.end is not None and run.end.state == "done"
+        self._used = Caps(used.tokens + run.tokens, used.dollars + run.dollars)
+
+    async def _worker(self, name: str, model: str) -> Worker:
+        choice = await self._engine.choose(
+            agent=name,
+            provider="" if model else self._options.provider,
+            model=model or self._options.model,
+            folder=self._folder,
+        )
+        flow = Workflow(name, (Step("work", "agent", name),))
+        parts = (await self._runs.parts.of(flow, self._folder)).digests
+        key = digest(canonical_json(dict(sorted(parts.items()))))
+        return Worker(name, choice.provider, choice.model, key)

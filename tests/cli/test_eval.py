@@ -1,0 +1,218 @@
+"""``agent-studio eval``: cases by variants, graded, recorded and compared (W-58, W-69)."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from studio.cli.exit_codes import DONE, LIMIT, USAGE
+from studio.domain.evals import Case, Cell, Eval, EvalReport, Grade, Variant
+from studio.domain.permissions import Rule
+from studio.simulator import RequestView, Text, Turn
+from studio.workflows.evals.eval_file import read_eval_text
+from studio.workflows.evals.figures import difference, figures, no_difference, wilson
+from support.engine_home import EngineHome, engine_home
+from support.workflow_home import asked_in
+
+SUMS = """\
+---
+name: Sums
+repeats: 2
+budget: {dollars: 5}
+prompt: "Add ${{ item.a }} and ${{ item.b }}"
+variants:
+  - {id: old, title: Adder today, agent: Adder}
+  - {id: new, agent: Adder, prompt: "Carefully add ${{ item.a }} and ${{ item.b }}"}
+graders:
+  - contains: ${{ item.sum }}
+cases:
+  - id: small
+    a: 1
+    b: 2
+    sum: "3"
+    graders:
+      - equals: "The sum is ${{ item.a + item.b }}"
+      - pattern: "\\\\b3\\\\b"
+      - expression: len(item.answer) < 40
+      - time: 1d
+      - command: 'test ${{ item.answer }} = "The sum is 3"'
+  - {id: large, a: 70, b: 50, sum: "120"}
+  - {id: judged, a: 5, b: 5, sum: "10", graders: [
+      {grader: Judge, prompt: It is polite.}, {pairwise: Judge, prompt: The shorter one.}]}
+---
+"""
+
+
+class Adder:
+    """Adds right if it is told to be careful, else small numbers alone; it judges too."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+        self.broken = False
+
+    def __call__(self, view: RequestView) -> Turn:
+        words = asked_in(view)
+        self.asked.append(words)
+        if "You judge" in words:
+            return Turn(Text(json.dumps({"passed": "please" in words, "reason": "Its tone."})))
+        if "You compare" in words:
+            return Turn(Text(json.dumps({"better": "same", "reason": "Alike."})))
+        found = re.search(r"add (\d+) and (\d+)", words, re.I)
+        assert found is not None
+        total = int(found[1]) + int(found[2])
+        careful = "Carefully" in words
+        wrong = total > 50 and not careful
+        polite = ", please" if total == 10 and careful else ""
+        return Turn(Text(f"The sum is {total - wrong}{polite}"))
+
+
+def prepare(home: EngineHome, text: str = SUMS) -> Path:
+    agents = home.engine.paths.agent_places[0]
+    agents.mkdir(parents=True, exist_ok=True)
+    for name in ("Adder", "Judge"):
+        file = f"---\nname: {name}\ntools: []\n---\nDo as you are told.\n"
+        (agents / f"{name.lower()}.md").write_text(file)
+    path = home.folder / "evals" / "sums.md"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+async def ran(
+    home: EngineHome, capsys: pytest.CaptureFixture[str], *more: str, code: int = DONE
+) -> dict[str, Any]:
+    words = ("eval", "run", "sums", "--folder", str(home.folder), "--model", "sim-model")
+    capsys.readouterr()
+    found = await home.command(*words, "--provider", home.provider, "--json", *more)
+    told = capsys.readouterr()
+    assert found == code, told.err
+    return json.loads(told.out)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the command is one of a POSIX shell")
+async def test_w58_variants_are_graded_compared_and_taken_from_the_record(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = Adder()
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        path = prepare(home)
+        await home.engine.services.rules.add(Rule.parse("run(*)"), None)
+        first = await ran(home, capsys)
+        passed = {(one["variant"], one["case"], one["number"]): one for one in first["cells"]}
+        assert len(passed) == 12 and all(one["fresh"] for one in first["cells"])
+        good = {key[:2] for key, one in passed.items() if one["passed"]}
+        assert good == {("old", "small"), ("new", "small"), ("new", "large"), ("new", "judged")}
+        kinds = [one["kind"] for one in passed["old", "small", 1]["grades"]]
+        assert kinds == ["equals", "pattern", "expression", "time", "command", "contains"]
+        old, new = first["variants"]
+        assert (old["passed"], new["passed"], old["cases"]) == (1, 3, 3)
+        assert first["differences"][0]["better"] == ["large", "judged"]
+        assert first["differences"][0]["verdict"] == "unclear"  # of three cases, nobody can tell
+        judged = [words for words in script.asked if "You " in words]
+        assert len(judged) == 2 * 2 + 2, "the baseline is compared with nothing"
+
+        # All comes from the record; a rate that is too low is an exit code.
+        before = len(script.asked)
+        again = await ran(home, capsys, "--fail-under", "50", code=USAGE)
+        assert len(script.asked) == before and again["dollars"] == 0
+        assert not any(one["fresh"] for one in again["cells"])
+        assert [one["passed"] for one in again["variants"]] == [1, 3]
+        await ran(home, capsys, "--fail-under", "90%", "--variant", "new")
+
+        # What was changed is asked again, and nothing else.
+        text = path.read_text()
+        path.write_text(text.replace("a: 70, b: 50", "a: 60, b: 60"))
+        await ran(home, capsys)
+        assert len(script.asked) == before + 4
+        path.write_text(text.replace('sum: "120"', 'sum: "119"'))  # only the grader is another
+        regraded = await ran(home, capsys)
+        assert len(script.asked) == before + 4
+        assert [one["passed"] for one in regraded["variants"]] == [2, 2]
+        adder = home.engine.paths.agent_places[0] / "adder.md"
+        adder.write_text(adder.read_text() + "Add well.\n")
+        path.write_text(text)
+        changed = await ran(home, capsys, "--variant", "new")
+        assert all(one["fresh"] for one in changed["cells"])
+
+        # Two that ran, side by side, and what a person reads.
+        sides = (f"{regraded['id']}:new", f"{changed['id'][:8]}")
+        assert await home.command("eval", "compare", *sides, "--json") == DONE
+        found = json.loads(capsys.readouterr().out)
+        assert found["better"] == ["large"] and found["worse"] == []
+        assert await home.command("eval", "show", first["id"][:8]) == DONE
+        shown = capsys.readouterr().out
+        assert "Adder today (anthropic/sim-model): 33%, 6% to 79%, 1 of 3 cases" in shown
+        assert "large: old ××  new ✓✓ ↑ flip" in shown
+        assert "old, try 1: contains: It does not contain “120”." in shown
+        assert not home.simulator.violations
+
+
+async def test_w58_a_limit_leaves_the_rest_to_another_run_and_none_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = Adder()
+    cases = "".join(f"  - {{id: c{n}, a: {n}, b: 1, sum: '{n + 1}'}}\n" for n in range(60))
+    text = (
+        "---\nprompt: Add ${{ item.a }} and ${{ item.b }}\nvariants: [{id: one, agent: Adder}]\n"
+        f"graders: [{{contains: '${{{{ item.sum }}}}'}}]\ncases:\n{cases}---\n"
+    )
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        prepare(home, text)
+        words = ("eval", "run", "sums", "--folder", str(home.folder), "--model", "sim-model")
+        assert await home.command(*words, "--provider", home.provider) == USAGE
+        assert "has no cap" in capsys.readouterr().err
+        # Nobody says yes to more than the sample of 20; these are in the record all the same.
+        part = await ran(home, capsys, "--dollars", "5", code=4)
+        assert part["state"] == "unfinished" and len(script.asked) == 20
+        assert sum(one["answered"] for one in part["cells"]) == 20
+        # As if the program had ended before it kept them: the next one takes them over.
+        await home.engine.database.execute("DELETE FROM eval_record")
+        whole = await ran(home, capsys, "--dollars", "5", "--yes")
+        assert whole["state"] == "done" and len(script.asked) == 60
+        assert sum(one["fresh"] for one in whole["cells"]) == 40
+        # The other words of a case are 60 new answers: a limit that is reached is an exit code.
+        path = home.folder / "evals" / "sums.md"
+        path.write_text(path.read_text().replace("prompt: Add", "prompt: Now add"))
+        await ran(home, capsys, "--tokens", "200", code=LIMIT)
+
+
+def test_w58_intervals_are_wilsons_and_a_flip_is_a_changed_majority() -> None:
+    # The figures of the picture: 89 of 120, and 18 cases better, 4 worse.
+    assert [round(one, 3) for one in wilson(89, 120)] == [0.657, 0.812]
+    assert wilson(0, 0) == (0.0, 1.0) and round(wilson(10, 10)[0], 3) == 0.722
+    assert round(no_difference(18, 4), 4) == 0.0043 and no_difference(0, 0) == 1.0
+
+    def cells(variant: str, case: str, *passed: bool) -> list[Cell]:
+        return [
+            Cell(variant, case, at, "", True, (Grade("equals", "", one),), dollars=cost)
+            for at, (one, cost) in enumerate(zip(passed, (0.1, 0.3, 0.2), strict=False), 1)
+        ]
+
+    one = Eval("E", (Case("x"), Case("y")), (Variant("a", "A"), Variant("b", "A")), 3)
+    made = [*cells("a", "x", True, False, False), *cells("b", "x", True, True, False)]
+    made += [*cells("a", "y", True, True, True), *cells("b", "y", True, True, False)]
+    report = EvalReport(one, {}, tuple(made))
+    found = difference(report, report, "a", "b")
+    assert (found.better, found.worse) == (("x",), ())  # y is weaker, and its majority the same
+    assert figures(report, "b").passed == 2 and figures(report, "a").passed == 1
+    assert figures(report, "a").dollars == pytest.approx(0.2)
+    # A try without a verdict counts nowhere, and half of the tries is not most.
+    open_ = Cell("a", "x", 4, "", True, (Grade("command", "", None),))
+    half = Cell("a", "x", 5, "", True, (Grade("equals", "", True),))
+    more = EvalReport(one, {}, (*made, open_, half))
+    assert figures(more, "a").tries == 7 and figures(more, "a").passed == 1
+
+
+def test_w58_mistakes_in_the_file_are_told_at_their_lines() -> None:
+    text = SUMS.replace("  - {id: large", "  - {id: small").replace("- time: 1d", "- tiem: 1d")
+    text = text.replace("prompt: It is polite.", "title: polite")
+    _, problems = read_eval_text(text.replace("\\\\b3\\\\b", "(3"))
+    told = {one.line: one.message for one in problems}
+    assert "the id “small” is there more than once" in " ".join(told.values())
+    assert "a grader has no key “tiem”" in told[20]
+    assert "this is no pattern" in told[18] and "needs a “prompt”" in told[24]
