@@ -6,6 +6,7 @@
 - ``codec``: Writes events and messages as JSON objects, and reads them back.
 - ``drafts``: Describes changes of files and of records that wait for the person (T-5).
 - ``errors``: Defines the tree of errors, split by whether a model or a person reads them.
+- ``evals``: Describes evals: cases, variants and graders, and what came of them (W-58).
 - ``events``: Defines the events of a turn, as a tagged union of small frozen values (L-2).
 - ``exchanges``: Describes what went to a provider and what came back (W-27).
 - ``extensions``: Describes skills and commands, and what is wrong with their files.

@@ -90,6 +90,7 @@ GRADER = Keys(
 def _read_graders(reading: Reading, node: Node) -> tuple[Grader, ...]:
     found: list[Grader] = []
     for one in items(node, "graders"):
+        before = len(reading.problems)
         try:
             values, own = GRADER.read(reading, one)
         except ValueProblem as error:
@@ -97,6 +98,8 @@ def _read_graders(reading: Reading, node: Node) -> tuple[Grader, ...]:
             continue
         kinds: list[GraderKind] = [kind for kind in KINDS if kind in own.keys]
         if len(kinds) != 1:
+            if len(reading.problems) > before:  # it says already what is wrong
+                continue
             words = "a grader has one of {known}, and no second one"
             reading.note(ValueProblem(words, {"known": ", ".join(KINDS)}), *own.span)
         elif (kind := kinds[0]) in values:
