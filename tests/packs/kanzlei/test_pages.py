@@ -12,6 +12,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QGuiApplication
 
 from studio.extensions.packs.installed import InstalledPacks
+from studio.extensions.packs.loading import load_class
 from studio.ui.pages.widget_page import WidgetPage
 from studio.ui.widgets import Field
 from support.office_home import service
@@ -292,3 +293,47 @@ async def test_the_calendar_has_fristen_and_vorfristen_on_their_days(tmp_path: P
         grid.choose(day)
         person.press(Qt.Key.Key_Return)
         await until(lambda: person.window.pages.shown == "pack:kanzlei/akten")
+
+
+@on_window_loop
+async def test_laws_are_found_and_read_and_contacts_kept_and_checked(tmp_path: Path) -> None:
+    """KZ-15, KZ-31, KZ-47: the source of a norm opens its wording; a hit in an Akte its page."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        page = await page_of(person, "recherche")
+        pack = person.engine.services.packs.homes["kanzlei"]
+        pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
+        pack.settings_file.write_text(json.dumps({"ordner": str(tmp_path / "Akten")}))
+        akte = service(pack, "Akten").open(pack.person, "Wagner ./. Reiter")
+        page.search.setText("Frist der Berufung")
+        await until(lambda: any("517 ZPO" in one.title for one in page.found))
+        page.search.setText("nichtsdergleichen")
+        await until(lambda: not page.found and page.nothing.text() == "Nichts gefunden.")
+        await person.window._open_source("kanzlei:norm/ZPO/517")
+        await until(lambda: page.shown is not None and "517" in page.shown.title)
+        assert "ein Monat" in page.words.toPlainText() or "einen Monat" in page.words.toPlainText()
+        assert "Prüfe den Wortlaut" in page.note.text() and page.lines[0].accessibleName()
+        file = tmp_path / "Gutachten.txt"
+        file.write_text("Der Sparren ist verzogen.")
+        document = service(pack, "Dokumente").add(pack.person, akte, file)
+        page.where._group.button(2).click()
+        page.search.setText("Sparren verzogen")
+        await until(lambda: page.found and page.found[0].target)
+        assert page.found[0].target == ("akten", str(akte.id), "dokument", str(document.id))
+        page = await page_of(person, "kontakte")
+        page.show_form()
+        page.form.save.click()
+        await until(lambda: "Name" in page.form.problem.text())
+        page.form.fields["name"].setText("Huber")
+        page.form.fields["vorname"].setText("Petra")
+        page.form.fields["vorname"].returnPressed.emit()
+        await until(lambda: [row.contact.shown for row in page.rows] == ["Petra Huber"])
+        contact = page.rows[0].contact
+        kontakte = pack.service(load_class("kanzlei", "tools.contacts.kontakte:Kontakte"))
+        kontakte.take_part(pack.person, akte, contact, "Gegner")
+        page.show_check()
+        page.check.name.setText("Huber, Petra")
+        page.check.name.returnPressed.emit()
+        await until(lambda: "Widerstreit" in page.check.problem.text())
+        await person.window._open_source(contact.address)
+        await until(lambda: page.rows and not page.rows[0].detail.isHidden())

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import groupby
 
-from PySide6.QtCore import QRectF, QSize, Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QDesktopServices, QPainter
-from PySide6.QtWidgets import QFrame, QPlainTextEdit, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtCore import Qt, QTimer, QUrl, Signal
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from studio.packs import ToolFailed
 from studio.packs.ui import (
@@ -15,18 +15,14 @@ from studio.packs.ui import (
     Button,
     Card,
     Field,
-    FocusRing,
     Hairline,
     IconButton,
     Label,
     OverlayBar,
     Page,
-    PaintedButton,
     Theme,
     column_of,
     make_transparent,
-    paint_rounded,
-    paint_text,
     row_of,
     widget_of,
 )
@@ -34,6 +30,7 @@ from studio.packs.ui import (
 from ..tools import _german as german
 from ..tools.office.akten import Akte
 from ..tools.office.dokumente import Dokument, Dokumente
+from ._rows import ChoiceLine, text_reader
 
 LIST = 248
 _WAIT = 120
@@ -85,7 +82,7 @@ class DocumentsTab(QWidget):
         row_of([self.whence, STRETCH, back], margins=(12, 3, 6, 3), on=strip)
         self.strip = widget_of(row_of([strip], margins=(14, 0, 14, 8)))
         self.problem = Label(t, "", "small", "err", wrap=True)
-        self.words = _page_text(t)
+        self.words = text_reader(t, "Text der Seite")
         text = column_of([self.problem, (self.words, 1)], margins=(14, 0, 14, 0))
         self.reader = widget_of(column_of([head, self.strip, (widget_of(text), 1)], spacing=0))
         self.nothing = Label(t, "Wähle ein Dokument.", "ui", "text2")
@@ -209,65 +206,13 @@ class DocumentsTab(QWidget):
             self.problem.show_text(f"Kein Programm öffnet {path.name}.")
 
 
-def _page_text(theme: Theme) -> QPlainTextEdit:
-    """The text of a page, which can be selected by mouse and keys."""
-    edit = QPlainTextEdit()
-    edit.setReadOnly(True)
-    edit.setFrameShape(QFrame.Shape.NoFrame)
-    edit.setAccessibleName("Text der Seite")
-    flags = Qt.TextInteractionFlag
-    edit.setTextInteractionFlags(flags.TextSelectableByMouse | flags.TextSelectableByKeyboard)
-    edit.document().setDocumentMargin(theme.px(8))
-    make_transparent(edit)
-    OverlayBar(edit)
-    FocusRing.of(theme).follow(edit, inside=True)
-
-    def follow() -> None:
-        edit.setFont(theme.font("ui"))
-
-    follow()
-    theme.changed.connect(follow)
-    return edit
-
-
-class DocumentLine(PaintedButton):
+class DocumentLine(ChoiceLine):
     """A document in the list: its name, pages and day."""
 
     def __init__(self, theme: Theme, document: Dokument) -> None:
-        super().__init__(theme)
-        self.document, self._current = document, False
+        self.document = document
         pages = "1 Seite" if document.pages == 1 else f"{document.pages} Seiten"
         day = f"{german.read_day(document.date):%d.%m.%Y}"
         version = f"Version {document.version}" if document.version > 1 else ""
-        what = pages if document.pages else "ohne Text"
-        self._about = ", ".join(filter(None, (what, day, version)))
-        self.setText(document.name)
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
-        self.set_current(False)
-
-    def set_current(self, on: bool) -> None:
-        self._current = on
-        chosen = ", gewählt" if on else ""
-        self.setAccessibleName(f"{self.document.name}, {self._about}{chosen}")
-        self.update()
-
-    def sizeHint(self) -> QSize:
-        t = self.theme
-        lines = t.metrics("ui").height() + t.metrics("small").height()
-        return QSize(t.px(160), lines + t.px(12))
-
-    def paint(self, painter: QPainter, rect: QRectF) -> None:
-        t = self.theme
-        if self._current:
-            paint_rounded(painter, rect, 6, t.color("selected"))
-        self.paint_overlay(painter, rect)
-        side, x = t.px(16), float(t.px(34))
-        first = t.metrics("ui").height()
-        top = (rect.height() - first - t.metrics("small").height()) / 2
-        icon = "file-text" if self.document.pages else "file"
-        t.paint_icon(painter, QRectF(t.px(8), top, side, side), icon, "text2")
-        room = rect.width() - x - t.px(8)
-        name = QRectF(x, top, room + 2, first)
-        paint_text(painter, t, name, self.text(), "ui", room=room)
-        about = QRectF(x, top + first, room + 2, t.metrics("small").height())
-        paint_text(painter, t, about, self._about, "small", "text2", room=room)
+        about = ", ".join(filter(None, (pages if document.pages else "ohne Text", day, version)))
+        super().__init__(theme, document.name, about, "file-text" if document.pages else "file")

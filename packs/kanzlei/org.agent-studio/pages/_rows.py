@@ -7,17 +7,20 @@ from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QScrollArea, QSizePolicy, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QScrollArea, QSizePolicy, QWidget
 
 from studio.packs.ui import (
     STRETCH,
     Card,
+    FocusRing,
     Hairline,
     Label,
+    OverlayBar,
     PaintedButton,
     Theme,
     column_of,
     make_transparent,
+    paint_rounded,
     paint_text,
     plain_tip,
     row_of,
@@ -123,3 +126,65 @@ class LinkTitle(PaintedButton):
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         ink = "accent_text" if self.overlay() is not None else "text1"
         paint_text(painter, self.theme, rect, self.text(), "ui_medium", ink, room=rect.width())
+
+
+class ChoiceLine(PaintedButton):
+    """One of a list: a title over what it is about. The current one is marked."""
+
+    def __init__(self, theme: Theme, title: str, about: str, icon: str) -> None:
+        super().__init__(theme)
+        self._about, self._icon, self._current = about, icon, False
+        self.setText(title)
+        self.setToolTip(plain_tip(title))
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.set_current(False)
+
+    def set_current(self, on: bool) -> None:
+        self._current = on
+        chosen = ", gewählt" if on else ""
+        self.setAccessibleName(f"{self.text()}, {self._about}{chosen}")
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        t = self.theme
+        lines = t.metrics("ui").height() + t.metrics("small").height()
+        return QSize(t.px(160), lines + t.px(12))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self.theme.px(80), self.sizeHint().height())
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
+        if self._current:
+            paint_rounded(painter, rect, 6, t.color("selected"))
+        self.paint_overlay(painter, rect)
+        side, x = t.px(16), float(t.px(34))
+        first, second = t.metrics("ui").height(), t.metrics("small").height()
+        top = (rect.height() - first - second) / 2
+        t.paint_icon(painter, QRectF(t.px(8), top, side, side), self._icon, "text2")
+        room = rect.width() - x - t.px(8)
+        place = QRectF(x, top, room + 2, first)
+        paint_text(painter, t, place, self.text(), "ui", room=room)
+        place = QRectF(x, top + first, room + 2, second)
+        paint_text(painter, t, place, self._about, "small", "text2", room=room)
+
+
+def text_reader(theme: Theme, name: str) -> QPlainTextEdit:
+    """A text to read, which can be selected by mouse and keys."""
+    edit = QPlainTextEdit()
+    edit.setReadOnly(True)
+    edit.setFrameShape(QPlainTextEdit.Shape.NoFrame)
+    edit.setAccessibleName(name)
+    flags = Qt.TextInteractionFlag
+    edit.setTextInteractionFlags(flags.TextSelectableByMouse | flags.TextSelectableByKeyboard)
+    edit.document().setDocumentMargin(theme.px(8))
+    make_transparent(edit)
+    OverlayBar(edit)
+    FocusRing.of(theme).follow(edit, inside=True)
+
+    def follow() -> None:
+        edit.setFont(theme.font("ui"))
+
+    follow()
+    theme.changed.connect(follow)
+    return edit

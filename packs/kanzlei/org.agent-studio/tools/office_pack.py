@@ -194,14 +194,17 @@ def source(address: str, home: Home) -> Source | None:
     """What an address of the office leads to, for a person who may see it (KZ-8)."""
     if norm := cited_by(address):
         known = home.service(Normen).section(norm)
-        return Source(f"{norm}: {known.title}" if known and known.title else str(norm))
+        title = f"{norm}: {known.title}" if known and known.title else str(norm)
+        return Source(title, "recherche", (address,)) if known else Source(title)
     if address.startswith("kanzlei:muster/"):
         name = address.removeprefix("kanzlei:muster/")
         known = {one.name for one in all_muster(home.service(Dokumente).templates)}
         return Source(f"Muster {name}") if name in known else None
     if found := _JUDGMENT.fullmatch(address):
-        known = home.service(Urteile).get(int(found[1]))
-        return Source(f"{known.name}{f', Rn. {found[2]}' if found[2] else ''}") if known else None
+        if (known := home.service(Urteile).get(int(found[1]))) is None:
+            return None
+        place = f", Rn. {found[2]}" if found[2] else ""
+        return Source(f"{known.name}{place}", "recherche", (address,))
     if found := _DOCUMENT.fullmatch(address):
         try:
             one = home.service(Dokumente).get(home.person, int(found[2]))
@@ -230,7 +233,8 @@ def source(address: str, home: Home) -> Source | None:
             title = f"Hinweis am {german.day(alert.due)}"
             return Source(title, "akten", (str(alert.akte),))
         if what == "kontakt":
-            return Source(home.service(Kontakte).get(home.person, int(number)).shown)
+            contact = home.service(Kontakte).get(home.person, int(number))
+            return Source(contact.shown, "kontakte", (str(contact.id),))
     except ToolFailed:
         return None
     return None
@@ -295,6 +299,8 @@ pack = Pack(
         PageEntry("akten", "Akten", "pages.akten:AktenPage", "briefcase"),
         PageEntry("kalender", "Kalender", "pages.kalender:KalenderPage", "calendar-days"),
         PageEntry("kosten", "Kosten", "pages.kosten:KostenPage", "receipt-euro"),
+        PageEntry("recherche", "Recherche", "pages.recherche:RecherchePage", "library"),
+        PageEntry("kontakte", "Kontakte", "pages.kontakte:KontaktePage", "contact"),
     ),
     palette=(PaletteEntry("Heute fällig", "heute"), PaletteEntry("Neue Akte", "akten", ("neu",))),
 )

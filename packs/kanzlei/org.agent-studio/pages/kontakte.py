@@ -1,0 +1,258 @@
+"""The page Kontakte: people and firms of the office, and the check for conflicts (KZ-15, KZ-47)."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QWidget
+
+from studio.packs import ToolFailed
+from studio.packs.ui import (
+    STRETCH,
+    Button,
+    Card,
+    Combo,
+    Field,
+    Hairline,
+    Label,
+    MenuItem,
+    PackWindow,
+    Page,
+    Theme,
+    column_of,
+    row_of,
+    widget_of,
+)
+
+from ..tools.contacts.konflikte import Check, Konflikte, named
+from ..tools.contacts.kontakte import KINDS, Kontakt, Kontakte
+from ._rows import ScrolledColumn, pair, section
+
+MOST = 100
+_WAIT = 120
+"""Milliseconds after the last letter before it is looked for."""
+_FIELDS = (
+    ("name", "Name oder Firma"),
+    ("vorname", "Vorname"),
+    ("fruehere_namen", "Frühere Namen"),
+    ("geboren", "Geboren"),
+    ("strasse", "Straße"),
+    ("plz", "PLZ"),
+    ("ort", "Ort"),
+    ("telefon", "Telefon"),
+    ("email", "E-Mail"),
+    ("iban", "IBAN"),
+)
+SIDES = (("Mandant", "als Mandant"), ("Gegner", "als Gegner"))
+
+
+class KontaktePage(Page):
+    """Kontakte, by name."""
+
+    def __init__(self, studio: PackWindow) -> None:
+        super().__init__(studio)
+        t = self.theme
+        self.rows: list[KontaktRow] = []
+        self.wanted = ""
+        self._reading = 0
+        self.search = Field(t, "Name oder Ort", icon="search", name="Kontakte suchen")
+        self._soon = QTimer(self, singleShot=True, interval=_WAIT)
+        self._soon.timeout.connect(lambda: self.run(self.load()))
+        self.search.textChanged.connect(self._typed)
+        check = Button(t, "Konflikt prüfen", icon="scale", clicked=self.show_check)
+        new = Button(t, "Kontakt", icon="plus", clicked=self.show_form)
+        parts = [Label(t, "Kontakte", "heading"), (self.search, 1), check, new]
+        head = row_of(parts, spacing=14, margins=(20, 10, 14, 10))
+        self.form = KontaktForm(t)
+        self.form.save.clicked.connect(lambda: self.run(self.add()))
+        self.check = CheckForm(t)
+        self.check.go.clicked.connect(lambda: self.run(self.look()))
+        self.check.name.returnPressed.connect(self.check.go.click)
+        self.places = [widget_of(row_of([one])) for one in (self.form, self.check)]
+        for form, place in zip((self.form, self.check), self.places, strict=True):
+            place.setContentsMargins(20, 20, 20, 0)
+            form.cancel.clicked.connect(place.hide)
+            place.hide()
+        self.body = ScrolledColumn(t)
+        column_of([head, Hairline(t), *self.places, (self.body, 1)], spacing=0, on=self)
+
+    def open(self, *target: str) -> None:
+        self.wanted = target[0] if target else ""
+        self.run(self.load())
+        self.search.setFocus()
+
+    def _typed(self) -> None:
+        self.wanted = ""
+        self._soon.start()
+
+    async def load(self) -> None:
+        """Read and show everything anew; an older reading that ends later is not shown."""
+        self._reading = reading = self._reading + 1
+        words, wanted = self.search.text(), self.wanted
+
+        def read() -> list[Kontakt]:
+            service, person = self.home.service(Kontakte), self.home.person
+            if wanted.isdecimal() and not words.strip():
+                return [service.get(person, int(wanted))]
+            return service.find(person, words, MOST)
+
+        found = await self.in_thread(read)
+        if reading != self._reading:
+            return
+        self.rows = [KontaktRow(self.theme, one) for one in found]
+        for row in self.rows:
+            row.detail.setVisible(str(row.contact.id) == wanted)
+        if self.rows:
+            title = "Kontakte" if not words.strip() else "Gefunden"
+            self.body.show_parts([section(self.theme, title, self.rows)])
+        else:
+            what = "Kein Kontakt passt dazu." if words.strip() else "Noch kein Kontakt."
+            self.body.show_parts([Label(self.theme, what, "ui", "text2")])
+
+    def show_form(self) -> None:
+        self.places[1].hide()
+        self.places[0].show()
+        self.form.fields["name"].setFocus()
+
+    def show_check(self) -> None:
+        self.places[0].hide()
+        self.places[1].show()
+        self.check.name.setFocus()
+
+    async def add(self) -> None:
+        """Keep the contact of the form; a refusal is shown in it."""
+        values = self.form.values()
+        try:
+            await self.in_thread(
+                lambda: self.home.service(Kontakte).add(self.home.person, **values)
+            )
+        except ToolFailed as error:
+            self.form.problem.show_text(str(error))
+            return
+        self.form.clear()
+        self.places[0].hide()
+        await self.load()
+
+    async def look(self) -> None:
+        """Check whether somebody may be taken on; the result is kept with its day."""
+        name, side = self.check.name.text(), self.check.side.current
+        try:
+            found = await self.in_thread(
+                lambda: self.home.service(Konflikte).check(self.home.person, [named(name)], side)
+            )
+        except ToolFailed as error:
+            self.check.show_problem(str(error))
+            return
+        self.check.show_result(found)
+
+
+class KontaktRow(QWidget):
+    """One contact; more of it shows what is known."""
+
+    def __init__(self, theme: Theme, contact: Kontakt) -> None:
+        super().__init__()
+        self.contact = contact
+        place = " ".join(filter(None, (contact.zip, contact.city)))
+        about = ", ".join(filter(None, (place, contact.phone, contact.mail)))
+        name = Label(theme, contact.shown, "ui", wrap=True)
+        words = column_of([name, Label(theme, about, "small", "text2", wrap=True)], spacing=1)
+        self.more = Button(theme, "Mehr")
+        self.more.setAccessibleName(f"Mehr zu {contact.shown}")
+        self.more.clicked.connect(lambda: self.detail.setVisible(self.detail.isHidden()))
+        known = (
+            ("Frühere Namen", contact.name.earlier),
+            ("Geboren", contact.name.born),
+            ("Straße", contact.street),
+            ("Ort", place),
+            ("Telefon", contact.phone),
+            ("E-Mail", contact.mail),
+            ("IBAN", contact.iban),
+        )
+        pairs = [pair(theme, title, value) for title, value in known]
+        self.detail = widget_of(column_of(pairs, spacing=5, margins=(0, 4, 0, 6)))
+        self.detail.hide()
+        line = row_of([(words, 1), self.more], spacing=12)
+        column_of([line, self.detail], spacing=6, margins=(0, 9, 0, 9), on=self)
+        self.setAccessibleName(f"{contact.shown}, {about}")
+
+
+class KontaktForm(Card):
+    """The form of a new contact."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self.kind = Combo(theme, "Art", items=[MenuItem(one, one) for one in KINDS])
+        self.kind.set_current(KINDS[0])
+        self.fields = {name: Field(theme, "", name=title) for name, title in _FIELDS}
+        self.problem = Label(theme, "", "small", "err", wrap=True)
+        self.problem.hide()
+        self.save = Button(theme, "Anlegen", "primary")
+        self.cancel = Button(theme, "Abbrechen")
+        for field in self.fields.values():
+            field.returnPressed.connect(self.save.click)
+        titles = dict(_FIELDS)
+
+        def row(*names: str) -> QWidget:
+            made = [
+                (column_of([Label(theme, titles[one], "small", "text2"), self.fields[one]],
+                           spacing=4), 1)
+                for one in names
+            ]  # fmt: skip
+            return widget_of(row_of(made, spacing=10))
+
+        kind = column_of([Label(theme, "Art", "small", "text2"), self.kind], spacing=4)
+        first = row_of([kind, (row("name", "vorname"), 1)], spacing=10)
+        parts = [
+            Label(theme, "Neuer Kontakt", "ui_strong"),
+            first,
+            row("fruehere_namen", "geboren"),
+            row("strasse", "plz", "ort"),
+            row("telefon", "email", "iban"),
+            self.problem,
+            row_of([STRETCH, self.cancel, self.save], spacing=8),
+        ]
+        column_of(parts, spacing=8, margins=(14, 12, 14, 12), on=self)
+
+    def values(self) -> dict[str, str]:
+        written = {name: field.text().strip() for name, field in self.fields.items()}
+        return {"art": self.kind.current, **{name: one for name, one in written.items() if one}}
+
+    def clear(self) -> None:
+        for field in self.fields.values():
+            field.clear()
+        self.problem.hide()
+
+
+class CheckForm(Card):
+    """Asks who is to be taken on, or stand against a client, and shows what is known."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self.name = Field(theme, "Petra Huber, oder eine Firma", name="Wer geprüft wird")
+        self.side = Combo(theme, "Seite", items=[MenuItem(*one) for one in SIDES])
+        self.side.set_current(SIDES[0][0])
+        self.go = Button(theme, "Prüfen", "primary")
+        self.cancel = Button(theme, "Schließen")
+        self.result = Label(theme, "", "small", wrap=True)
+        self.result.hide()
+        self.problem = Label(theme, "", "small", "err", wrap=True)
+        self.problem.hide()
+        parts = [
+            Label(theme, "Konfliktprüfung (§ 43a IV BRAO)", "ui_strong"),
+            row_of([(self.name, 1), self.side, self.cancel, self.go], spacing=8),
+            self.problem,
+            self.result,
+        ]
+        column_of(parts, spacing=8, margins=(14, 12, 14, 12), on=self)
+
+    def show_result(self, check: Check) -> None:
+        clashes = [str(one) for one in check.hits if one.clash]
+        others = [str(one) for one in check.hits if not one.clash]
+        self.problem.show_text("\n".join(clashes))
+        if check.hits:
+            self.result.show_text("\n".join(others))
+        else:
+            self.result.show_text(f"Kein Treffer zu {check.asked}. Die Prüfung ist festgehalten.")
+
+    def show_problem(self, words: str) -> None:
+        self.problem.show_text(words)
+        self.result.show_text("")
