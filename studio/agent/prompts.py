@@ -209,7 +209,7 @@ nor what you say ends the mission or changes its checks, its text or its limits.
 did and what is left."""
 MISSION_LEFT = "Left for all cycles: {left}."
 MISSION_STEERED = "The person said during the mission, the last words last:\n{words}"
-MISSION_TASKS = "Open tasks:\n{tasks}"
+MISSION_TASKS = "Open tasks that agents added, as data:\n{tasks}"
 MISSION_NOTES = "The last notes about this folder, as data:\n{notes}"
 MISSION_FOUND = "What the checks found after cycle {number}:\n{found}"
 MISSION_FIRST = "No check was looked at yet."

@@ -21,7 +21,7 @@ from studio.domain.extensions import Extension, Extensions
 from studio.domain.hooks import NO_HOOKS, Hooks
 from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
-from studio.domain.tools import CHILD_TOOLS, JOB, MEMORY_TOOLS, RUN
+from studio.domain.tools import BOARD_TOOLS, CHILD_TOOLS, JOB, MEMORY_TOOLS, RUN
 from studio.files.folders import delete_older_than, private_folder
 from studio.mcp.catalogue import Catalogue as ServerCatalogue
 from studio.mcp.entries import Entries, EntriesFile, ServerEntry
@@ -34,6 +34,7 @@ from studio.processes.sandbox import Sandbox, find_sandbox
 from studio.providers.catalogue import Catalogue
 from studio.providers.model_files import TOKEN
 from studio.providers.registry import KEY_TITLES
+from studio.storage.boards import BoardStore
 from studio.storage.config.keychain import Keychain, child_environment
 from studio.storage.config.permission_rules import RuleStore
 from studio.storage.config.settings import SettingsFile
@@ -128,6 +129,8 @@ class Services(ServiceRegistry):
         self.database = database
         self.store = SessionStore(database)
         self.exchanges = ExchangeStore(database)
+        self.boards = BoardStore(database)
+        """What agents of one run or chat keep for one another (W-40)."""
         self.rules = StandingRules(RuleStore(database))
         """The person's standing rules, and the folders they trust."""
         self.usage_costs = UsageCosts(self.store, self.model)
@@ -252,8 +255,13 @@ class Services(ServiceRegistry):
             agent = with_own_tools(named, toolbox)
             if session.id in self.editors and agent.tools and PLAN not in agent.tools:
                 agent = replace(agent, tools=(*agent.tools, PLAN))
+            unnamed = {*BOARD_TOOLS} - {*named.tools}
             agent, tools = with_children(
-                {n: tool for n, tool in {**toolbox.tools, **served}.items() if n not in refused},
+                {
+                    name: tool
+                    for name, tool in {**toolbox.tools, **served}.items()
+                    if name not in refused and not (tool.built_in and name in unnamed)
+                },
                 agent,
                 may_start(agent, agents),
                 self.delegation.use,

@@ -3,6 +3,7 @@
 - ``agents``: Describes an agent: instructions, model, tools, limits and role.
 - ``aio``: Runs background tasks to their end, even if their caller is cancelled.
 - ``blocks``: Describes the blocks of a transcript, and makes messages of them.
+- ``boards``: Describes what agents of one run or chat keep for one another (W-40).
 - ``codec``: Writes events and messages as JSON objects, and reads them back.
 - ``drafts``: Describes changes of files and of records that wait for the person (T-5).
 - ``errors``: Defines the tree of errors, split by whether a model or a person reads them.

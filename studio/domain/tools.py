@@ -53,6 +53,11 @@ MEMORY_TOOLS: Mapping[str, tuple[str, ...]] = {
     "write": ("notes_read", "notes_detail", "recall", "remember"),
 }
 """The tools that an agent's key ``memory`` stands for (W-1)."""
+BOARD_TOOLS = (
+    *("board_read", "board_write", "post", "inbox"),
+    *("task_add", "task_take", "task_done"),
+)
+"""The tools of the board of a run or a chat. An agent gets those that its file names (W-40)."""
 FIND_TOOLS, USE_TOOL = "find_tools", "use_tool"
 """The tools that find servers' tools and call them, where there are too many to tell (M-17)."""
 TEXT_INPUT = "input"

@@ -1,5 +1,6 @@
 """Storage: keeps sessions in SQLite, settings in a file and keys in the system's keychain.
 
+- ``boards``: what agents of a run or a chat keep for one another (W-40).
 - ``completion_index``: reads names for shell completion, without opening the database for writing.
 - ``config``: configuration by the person: settings, permission rules, API keys.
 - ``connection``: opens a SQLite file, migrates it, and says in words what is wrong.

@@ -538,6 +538,36 @@ def _evals(db: Connection) -> None:
         db.execute(statement)
 
 
+def _boards(db: Connection) -> None:
+    """What agents of a run or a chat keep for one another, see ``boards``."""
+    for statement in (
+        """CREATE TABLE boards (
+            id INTEGER PRIMARY KEY,
+            session_id TEXT UNIQUE REFERENCES sessions ON DELETE CASCADE,
+            run_id TEXT UNIQUE REFERENCES runs ON DELETE CASCADE)""",
+        """CREATE TABLE board_entries (
+            board INTEGER NOT NULL REFERENCES boards ON DELETE CASCADE, key TEXT NOT NULL,
+            version INTEGER NOT NULL, text TEXT NOT NULL, by TEXT NOT NULL,
+            stranger TEXT NOT NULL, PRIMARY KEY (board, key)) WITHOUT ROWID""",
+        """CREATE TABLE board_messages (
+            id INTEGER PRIMARY KEY, board INTEGER NOT NULL REFERENCES boards ON DELETE CASCADE,
+            channel TEXT NOT NULL, text TEXT NOT NULL, by TEXT NOT NULL, session TEXT NOT NULL,
+            stranger TEXT NOT NULL)""",
+        "CREATE INDEX board_messages_board ON board_messages (board, id)",
+        """CREATE TABLE board_reads (
+            board INTEGER NOT NULL REFERENCES boards ON DELETE CASCADE, session TEXT NOT NULL,
+            channel TEXT NOT NULL, last INTEGER NOT NULL,
+            PRIMARY KEY (board, session, channel)) WITHOUT ROWID""",
+        """CREATE TABLE board_tasks (
+            board INTEGER NOT NULL REFERENCES boards ON DELETE CASCADE, number INTEGER NOT NULL,
+            text TEXT NOT NULL, state TEXT NOT NULL DEFAULT 'open',
+            taker TEXT NOT NULL DEFAULT '', taken_in TEXT NOT NULL DEFAULT '',
+            result TEXT NOT NULL DEFAULT '', stranger TEXT NOT NULL,
+            PRIMARY KEY (board, number)) WITHOUT ROWID""",
+    ):
+        db.execute(statement)
+
+
 _USED = (
     "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
@@ -568,5 +598,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _items,
     _run_wishes,
     _evals,
+    _boards,
 )
 LATEST = len(MIGRATIONS)

@@ -16,12 +16,14 @@ from pathlib import Path
 from typing import TypeAlias
 
 from studio.agent.budget import Amount, Budget
+from studio.agent.delegation.board import told_tasks
 from studio.agent.engine import Engine
 from studio.agent.session.event_channel import EventEnvelope
 from studio.agent.session.session import Session
 from studio.agent.session.turn_options import ParentTurn
 from studio.domain.agents import Caps
 from studio.domain.aio import BackgroundTasks
+from studio.domain.boards import BoardTask
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.events import Exposed
 from studio.domain.jsonvalue import Json
@@ -54,6 +56,7 @@ from studio.domain.run_events import (
     StepStarted,
 )
 from studio.domain.runs import Run, StepRun
+from studio.domain.sessions import Caller
 from studio.domain.workflows import Step
 from studio.storage.connection import Unwritable
 from studio.storage.run_items import ItemStore
@@ -456,6 +459,8 @@ class Runner:
             failed = "Another step failed." if not decision.stops[0][1] else "Another item failed."
             await self._stop_steps(decision.stops, failed)
             return False
+        if self._cycles.ends_cycle(decision.events):
+            self._cycles.tasks = await self._board_tasks()
         if events := self._desks.before_end(self._cycles.before_end(decision.events)):
             await self._record(*events)
             return False
@@ -750,7 +755,13 @@ class Runner:
         left = left_of(self.run, cycles.most, self._time.minutes, cycles.until)
         place, folder = self._engine.services.notes, Path(started.folder)
         notes = await asyncio.to_thread(last_notes, place, folder, self.run)
-        return brief(self.plan.workflow, self.run, left, cycles.open_tasks, notes)
+        tasks = told_tasks(await self._board_tasks())
+        return brief(self.plan.workflow, self.run, left, tasks, notes)
+
+    async def _board_tasks(self) -> Sequence[BoardTask]:
+        """The tasks that agents of the run, or of what began it, keep on their board (W-40)."""
+        boards = self._engine.services.boards
+        return await boards.tasks(await boards.root_of(Caller("run", self.run.id)))
 
     # Runs below
 

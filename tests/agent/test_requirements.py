@@ -25,7 +25,7 @@ from studio.domain.events import (
 )
 from studio.domain.messages import Text as Words
 from studio.domain.permissions import Answer, Rule
-from studio.domain.tools import CHILD_TOOLS
+from studio.domain.tools import BOARD_TOOLS, CHILD_TOOLS
 from studio.simulator import Call, Text, Turn, Usage, error_event, stall
 from studio.tools import Context, Result, tool
 from support.command import at_provider, screen
@@ -381,6 +381,7 @@ BUILT_IN = {
     "list", "glob", "read", "search", "outline", "write", "edit", "apply_patch", "delete", "move", "job",
     "run", "fetch", "web_search", "ask", "plan", "remember", "notes_read", "notes_detail", "recall", "memory",
     "delegate", "children", "wait", "tell_child", "stop_child",
+    "board_read", "board_write", "post", "inbox", "task_add", "task_take", "task_done",
 }  # fmt: skip
 PLAIN = {
     "path", "folder", "pattern", "ignore_case", "content", "old", "new", "replace_all", "edits",
@@ -465,7 +466,8 @@ async def test_t6_a_role_is_a_set_of_tools(role: Role, lacking: set[str], tmp_pa
         agent(home, f"tools: ['*']\nrole: {role}\n{rule}")
         await say(await home.session("Own"))
         offered = {one["name"] for one in home.asked[-1].json["tools"]}
-        some = {"apply_patch", *CHILD_TOOLS}  # for some models, and for agents that start others
+        # For some models, for agents that start others, and for those that name them.
+        some = {"apply_patch", *CHILD_TOOLS, *BOARD_TOOLS}
         assert BUILT_IN - offered - some == lacking
         agent(home, f"tools: ['*']\nrole: {role}\npermissions: {{deny: ['read']}}")
         events = await say(await home.session("Own"))

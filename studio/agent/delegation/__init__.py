@@ -2,6 +2,7 @@
 
 - ``tree``: Says how many agents may begin one another in a turn, and what share each gets.
 - ``offers``: Tells whom an agent may start, and makes the tools for it.
+- ``board``: Lets agents of one run or chat share texts, messages and tasks (W-40).
 - ``children``: Starts children for calls, waits for them, and tells and stops them.
 - ``child``: Runs one child to its end.
 - ``child_desk``: Lets a child in the background work on a copy of the folder.

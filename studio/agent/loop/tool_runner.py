@@ -13,6 +13,7 @@ from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
 from dataclasses import field, replace
 
 from studio.agent.changes.draft_store import DraftStore
+from studio.agent.delegation.board import SessionBoard
 from studio.agent.hooks.turn_hooks import TurnHooks, arguments_text
 from studio.agent.packs import person_here
 from studio.agent.permission.approval import (
@@ -500,6 +501,9 @@ class ToolRunner:
             web=self._services.web,
             notes=access.notes.of_call(access.agent, keeps=permit.approve),
             children=self._services.delegation.of_call(access.session_id, call.id),
+            board=SessionBoard(
+                self._services.boards, access.session_id, access.agent, access.guard
+            ),
             services=self._services,
             room=access.room,
             numbered=access.numbered,

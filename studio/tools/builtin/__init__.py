@@ -5,6 +5,8 @@ be lost.
 
 - ``apply_patch``: drafts changes of several files, in the form of OpenAI's models (C-8).
 - ``ask``: puts a question to the person.
+- ``board``: shares texts, messages and tasks with the agents of the same run or chat (board_read,
+  board_write, post, inbox, task_add, task_take, task_done).
 - ``delegate``: has other agents do tasks, and looks after those in the background (delegate,
   children, wait, tell_child, stop_child).
 - ``delete``: drafts the deletion of a file.

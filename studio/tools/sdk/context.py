@@ -127,6 +127,61 @@ class NoChildren:
         raise ToolFailed(NO_CHILDREN)
 
 
+class Board(Protocol):
+    """The board of the run or chat that a call belongs to (W-40).
+
+    Each method raises ToolFailed that says what is wrong.
+    """
+
+    async def read(self, key: str) -> Result:
+        """The text under a key, or without one all that there is."""
+        ...
+
+    async def write(self, key: str, text: str, version: int) -> Result:
+        """Write a text under a key, whose version must be this still."""
+        ...
+
+    async def post(self, channel: str, text: str) -> Result: ...
+
+    async def inbox(self, channel: str, seconds: float, after: int | None) -> Result:
+        """The messages that were not read here, or those after a number; waits for one."""
+        ...
+
+    async def add_task(self, text: str) -> Result: ...
+
+    async def take_task(self, number: int) -> Result: ...
+
+    async def end_task(self, number: int, result: str, *, done: bool) -> Result:
+        """Say that a task is done, or give it back."""
+        ...
+
+
+class NoBoard:
+    """For a context that belongs to no run and no chat."""
+
+    async def read(self, key: str) -> Result:
+        raise ToolFailed(NO_BOARD)
+
+    async def write(self, key: str, text: str, version: int) -> Result:
+        raise ToolFailed(NO_BOARD)
+
+    async def post(self, channel: str, text: str) -> Result:
+        raise ToolFailed(NO_BOARD)
+
+    async def inbox(self, channel: str, seconds: float, after: int | None) -> Result:
+        raise ToolFailed(NO_BOARD)
+
+    async def add_task(self, text: str) -> Result:
+        raise ToolFailed(NO_BOARD)
+
+    async def take_task(self, number: int) -> Result:
+        raise ToolFailed(NO_BOARD)
+
+    async def end_task(self, number: int, result: str, *, done: bool) -> Result:
+        raise ToolFailed(NO_BOARD)
+
+
+NO_BOARD = "There is no board here."
 NO_CHILDREN = "No other agent can be started here."
 T = TypeVar("T")
 
@@ -178,7 +233,8 @@ class Context:
     where they may run.
     ``seen`` knows which files the model was shown, and how they were then.
     ``web`` fetches and searches; ``notes`` are those about the folder; ``children`` starts other
-    agents. ``services`` has whatever else the program offers to tools, found by its class.
+    agents, and ``board`` is that of the run or chat. ``services`` has whatever else the program
+    offers to tools, found by its class.
     ``person`` is who works here, and ``subject`` what the chat is about, as the pack writes it:
     ``notes:topic/17``. ``home`` is that of the pack that brings the tool.
     """
@@ -200,6 +256,7 @@ class Context:
     web: Web = field(default_factory=Web)
     notes: Notes = field(default_factory=Notes)
     children: Children = field(default_factory=NoChildren)
+    board: Board = field(default_factory=NoBoard)
     services: ServiceRegistry = field(default_factory=ServiceRegistry)
     room: int = ROOM
     """Characters that one result may have, for a tool that divides what it has into parts."""

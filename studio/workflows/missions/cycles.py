@@ -5,10 +5,11 @@ It is pure: the run and its workflow alone decide. So a run that was killed goes
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+from studio.domain.boards import BoardTask
 from studio.domain.jsonvalue import Json
 from studio.domain.ledger import canonical_json, digest
 from studio.domain.run_events import (
@@ -32,20 +33,16 @@ STALLED = "Three cycles changed no check, no task and no draft."
 class Cycles:
     """The cycles of one run, if it is a mission.
 
-    ``tasks`` are those that agents of the run noted, each with whether it is done.
+    ``tasks`` are those on the board of the run, as they are when a cycle ends.
     """
 
     def __init__(self, workflow: Workflow, run: Run) -> None:
         self._workflow, self._run = workflow, run
-        self.tasks: Callable[[], Sequence[tuple[str, bool]]] = tuple
+        self.tasks: Sequence[BoardTask] = ()
 
     @property
     def mission(self) -> bool:
         return bool(self._workflow.done_when)
-
-    @property
-    def open_tasks(self) -> list[str]:
-        return [task for task, done in self.tasks() if not done]
 
     @property
     def most(self) -> int:
@@ -56,6 +53,11 @@ class Cycles:
     def until(self) -> str:
         return self._run.until or self._workflow.budget.until
 
+    def ends_cycle(self, events: Sequence[RunEvent]) -> bool:
+        """Whether these events would be the end of a cycle."""
+        ended = bool(events) and isinstance(events[-1], RunFinished)
+        return self.mission and ended and len(self._run.cycles) < self._run.cycle
+
     def before_end(self, events: Sequence[RunEvent]) -> Sequence[RunEvent]:
         """What happens instead of these events: no mission ends before its checks pass."""
         run, end = self._run, events[-1] if events else None
@@ -63,7 +65,7 @@ class Cycles:
             return events
         if len(run.cycles) < run.cycle:
             found = results(self._workflow, run)
-            standing = _standing(found, run, self.tasks())
+            standing = _standing(found, run, self.tasks)
             return [*events[:-1], CycleEnded(run.cycle, found, standing)]
         if run.cycles[-1].passed:
             count = len(run.cycles[-1].checks)
@@ -109,7 +111,7 @@ class Cycles:
         return awake >= IDLE_CYCLES and len(set(standings[-IDLE_CYCLES - 1 :])) == 1
 
 
-def _standing(found: Sequence[CheckResult], run: Run, tasks: Sequence[tuple[str, bool]]) -> str:
+def _standing(found: Sequence[CheckResult], run: Run, tasks: Sequence[BoardTask]) -> str:
     """A digest of what checks, tasks and drafts are."""
     changed: list[Json] = [
         [change.step, change.item, file.path, file.after]
@@ -118,4 +120,5 @@ def _standing(found: Sequence[CheckResult], run: Run, tasks: Sequence[tuple[str,
         if file.before != file.after
     ]
     checks: list[Json] = [[one.step, one.passed] for one in found]
-    return digest(canonical_json([checks, changed, [list(one) for one in tasks]]))
+    told: list[Json] = [[one.text, one.state == "done"] for one in tasks]
+    return digest(canonical_json([checks, changed, told]))

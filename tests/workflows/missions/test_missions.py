@@ -247,6 +247,46 @@ async def test_w48_w52_an_agents_mission_keeps_its_checks_and_a_grader_judges_la
         assert (await runs.changes(run))[0].startswith("The workflow’s file has changed since.")
 
 
+async def test_w40_w47_w50_the_tasks_of_a_mission_are_told_and_a_done_one_is_a_change(
+    tmp_path: Path,
+) -> None:
+    """Each cycle has new sessions: one takes a task that another left, which had ended."""
+    told, taken = dict[int, str](), list[str]()
+
+    def script(view: RequestView) -> Turn:
+        number = cycle_of(view)
+        made = [one.text for one in view.items if isinstance(one, Returned)]
+        told[number] = asked_in(view)
+        calls = {
+            1: [Call("task_add", {"text": "Look at the parser."})],
+            2: [Call("task_take", {})],
+            3: [Call("task_take", {"number": 1}), Call("task_done", {"number": 1})],
+        }.get(number, [])
+        if len(made) < len(calls):
+            return Turn(calls[len(made)])
+        taken.extend(made)
+        return Turn(Text(DONE))
+
+    never = """\
+---
+name: Never
+description: Cannot be reached.
+done_when: 1 == 2
+budget: {cycles: 10, tokens: 1000000}
+steps: [{id: work, agent: Worker, prompt: Go on.}]
+---
+"""
+    async with engine_home(tmp_path, "anthropic", script) as home, within():
+        await home.engine.rules.trust(home.folder)
+        save(home.engine.paths.agents, agent("Worker", tools="task_add, task_take, task_done"))
+        run = await carry_out(await begin(home, never))
+        assert run.paused is not None and "no task" in run.paused, run.paused
+        assert len(run.cycles) == 6, "three after the one in which the task was done"
+        tasks = "Open tasks that agents added, as data:\n- task 1: Look at the parser."
+        assert [number for number, text in told.items() if tasks in text] == [2, 3]
+        assert taken[-1] == "Task 1 is done."
+
+
 def test_w49_a_provider_costs_no_cycle_and_the_clock_ends_the_night() -> None:
     text = NIGHT.replace("cycles: 10", 'cycles: 10, until: "06:00"')
     read = read_workflow_text(text).workflow
