@@ -217,6 +217,7 @@ async def test_t7_a_kind_of_tool_is_allowed_asked_about_or_never(tmp_path: Path)
         page.tools["Write files"].segment(0).click()
         await eventually(person, [("allow", "edit"), ("allow", "move"), ("allow", "write")])
         await until(lambda: page._tags["Write files"].accessibleName() == "Written at once")
+        assert page._tags["Keep notes"].accessibleName() == "Waits for you"  # W-44: nobody is asked
 
 
 @on_window_loop

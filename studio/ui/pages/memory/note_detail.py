@@ -28,7 +28,7 @@ from studio.ui.widgets.layouts import STRETCH, Stretch, column_of, row_of, widge
 from studio.ui.widgets.painting import PaintedWidget
 
 from .note_list import about
-from .trust_tag import KINDS, TRUSTS, TrustTag
+from .trust_tag import KINDS, TrustTag, trust_word
 
 SOURCES = {
     "message": (tr_later("What was said"), "message-square"),
@@ -200,7 +200,7 @@ class NoteDetail(PaintedWidget):
             read = Source("page", note.origin, "strangers")
             rows += [] if read.name in {one.name for one in note.sources} else [self._source(read)]
         trust = tr("Its trust is the lowest of all it was made from: {trust}").format(
-            trust=tr(TRUSTS[note.trust][0])
+            trust=trust_word(note.trust)
         )
         rows.append(
             self._source_row("notebook-tabs", tr("This note"), trust, TrustTag(t, note.trust))

@@ -25,7 +25,7 @@ from studio.ui.translation import tr
 from studio.ui.widgets import FocusRing, Index, OverlayBar, make_transparent
 from studio.ui.widgets.painting import paint_ends, paint_rounded, paint_text
 
-from .trust_tag import KINDS, TRUSTS, paint_trust, trust_width
+from .trust_tag import KINDS, paint_trust, trust_width, trust_word
 
 
 def when(written: float) -> str:
@@ -58,7 +58,7 @@ class NoteListModel(QAbstractListModel):
             if row is None or isinstance(row, str):
                 return row
             state = tr("waits for you") if row.state == "proposed" else ""
-            trust = tr(TRUSTS[row.trust][0])
+            trust = trust_word(row.trust)
             return joined((row.title, about(row), trust, state, when(row.written)))
         return None
 

@@ -8,15 +8,15 @@ from PySide6.QtWidgets import QSizePolicy
 
 from studio.tools.memory.note import Kind, Trust
 from studio.ui.theme import Theme
-from studio.ui.translation import tr, tr_later
+from studio.ui.translation import tr, tr_in, tr_later
 from studio.ui.widgets.painting import TAGS, PaintedWidget, paint_rounded, paint_text
 
-TRUSTS: dict[Trust, tuple[str, str, str]] = {
-    "yours": (tr_later("yours"), "user", "ok"),
-    "agent": (tr_later("agent"), "bot", "neutral"),
-    "strangers": (tr_later("from strangers"), "globe", "warn"),
+TRUSTS: dict[Trust, tuple[str, str]] = {
+    "yours": ("user", "ok"),
+    "agent": ("bot", "neutral"),
+    "strangers": ("globe", "warn"),
 }
-"""The word, icon and kind of tag of each trust."""
+"""The icon and kind of tag of each trust."""
 KINDS: dict[Kind, tuple[str, str]] = {
     "fact": (tr_later("Fact"), "bookmark"),
     "procedure": (tr_later("Procedure"), "list-ordered"),
@@ -27,14 +27,23 @@ KINDS: dict[Kind, tuple[str, str]] = {
 """The word and icon of each kind of note."""
 
 
+def trust_word(trust: Trust) -> str:
+    """Whose words are in a note."""
+    words: dict[Trust, str] = {
+        "yours": tr_in("whose note", "yours"),
+        "agent": tr("agent"),
+        "strangers": tr("from strangers"),
+    }
+    return words[trust]
+
+
 def trust_width(theme: Theme, trust: Trust) -> int:
-    word = tr(TRUSTS[trust][0])
-    return theme.metrics("tag").horizontalAdvance(word) + theme.px(12 + 12 + 4)
+    return theme.metrics("tag").horizontalAdvance(trust_word(trust)) + theme.px(12 + 12 + 4)
 
 
 def paint_trust(painter: QPainter, theme: Theme, at: QPointF, trust: Trust) -> None:
     """A tag with its left end and middle at ``at``."""
-    word, icon, kind = TRUSTS[trust]
+    icon, kind = TRUSTS[trust]
     fill, ink = TAGS[kind]
     width, height, side = trust_width(theme, trust), theme.px(18), theme.px(12)
     box = QRectF(at.x(), round(at.y() - height / 2), width, height)
@@ -42,7 +51,7 @@ def paint_trust(painter: QPainter, theme: Theme, at: QPointF, trust: Trust) -> N
     mark = QRectF(box.x() + theme.px(6), round(at.y() - side / 2), side, side)
     theme.paint_icon(painter, mark, icon, ink)
     words = box.adjusted(theme.px(6 + 12 + 4), 0, 0, 0)
-    paint_text(painter, theme, words, tr(word), "tag", ink, Qt.AlignmentFlag.AlignVCenter)
+    paint_text(painter, theme, words, trust_word(trust), "tag", ink, Qt.AlignmentFlag.AlignVCenter)
 
 
 class TrustTag(PaintedWidget):
@@ -56,7 +65,7 @@ class TrustTag(PaintedWidget):
 
     def set(self, trust: Trust) -> None:
         self._trust = trust
-        self.setAccessibleName(tr(TRUSTS[trust][0]))
+        self.setAccessibleName(trust_word(trust))
         self.updateGeometry()
         self.update()
 

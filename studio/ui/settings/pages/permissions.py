@@ -20,6 +20,7 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.events import Event, ToolStarted
 from studio.domain.permissions import Rule, Verdict
 from studio.domain.server_names import SERVER_SIGN, server_prefix
+from studio.domain.tools import BOARD_TOOLS
 from studio.storage.config.permission_rules import StandingRule
 from studio.tools import Tool
 from studio.ui.chat.dialogs import trust_box
@@ -57,6 +58,8 @@ class ToolGroup:
     tools: tuple[str, ...]
     default: Verdict
     drafts: bool = False
+    proposes: bool = False
+    """Whether what its calls keep waits for the person, so that nobody is asked before."""
 
 
 _GROUPS = (
@@ -68,8 +71,9 @@ _GROUPS = (
     ToolGroup(tr_later("Run commands"), "terminal", ("run", "job"), "ask"),
     ToolGroup(tr_later("Write files"), "file-pen", ("write", "edit", "move"), "ask", drafts=True),
     ToolGroup(tr_later("Delete files"), "trash-2", ("delete",), "ask", drafts=True),
-    ToolGroup(tr_later("Keep notes"), "feather", ("remember", "memory"), "ask"),
-    ToolGroup(tr_later("Read notes"), "files", ("notes_read", "notes_detail"), "allow"),
+    ToolGroup(tr_later("Keep notes"), "feather", ("remember", "memory"), "ask", proposes=True),
+    ToolGroup(tr_later("Read notes"), "files", ("notes_read", "notes_detail", "recall"), "allow"),
+    ToolGroup(tr_later("Share a board"), "list-todo", BOARD_TOOLS, "allow"),
 )
 _UNLISTED = ("apply_patch", "ask", "plan")
 """Tools without a row: asking and telling the person needs no permission, and for patches the
@@ -91,6 +95,16 @@ def tool_groups(tools: Mapping[str, Tool]) -> list[ToolGroup]:
         if name not in listed
     ]
     return [group for group in _GROUPS if any(name in tools for name in group.tools)] + own
+
+
+def _consequence(group: ToolGroup, verdict: Verdict) -> str:
+    """What becomes of a change or a note of an agent's where this is the verdict."""
+    words: dict[Verdict, str] = {
+        "allow": tr("Kept at once") if group.proposes else tr("Written at once"),
+        "ask": tr("Waits for you") if group.proposes else tr("Draft first"),
+        "deny": tr("Refused"),
+    }
+    return words[verdict]
 
 
 TRUST: dict[Trust, str] = {
@@ -315,8 +329,8 @@ class PermissionsPage(SettingsPage):
                     lambda at, group=group: self._chosen(group, RULE_VERDICTS[at][0])
                 )
                 beside = row_of([segments], spacing=12)
-                if group.drafts:
-                    tag = self._tags[group.title] = Tag(self.theme, tr("Draft first"))
+                if group.drafts or group.proposes:
+                    tag = self._tags[group.title] = Tag(self.theme, _consequence(group, "ask"))
                     beside.insertWidget(0, tag, 0, Qt.AlignmentFlag.AlignVCenter)
                 rows.add(tr(group.title), widget_of(beside), icon=group.icon)
                 self.tools[group.title] = segments
@@ -326,12 +340,7 @@ class PermissionsPage(SettingsPage):
             at = next(n for n, (one, _) in enumerate(RULE_VERDICTS) if one == verdict)
             self.tools[group.title].set_current(at)
             if (tag := self._tags.get(group.title)) is not None:
-                words = {
-                    "allow": tr("Written at once"),
-                    "ask": tr("Draft first"),
-                    "deny": tr("Refused"),
-                }
-                tag.set(words[verdict], "warn" if verdict == "allow" else "neutral")
+                tag.set(_consequence(group, verdict), "warn" if verdict == "allow" else "neutral")
 
     def _verdict(self, group: ToolGroup) -> Verdict:
         """The verdict of the rules for everywhere; the strictest one where its tools differ."""
