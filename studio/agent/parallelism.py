@@ -85,6 +85,10 @@ class Lane:
         """A request ended that says nothing about the limit."""
         self._leave()
 
+    def back(self) -> None:
+        """A request goes on that had left: for a while there may be one too many."""
+        self.busy += 1
+
     def _leave(self) -> None:
         self.busy -= 1
         self._freed.set()

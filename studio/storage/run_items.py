@@ -346,10 +346,12 @@ def _record(db: Connection, queue: ItemQueue, one: ItemResult, at: float) -> Non
     db.execute(
         """UPDATE run_items SET state = :state, text = :text, outputs = :outputs,
         reason = :reason, fault = :fault, tokens = tokens + :tokens,
-        dollars = dollars + :dollars, seconds = :seconds, ended = :at, job = ''
+        dollars = dollars + :dollars, seconds = :seconds, ended = :at, job = '',
+        session_id = iif(:again, '', session_id)
         WHERE queue = :queue AND place = :place""",
         {
             "state": state,
+            "again": one.again,
             "text": sanitise_text(one.text),
             "outputs": outputs,
             "reason": sanitise_text(one.reason),

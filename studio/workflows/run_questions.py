@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import replace
 
 from studio.domain.events import (
@@ -12,7 +12,8 @@ from studio.domain.events import (
     PermissionResolved,
     ReplyGiven,
 )
-from studio.domain.run_events import RunQuestion, StepAnswered, StepAsked
+from studio.domain.permissions import Rule
+from studio.domain.run_events import RunEvent, RunQuestion, StepAnswered, StepAsked
 from studio.domain.runs import Run
 
 Path = tuple[str, ...]
@@ -80,3 +81,41 @@ class QuestionsBelow:
             del self._shown[key]
             return StepAnswered(*key, shown, below.answers.get(shown))
         return None
+
+
+class QuestionsOfItems:
+    """What the items of steps ask that have too many for events: of each step the first is shown.
+
+    It is the step's question; when it is answered, the next one is.
+    """
+
+    def __init__(self) -> None:
+        self._asked: dict[str, list[RunQuestion]] = {}
+
+    def follow(self, event: StepAsked | StepAnswered) -> list[RunEvent]:
+        """What changes in what a step asks, when one of its items asks or was answered."""
+        asked = self._asked.setdefault(event.step, [])
+        shown = asked[0].id if asked else ""
+        if isinstance(event, StepAsked):
+            asked.append(event.question)
+            return [] if shown else [StepAsked(event.step, "", event.question)]
+        asked[:] = [one for one in asked if one.id != event.question_id]
+        if event.question_id != shown:
+            return []
+        answered = replace(event, item="")
+        return [answered, *(StepAsked(event.step, "", one) for one in asked[:1])]
+
+    def covered(self, rules: Collection[Rule]) -> list[RunQuestion]:
+        """The questions that rules which the person allowed since then have answered."""
+        asked = (one for step in self._asked.values() for one in step)
+        return [one for one in asked if one.rules and all(rule in rules for rule in one.rules)]
+
+    def left_open(self, key: Key, session_id: str) -> StepAnswered | None:
+        """The turn of an item has ended: its question, if one is open, takes no answer any more."""
+        asked = self._asked.get(key[0], ())
+        ids = [one.id for one in asked if one.session_id == session_id]
+        return StepAnswered(*key, ids[0], None) if ids else None
+
+    def forget(self, step: str) -> None:
+        """The work on a step has ended: what its items asked they ask again, if it goes on."""
+        self._asked.pop(step, None)

@@ -25,7 +25,7 @@ from studio.domain.agents import Caps
 from studio.domain.aio import BackgroundTasks
 from studio.domain.boards import BoardTask
 from studio.domain.errors import ConfigurationError, StudioError
-from studio.domain.events import Exposed
+from studio.domain.events import Exposed, TurnComplete
 from studio.domain.jsonvalue import Json
 from studio.domain.permissions import Rule
 from studio.domain.run_events import (
@@ -351,13 +351,16 @@ class Runner:
             await self._record(answered)
             if self._above is None:
                 await self._allow(question.rules)
+                for covered in self._many.questions.covered(self.run.allowed):
+                    if covered.id != question.id:
+                        self._sessions.answer(covered, "run", by)
         if step.kind == "workflow":
             child = await self._child(step, one.run_id)
             await child.answer(question_id, answer, by)
             return
         match question.kind:
             case "permission" | "reply":
-                self._sessions.answer((one.step, one.item), question, answer, by)
+                self._sessions.answer(question, answer, by)
             case "approve":
                 finish = approved(one.step, one.item, bool(answer))
                 await self._record(answered, *await self._finished(finish))
@@ -382,7 +385,7 @@ class Runner:
             child = await self._child(step, one.run_id)
             asked = [found for found in child.run.questions if found[1].id == question.id]
             return bool(asked) and await child._waits_for_answer(*asked[0])
-        return self._sessions.asks((one.step, one.item), question.id)
+        return self._sessions.asks(question)
 
     # The loop
 
@@ -504,7 +507,8 @@ class Runner:
         kinds = {step.id: step.kind for step in self.plan.workflow.steps}
         below = {key for key in self._tasks if kinds.get(key[0]) == "workflow"}
         busy = [one for one in self.run.busy if (one.step, one.item) in self._tasks]
-        return not below and all(one.state != "running" for one in busy)
+        waits = (one.state != "running" and self._many.waits(one.step) for one in busy)
+        return not below and all(waits)
 
     async def _start(self, starts: Iterable[Start]) -> None:
         """Begin tries: the sessions first, then one write that says so, then the work."""
@@ -859,7 +863,9 @@ class Runner:
         """Who asks: the run, the step with its item, and an agent (W-22)."""
         label = step.label
         if item:
-            label += f" {as_words(self.run.items[step.id][item])[:40]}"
+            many = step.id in self.run.tallies
+            value = self._many.named((step.id, item)) if many else self.run.items[step.id][item]
+            label += f" {as_words(value)[:40]}"
         return (self.plan.workflow.name, label, *more)
 
     async def _instant(self, step: Step, item: str) -> list[RunEvent]:
@@ -941,21 +947,31 @@ class Runner:
     def _heard(self, envelope: EventEnvelope) -> None:
         """Record that a step's session asks the person, or was answered."""
         key = self._sessions.key_of(envelope.session_id)
-        if key is None or self._closing or key not in self._tasks:
+        if key is None or self._closing or not isinstance(envelope.event, (*ASKS, TurnComplete)):
             return
-        if not isinstance(envelope.event, ASKS):
+        many = key[0] in self.run.tallies
+        if ((key[0], "") if many else key) not in self._tasks:
             return
         step = self.plan.workflow.step(key[0])
         path = self._path(step, key[1], *([envelope.agent] if step.kind == "agent" else []))
         event = session_question(key, envelope.session_id, envelope.event, path)
-        known = isinstance(event, StepAnswered) and event.question_id in self.run.answers
-        if event is not None and not known:
-            self._note(event)
+        if many and isinstance(envelope.event, TurnComplete):
+            event = self._many.questions.left_open(key, envelope.session_id)
+        if event is None:
+            return
+        known = self.run.answers
+        self._note(
+            *(
+                one
+                for one in (self._many.note_question(key, event) if many else [event])
+                if not (isinstance(one, StepAnswered) and one.question_id in known)
+            )
+        )
 
-    def _note(self, event: RunEvent) -> None:
+    def _note(self, *events: RunEvent) -> None:
         async def note() -> None:
             try:
-                await self._record(event)
+                await self._record(*events)
             except StudioError as error:
                 self._tasks.fail(error)
 

@@ -105,14 +105,14 @@ class StepSessions:
         if session is not None and session.running:
             session.steer(session.queue.add([Text(text)]))
 
-    def asks(self, key: Key, question_id: str) -> bool:
-        """Whether the session of a try waits for the answer to a question."""
-        session = self._sessions.get(key)
-        return session is not None and session.asks(question_id)
+    def asks(self, question: RunQuestion) -> bool:
+        """Whether the session of a try waits for the answer to its question."""
+        session = self._of(question)
+        return session is not None and session.asks(question.id)
 
-    def answer(self, key: Key, question: RunQuestion, answer: Json, by: str) -> None:
+    def answer(self, question: RunQuestion, answer: Json, by: str) -> None:
         """Hand the person's answer to the session that asks, if it is still here."""
-        if (session := self._sessions.get(key)) is None:
+        if (session := self._of(question)) is None:
             return
         if question.kind == "permission":
             permitted: Answer = "deny"
@@ -125,6 +125,10 @@ class StepSessions:
             session.answer_form(question.id, ServerAnswer.of(answer))
         else:
             session.answer_question(question.id, as_words(answer))
+
+    def _of(self, question: RunQuestion) -> Session | None:
+        key = self._keys.get(question.session_id)
+        return self._sessions[key] if key is not None else None
 
     def _use(self, key: Key, session: Session) -> Session:
         self._sessions[key], self._keys[session.info.id] = session, key

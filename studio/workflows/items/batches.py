@@ -195,6 +195,11 @@ class BatchWork:
 
     async def _send(self, chunk: _Chunk) -> None:
         answerer, key = self._shift.answerer, uuid.uuid4().hex[:12]
+        if wrong := answerer.why_no_batches():  # a pack was switched on meanwhile
+            self._shift.stopped = Waiting(wrong)
+            if chunk.reservation is not None:
+                chunk.reservation.settle()
+            return
         began = time.time()
         target = answerer.provider.name, answerer.model
         job = BatchJob(key, *target, "", len(chunk.items), began)

@@ -17,11 +17,14 @@ from studio.domain.run_events import (
     ItemsQueued,
     RunEvent,
     RunQuestion,
+    StepAnswered,
+    StepAsked,
 )
 from studio.domain.runs import Run
 from studio.domain.workflows import Step
 from studio.workflows.expressions import ExpressionError
 from studio.workflows.plan import Plan
+from studio.workflows.run_questions import Key, QuestionsOfItems
 from studio.workflows.step_work import Outcome
 
 from .answerer import ItemAnswerer
@@ -38,6 +41,7 @@ class ItemWork:
         self.store, self.record = parts.store, parts.record
         self._shifts: dict[str, Shift] = {}
         """What is worked on now, by step."""
+        self.questions = QuestionsOfItems()
 
     async def queue(self, plan: Plan, run: Run, step: Step) -> RunEvent:
         """Find the items of a step: few become events, many rows of the table.
@@ -76,6 +80,23 @@ class ItemWork:
             return shift.stopped or await shift.finished()
         finally:
             del self._shifts[step.id]
+            self.questions.forget(step.id)
+
+    def note_question(self, key: Key, event: StepAsked | StepAnswered) -> list[RunEvent]:
+        """An item asks the person, or was answered; what changes in what its step asks (W-22)."""
+        if (shift := self._shifts.get(key[0])) is not None:
+            shift.note_question(key[1], asks=isinstance(event, StepAsked))
+        return self.questions.follow(event)
+
+    def named(self, key: Key) -> Json:
+        """The value of an item that is worked on."""
+        shift = self._shifts.get(key[0])
+        return shift.value_of(key[1]) if shift is not None else ""
+
+    def waits(self, step: str) -> bool:
+        """Whether only the person moves the items of a step on."""
+        shift = self._shifts.get(step)
+        return shift is None or shift.waits
 
     async def retry_failed(self, run: Run, step: str) -> int:
         """Let failed items of a step that is not over be worked on again; returns how many."""

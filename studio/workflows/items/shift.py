@@ -60,6 +60,8 @@ AHEAD = 500
 """Items that are read from the table at once."""
 MEASURED = 60.0
 """Seconds over which the speed is measured."""
+ASKING = 20
+"""Items that wait for the person's answer at a time; no more begin until some are answered."""
 PATIENCE = 100
 """Refusals in a row after which the run is paused: there is no such limit, something is wrong."""
 STOPPING = frozenset({"no_key", "bad_key", "forbidden", "not_found", "no_credit"})
@@ -98,12 +100,16 @@ class Shift:
         """Why nothing more begins."""
         self.answerer: ItemAnswerer
         self.lane: Lane
+        self.waits = False
+        """Whether all that is worked on waits for the person, and nothing more can begin."""
         self._exposed: Sequence[Exposed] = ()
         self._others: dict[str, Json] = {}
         self._told = ""
         self._tasks = BackgroundTasks()
         self._active: dict[int, Item] = {}
         """Items that are worked on, wait for their next try, or are not stored yet."""
+        self._asking: set[str] = set()
+        """The keys of those that wait for the person."""
         self._later: list[_Later] = []
         self._tries: dict[int, int] = {}
         self._refusals = 0
@@ -204,7 +210,9 @@ class Shift:
     async def _begin(self, item: Item) -> bool:
         """Begin a try, if there is a place for it now."""
         self._active[item.place] = item
-        most = self.step.max_parallel or MOST
+        most = (self.step.max_parallel or MOST) - len(self._asking)
+        if most <= 0 or len(self._asking) >= ASKING:
+            return False
         try:
             async with asyncio.timeout(LOOK):
                 place = await self.lane.take(most)
@@ -215,12 +223,27 @@ class Shift:
 
     async def _wait(self) -> None:
         """Wait until a try has ended or another is due, and not for long."""
+        self.waits = 0 < len(self._asking) == len(self._tasks) and not self._later
         wait = LOOK
         if self._later:
             wait = min(max(self._later[0].due - time.monotonic(), 0.0), wait)
         with suppress(TimeoutError):
             async with asyncio.timeout(wait):
                 await self._changed.wait()
+
+    def note_question(self, key: str, *, asks: bool) -> None:
+        """An item waits for the person, and takes no place meanwhile; or it goes on."""
+        if asks and key not in self._asking:
+            self._asking.add(key)
+            self.lane.left()
+        elif not asks and key in self._asking:
+            self._asking.remove(key)
+            self.lane.back()
+        self._changed.set()
+
+    def value_of(self, key: str) -> Json:
+        """The value of an item that is worked on."""
+        return next((one.value for one in self._active.values() if one.key == key), "")
 
     def _try_later(self, item: Item, wait: float) -> None:
         heapq.heappush(self._later, _Later(time.monotonic() + wait, item.place))
@@ -312,6 +335,7 @@ class Shift:
             )
         finally:
             of.sessions.let_go(key)
+            self.note_question(item.key, asks=False)
         match outcome:
             case StepFinished():
                 state = "done" if outcome.state == "done" else "failed"
@@ -363,7 +387,8 @@ class Shift:
             self._results.append(replace(result, again=True))
             self.note_again(result.fault)
             wait = retry.wait * retry.backoff ** (tries - 1)
-            self._try_later(self._active[result.place], wait)
+            again = self._active[result.place] = replace(self._active[result.place], session_id="")
+            self._try_later(again, wait)
             return
         self._results.append(result)
         self._ended.append(time.monotonic())

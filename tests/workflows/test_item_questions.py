@@ -1,0 +1,103 @@
+"""Items whose agents have tools: what they ask comes up as their step's question (W-22, W-53)."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+from studio.domain.events import AwaitingPermission
+from studio.domain.items import SAMPLE
+from studio.domain.run_events import RunEvent, StepAsked
+from studio.simulator import Call, RequestView, Returned, Text, Turn
+from studio.storage.run_items import ItemRow, ItemStore
+from studio.workflows.items.shift import ASKING
+from studio.workflows.runner import Runner
+from studio.workflows.workflow_runs import WorkflowRuns
+from support.engine_home import EngineHome, engine_home
+from support.waiting import until
+from support.workflow_home import asked_in, begin, carry_out, go_on, workflow
+
+COUNT = 51
+ACTS = workflow(
+    f"""\
+  - id: act
+    agent: Worker
+    for_each: [{", ".join(map(str, range(COUNT)))}]
+    prompt: "Item ${{{{ item }}}}."
+"""
+)
+
+
+def prepare(home: EngineHome) -> None:
+    agents = home.engine.paths.agent_places[0]
+    agents.mkdir(parents=True, exist_ok=True)
+    (agents / "worker.md").write_text("---\nname: Worker\ntools: [run]\n---\nWork.\n")
+
+
+def acts(view: RequestView) -> Turn:
+    """Runs a command of its item's own until it has printed its number, and tells it."""
+    number = asked_in(view).partition("Item ")[2].split(".")[0]
+    ran = any(isinstance(one, Returned) and one.text.strip() == number for one in view.items)
+    return Turn(Text(number)) if ran else Turn(Call("run", {"command": f"echo {number}"}))
+
+
+async def rows(home: EngineHome, run_id: str) -> list[ItemRow]:
+    store = ItemStore(home.engine.database)
+    queue = await store.queue(run_id, "act")
+    assert queue is not None
+    return await store.rows(queue)
+
+
+async def reopened(home: EngineHome, runner: Runner) -> Runner:
+    await WorkflowRuns(home.engine).close(runner)
+    return await go_on(home, runner.run.id)
+
+
+async def test_w22_w53_items_ask_one_after_the_other_hold_no_place_and_ask_again(
+    tmp_path: Path,
+) -> None:
+    async with engine_home(tmp_path, "anthropic", acts) as home:
+        prepare(home)
+        runner = await begin(home, ACTS)
+        lane = home.engine.services.parallelism.lane("anthropic", "sim-model")
+        assert (await carry_out(runner)).state == "needs_you"  # nobody is there
+        assert lane.busy == 0 and lane.limit < SAMPLE == ASKING
+        assert len([one for one in await rows(home, runner.run.id) if one.session_id]) == SAMPLE
+        ((_, stale),) = runner.run.questions
+        assert (
+            stale.kind == "permission" and stale.path[0] == "Story" and stale.path[2] == "Worker"
+        ), stale
+
+        runner = await reopened(home, runner)
+        asked, waiting = list[StepAsked](), set[str]()
+        home.engine.sessions.events.subscribe(
+            lambda one: (
+                waiting.add(one.session_id) if isinstance(one.event, AwaitingPermission) else None
+            )
+        )
+        answers: list[asyncio.Task[None]] = []
+
+        def answer(event: RunEvent) -> None:
+            if isinstance(event, StepAsked):
+                asked.append(event)
+                answers.append(asyncio.create_task(reply(len(asked), event)))
+
+        async def reply(number: int, event: StepAsked) -> None:
+            if number == 1 and event.question.kind == "permission":
+                # all of the sample wait, and only the first is asked about
+                await until(lambda: len(waiting) == SAMPLE)
+                assert len(asked) == 1 and lane.busy == 0
+            given = {1: "once", 2: "run"}.get(number, "keep")
+            await runner.answer(event.question.id, given, "me")
+
+        run = await carry_out(runner, answer)
+        await asyncio.gather(*answers)
+        assert run.end is not None and run.end.state == "stopped", run.end
+        kinds = [one.question.kind for one in asked]
+        assert kinds == ["permission"] * 2 + ["sample"], "after “for this run” no item asks"
+        assert {one.item for one in asked} == {""} and len({one.question.id for one in asked}) == 3
+        found = [one for one in await rows(home, run.id) if one.state == "done"]
+        assert len(found) == len({one.session_id for one in found}) == SAMPLE
+        assert [one.text for one in found] == [str(one.value) for one in found], "each has run"
+        assert lane.busy == 0
+        assert not home.simulator.violations
