@@ -161,18 +161,28 @@ async def test_w57_an_agent_with_tools_is_told_that_it_has_no_batches(tmp_path: 
         )
 
 
-async def test_w57_w20_half_the_price_and_never_above_the_cap(tmp_path: Path) -> None:
-    each = request_cost("anthropic", "claude-opus-5", ModelUsage(100, output=20), None)
+@pytest.mark.parametrize(
+    ("provider", "model", "dollars"),
+    [
+        ("anthropic", "claude-opus-5", 1.0),
+        ("openai", "gpt-5", 0.4),
+        ("gemini", "gemini-2.5-pro", 0.4),
+    ],
+)
+async def test_w57_w20_half_the_price_and_never_above_the_cap(
+    tmp_path: Path, provider: str, model: str, dollars: float
+) -> None:
+    each = request_cost(provider, model, ModelUsage(100, output=20), None)
     assert each
-    text = BATCH.replace("agent: Reader", "agent: Reader\n    model: anthropic/claude-opus-5")
-    async with engine_home(tmp_path, "anthropic", Model()) as home:
+    text = BATCH.replace("agent: Reader", f"agent: Reader\n    model: {provider}/{model}")
+    async with engine_home(tmp_path, provider, Model()) as home:
         prepare(home, 60)
         (home.folder / "invoices.jsonl").write_text(
             "\n".join(json.dumps({"number": number}) for number in range(1_000, 1_060))
         )
         runner = await begin(home, text)
         runner.yes = True
-        await runner.raise_cap(Caps(dollars=1.0))  # room for some items at a time alone
+        await runner.raise_cap(Caps(dollars=dollars))  # room for some items at a time alone
         run = await carry_out(runner)
         assert run.end is not None, run.paused
         twice = 2 * each  # number 1007 was asked thrice, where it is one of the sample
@@ -180,4 +190,30 @@ async def test_w57_w20_half_the_price_and_never_above_the_cap(tmp_path: Path) ->
         assert len(desk(home).batches) > 1
         spent = await home.engine.usage_costs.spent("session", run.id)
         assert abs(sum(one.cost for one in spent.values()) - run.dollars) < 1e-9
+        assert not home.simulator.violations
+
+
+@pytest.mark.parametrize(
+    ("provider", "letters", "most"),
+    [("anthropic", 1_000, 20_000), ("openai", 1_000, 20_000), ("gemini", 400_000, 7_000_000)],
+)
+async def test_w57_a_batch_that_is_too_large_for_its_provider_goes_out_in_parts(
+    tmp_path: Path, provider: str, letters: int, most: int
+) -> None:
+    """Gemini's are files then, which are uploaded first: they are too large to be sent inline."""
+    model, plan = Model(), BatchPlan(polls=1, most_bytes=most)
+    text = BATCH.replace('"Invoice', '"${{ item.text }} Invoice')
+    rows = [json.dumps({"number": number, "text": "x" * letters}) for number in range(30)]
+    async with engine_home(tmp_path, provider, model, batches=plan) as home:
+        prepare(home, 30)
+        (home.folder / "invoices.jsonl").write_text("\n".join(rows))
+        run = await carry_out(await begin(home, text))
+        assert run.end is not None and run.end.state == "done", run.end
+        parts = [len(one.requests) for one in desk(home).batches.values()]
+        assert len(parts) > 1 and sum(parts) == 30 and set(model.worked.values()) == {1}
+        if provider == "gemini":
+            uploaded = [one.about["file"] for one in desk(home).batches.values()]
+            assert uploaded[0] and len(set(uploaded)) == len(uploaded)
+        states = Counter(state for state, _ in (await results(home, run.id)).values())
+        assert states == {"done": 29, "failed": 1}
         assert not home.simulator.violations
