@@ -69,13 +69,18 @@ async def test_w54_w55_items_in_the_window(tmp_path: Path) -> None:
             "As a batch, half price",
             "Keep only the sample",
         ]
-        view.show_lower(3)
+        assert not view.items.isVisible()
+        view.pane.opened.emit("read")  # as Enter on its node
         table = view.items
+        await until(lambda: table.isVisible(), "the node opens the table")
         await until(lambda: table.list.model().rowCount() == 20, "the sample's rows")
         person.click(card.buttons[0])
         await until(lambda: view.record and view.record.run.end is not None, "the end")
         await until(lambda: table.figures.text().startswith("60 of 60 items"), "all of them")
         assert "1 failed" in table.figures.text()
+        assert [
+            (one.left, one.right) for one in view.inspector.run.state.facts if one.left == "Items"
+        ] == [("Items", "60 of 60")]
         assert table.failures.text() == "1 × Answer not valid"
         assert [node.items for node in view.pane.graph.nodes] == [(60, 60)]
         table.kinds.set_current(2)
@@ -89,5 +94,6 @@ async def test_w54_w55_items_in_the_window(tmp_path: Path) -> None:
         person.click(table.retry)
         await until(lambda: view.record is not before, "a new run")
         await until(lambda: view.record and view.record.run.end is not None, "its end")
+        assert table.isVisible(), "a retry does not jump back to the timeline"
         assert view.record is not None and view.record.run.tallies["read"].linked == 59
         assert view.record.run.end is not None and view.record.run.end.state == "done"

@@ -16,6 +16,7 @@ from studio.domain.jsonvalue import Json
 from studio.storage.run_items import ItemRow, Shown
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars, duration, number
+from studio.ui.settings.bars import FillBar
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr, tr_later, tr_plural
@@ -152,6 +153,8 @@ class ItemsTable(QWidget):
         self.step = ""
         self._model = _Rows()
         self.figures = Label(theme, "", "ui", digits=True, wrap=True)
+        self.bar = FillBar(theme)
+        self.bar.setFixedHeight(theme.px(8))
         self.failures = Label(theme, "", "small", "text2", wrap=True)
         self.field = Field(theme, tr("Filter results"), icon="list-filter")
         self.field.offer_clear()
@@ -170,7 +173,9 @@ class ItemsTable(QWidget):
         self.list.setItemDelegate(_Line(theme))
         self.field.setMaximumWidth(theme.px(220))
         head = [(self.field, 1), self.kinds, STRETCH, self.retry, self.export]
-        words = column_of([self.figures, self.failures], spacing=2, margins=(16, 4, 16, 2))
+        words = column_of(
+            [self.figures, self.bar, self.failures], spacing=4, margins=(16, 4, 16, 2)
+        )
         column_of([words, row_of(head, 8, (16, 2, 16, 6)), (self.list, 1)], spacing=0, on=self)
 
     @property
@@ -183,7 +188,12 @@ class ItemsTable(QWidget):
 
     def show_facts(self, facts: ItemsFacts) -> None:
         self.step = facts.step
-        self.figures.setText(figures(facts.tally, running=facts.running))
+        words, tally = figures(facts.tally, running=facts.running), facts.tally
+        self.figures.setText(words)
+        over = tally.done + tally.failed
+        self.bar.show_share(
+            over / max(tally.count, 1), words, "err" if tally.failed == over > 0 else "accent"
+        )
         kinds = [f"{number(count)} × {tr_engine(title)}" for title, _, count in facts.failures[:6]]
         self.failures.setText(" · ".join(kinds))
         self.failures.setVisible(bool(kinds))

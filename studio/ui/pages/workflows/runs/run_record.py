@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable, Mapping
 
+from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.agents import Agent
 from studio.domain.run_events import (
     CapRaised,
@@ -57,6 +58,16 @@ def when(at: float) -> str:
     if time.strftime("%F", local) == time.strftime("%F"):
         return clock_time
     return tr("{day}, {time}").format(day=day_of(at), time=clock_time)
+
+
+AGAIN = {
+    "rate_limited": tr_later("limit of the provider"),
+    "overloaded": tr_later("overloaded"),
+    "network": tr_later("connection lost"),
+    "expired": tr_later("expired in a batch"),
+    "invalid": tr_later("answer not valid"),
+}
+OTHER = tr_later("other failures")
 
 
 class RunRecord:
@@ -160,7 +171,28 @@ class RunRecord:
             Fact(title, clock(self.seconds), "title", icon, ink),
             Fact(tr("Steps"), steps),
             Fact(tr("Started"), began),
+            *self._item_facts(),
         ]
+
+    def _item_facts(self) -> list[Fact]:
+        """How far the steps with many items are, and what was tried again (W-54, W-56)."""
+        rows = list[Fact]()
+        for step, tally in self.run.tallies.items():
+            over = tally.done + tally.failed
+            words = tr("{used} of {whole}").format(used=number(over), whole=number(tally.count))
+            rows.append(Fact(tr("Items"), words, share=over / max(tally.count, 1)))
+            rows.append(Fact(tr("From"), escape_line(self.run.sources.get(step, ""), 40)))
+            if tally.failed:
+                rows.append(Fact(tr("Failed"), number(tally.failed)))
+            if tally.at_a_time and self.run.end is None:
+                rows.append(Fact(tr("At a time"), number(tally.at_a_time)))
+            if tally.found:
+                rows.append(Fact(tr("Limit found at"), number(tally.found)))
+            rows += [
+                Fact(tr("Tried again: {why}").format(why=tr(AGAIN.get(why, OTHER))), number(count))
+                for why, count in tally.tried_again.items()
+            ]
+        return rows
 
     def budget_facts(self) -> list[Fact]:
         run = self.run

@@ -148,6 +148,8 @@ class RunTab(QWidget):
             item = record.item_name(one.step, one.item)
             name = one.step or merge_step().label
             path = [part for part in (run.started.name, name, item, agent) if part]
+        if question is not None and question.path and one is not None and one.step in run.tallies:
+            path = [*question.path]  # it names the item
         self.card.show_question(question if run.end is None else None, path)
         others = len(asked) - 1
         words = tr("{count} more wait for you. Choose their steps to see them.")

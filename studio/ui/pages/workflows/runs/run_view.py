@@ -606,6 +606,7 @@ class RunView(PaintedWidget):
         else:
             plan = await self._live.runs.plan_fork(ForkRequest(run.id, step))
             await self.show_run(await self._live.fork(plan))
+            self.show_lower(ITEMS)  # its items are being queued
         await self._read_items()
 
     def _ask_where_to_export(self, step: str) -> None:
@@ -709,8 +710,12 @@ class RunView(PaintedWidget):
         self._show_chosen()
 
     def _opened(self, step: str, item: str = "") -> None:
-        """Go on to the step's page."""
+        """Go on to the step's page, or to the table of its items (W-62)."""
         self.choose(step, item)
+        if self.record is not None and step in self.record.run.tallies:
+            self.show_lower(ITEMS)
+            self.items.list.setFocus()
+            return
         self.show_tab(STEP)
         self.show_inspector(True)
         facts = self.inspector.step.shown
