@@ -69,6 +69,11 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_conflict_is_left(page: Path) -> None:
+    assert not re.findall(r"^(?:<{7}|>{7}) .*", page.read_text(), re.M)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_paths_are_there(page: Path) -> None:
     """A path of the project that a page names, from its root or from ``studio``."""
     made = MADE.findall(page.read_text())
