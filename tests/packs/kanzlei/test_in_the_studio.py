@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import studio
+from studio.agent.agent_files.finder import AgentFiles
 from studio.domain.events import ToolFinished
 from studio.extensions.packs.brought import brought_packs, code_places
 from studio.extensions.packs.installed import InstalledPacks
@@ -34,6 +35,14 @@ async def test_it_is_off_until_the_person_switches_it_on(tmp_path: Path) -> None
         (done,) = [one for one in events if isinstance(one, ToolFinished)]
         assert '"ende": "2026-03-02"' in done.text
         assert "kanzlei:norm/ZPO/517" in done.sources
+
+
+def test_its_agents_have_no_mistakes() -> None:
+    """KZ-2: a mistake in a file that ships is a notice at each start, and its agent is missing."""
+    folder = Path(studio.__file__).parents[1] / "packs/kanzlei/org.agent-studio/agents"
+    found = AgentFiles(folder).read()
+    assert not found.problems
+    assert len(found.by_name) == len([*folder.glob("*.md")])
 
 
 def test_the_studio_has_no_word_of_the_office() -> None:
