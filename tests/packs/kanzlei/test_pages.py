@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QEvent, QObject, Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QApplication, QWidget
 
 from studio.extensions.packs.installed import InstalledPacks
 from studio.extensions.packs.loading import load_class
@@ -37,6 +38,20 @@ async def page_of(person: Person, name: str) -> Any:
 
     await until(shown)
     return person.window.pages.currentWidget().shown  # type: ignore[attr-defined]
+
+
+class ShownWindows(QObject):
+    """Notes what is shown as a window of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[str] = []
+        QApplication.instance().installEventFilter(self)  # type: ignore[union-attr]
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Show and isinstance(watched, QWidget) and watched.isWindow():
+            self.found.append(type(watched).__name__)
+        return False
 
 
 def enter(
@@ -74,8 +89,10 @@ async def test_heute_has_first_what_is_overdue_or_unchecked(tmp_path: Path) -> N
             *((0, "geprüft", "D"), (90, "geprüft", "E")),
         ):
             enter(pack, akte.id, days, state, name, notfrist=name == "B")
+        windows = ShownWindows()
         page.open()
         await until(lambda: len(page.rows) == 5)
+        assert windows.found == [], "no row is a window while it is made"
         assert [row.due.title for row in page.rows] == [
             *("Frist A", "Frist B"),
             *("Frist D", "Vorfrist: Frist C"),

@@ -86,10 +86,12 @@ class FristRow(QWidget):
         self.confirm = Button(theme, "Als erledigt ablegen" if checked else "Geprüft", "primary")
         self.confirm.clicked.connect(self._confirm)
         self.chat = Button(theme, "Chat zur Akte")
-        self.chat.setVisible(not in_akte)
+        if in_akte:
+            self.chat.hide()
         self.steps = Label(theme, _calculation(frist), "small", "text2", wrap=True)
         self.steps.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self.note.setVisible(checked)
+        if not checked:
+            self.note.hide()
         buttons = row_of([self.chat, STRETCH, (self.note, 2), self.confirm], spacing=8)
         self.detail = widget_of(
             column_of(

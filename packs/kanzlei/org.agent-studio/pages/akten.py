@@ -186,7 +186,8 @@ class AkteRow(QWidget):
         court = Label(theme, akte.court or akte.area, "small", "text2", wrap=True)
         self.title = LinkTitle(theme, akte.rubrum, f"Akte {akte.title} öffnen")
         words = column_of([self.title, court], spacing=1)
-        court.setVisible(bool(court.text()))
+        if not court.text():
+            court.hide()
         name = f"KI-Modus der Akte {akte.az}"
         self.mode = MenuButton(theme, name, akte.mode, icon=MODE_ICONS[akte.mode])
         self.mode.set_items([MenuItem(one, one, detail=MODE_WORDS[one]) for one in MODES])

@@ -170,7 +170,8 @@ class KalenderPage(Page):
         heading = Label(t, long_day(day), "ui_strong", wrap=True)
         why = self.grid.free.get(day, "")
         free = Label(t, "" if why in DAYS else why, "small", "text2", wrap=True)
-        free.setVisible(bool(free.text()))
+        if not free.text():
+            free.hide()
         parts: list[QWidget] = [widget_of(column_of([heading, free], spacing=1))]
         for one in entries:
             state = "Entwurf oder ungeprüft" if one.open else ""
