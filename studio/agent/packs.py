@@ -13,9 +13,10 @@ from pathlib import Path
 from threading import RLock
 from typing import Protocol, TypeVar
 
-from studio.domain.errors import ToolFailed
+from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.pack_addresses import pack_of
+from studio.domain.permissions import Rule
 from studio.domain.persons import Person
 from studio.domain.records import dataclass
 from studio.processes.daemon_thread import in_daemon_thread
@@ -194,6 +195,19 @@ class Packs:
         homes = self.homes.values()
         asked = [(home, home.loaded.pack.closed) for home in homes]
         return [path for home, closed in asked if closed for path in closed(subject, home)]
+
+    async def closed_rules(self, subject: str) -> list[Rule]:
+        """Rules for the folders that packs close to a chat, or a run, about this (KZ-42)."""
+        if not self.homes:
+            return []
+        try:
+            folders = await in_daemon_thread(lambda: self.closed_folders(subject))
+        except Exception as error:  # a pack's own code
+            raise ConfigurationError(
+                f"A pack could not say which folders are closed: {type(error).__name__}: {error}"
+            ) from error
+        paths = [one.resolve().as_posix() for one in folders]
+        return [Rule("deny", tool, path) for path in paths for tool in ("*", "read")]
 
     @property
     def has_policies(self) -> bool:

@@ -7,6 +7,7 @@ that a newer version of the pack made is refused.
 
 from __future__ import annotations
 
+import itertools
 import re
 import sqlite3
 import time
@@ -186,11 +187,20 @@ class PackRecords:
                     found = copy.execute("PRAGMA quick_check(1)").fetchall()
                     if found != [("ok",)]:
                         raise ToolFailed(f"{source.name} is damaged: {found[0][0]}.")
-                    self._copy(0, "before-copy")
+                    self._copy(0, self._free_ending())
                     copy.backup(db)
                 self._migrate(db)
             except (OSError, sqlite3.Error) as error:
                 raise self._wrong(error) from error
+
+    def _free_ending(self) -> str:
+        """The ending of a copy that writes over no earlier one."""
+        names = (
+            "before-copy" + (f"-{number}" if number > 1 else "") for number in itertools.count(1)
+        )
+        return next(
+            one for one in names if not self.path.with_name(f"{self.path.name}.{one}").exists()
+        )
 
     def check(self) -> str:
         """What is wrong with the file; empty if nothing is."""

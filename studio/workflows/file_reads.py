@@ -19,6 +19,7 @@ from typing import Any, NoReturn, TypeVar, cast
 from studio.agent.engine import Engine
 from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.agent.permission.policy import Policy
+from studio.domain.errors import ConfigurationError
 from studio.domain.events import Exposed
 from studio.domain.jsonvalue import Json
 from studio.domain.messages import ToolCall
@@ -46,11 +47,19 @@ class FileReads:
     """
 
     def __init__(
-        self, engine: Engine, folder: str, rules: tuple[Rule, ...], *, for_client: bool = False
+        self,
+        engine: Engine,
+        folder: str,
+        rules: tuple[Rule, ...],
+        *,
+        for_client: bool = False,
+        subject: str = "",
     ) -> None:
-        """``for_client``: what is read is for a client of the server (S-4)."""
+        """``for_client``: what is read is for a client of the server (S-4). ``subject`` is what
+        the run is about."""
         self._engine, self._folder, self._rules = engine, Path(folder), rules
         self._for_client = for_client
+        self._subject = subject
         self._found: dict[tuple[str, str], list[Json] | ExpressionError] = {}
         self.exposed: dict[str, Exposed] = {}
         """What the words of the files may carry on (T-9), by kind."""
@@ -83,7 +92,11 @@ class FileReads:
     async def workspace(self, name: str, argument: str) -> Workspace:
         """The folder for what one of the functions reads there, without what rules hide."""
         layers = await self._engine.services.rules.layers(self._folder)
-        policy = Policy("ask", {**layers.rules, "turn": self._rules})
+        closed = await self._engine.services.packs.closed_rules(self._subject)
+        workspace = Workspace(self._folder)
+        policy = Policy(
+            "ask", {**layers.rules, "turn": [*self._rules, *closed]}, workspace=workspace
+        )
         if self._for_client:
             policy = policy.within(self._engine.services.client_policy())
         tool = self._engine.tools()["glob" if name == "files" else "read"].spec
@@ -91,18 +104,16 @@ class FileReads:
         call = ToolCall("", tool.name, {tool.target: argument})
         for one in guard.new_exposures(tool, call, Result("", sources=(argument,))):
             self.exposed.setdefault(one.exposure, one)
-        return Workspace(self._folder).hiding(policy.hides)
+        return workspace.hiding(policy.hides)
 
     async def _read(self, name: str, argument: str) -> None:
         look = _files if name == "files" else _rows
-        workspace = await self.workspace(name, argument)
-
-        def read() -> list[Json]:
-            return look(workspace, argument)
-
         try:
-            found: list[Json] | ExpressionError = await asyncio.to_thread(read)
-        except ToolFailed as error:
+            workspace = await self.workspace(name, argument)
+            found: list[Json] | ExpressionError = await asyncio.to_thread(
+                lambda: look(workspace, argument)
+            )
+        except (ToolFailed, ConfigurationError) as error:
             found = _wrong(name, argument, str(error))
         except ExpressionError as error:
             found = error

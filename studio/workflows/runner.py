@@ -140,6 +140,7 @@ class Runner:
             run.started.folder,
             plan.workflow.permissions,
             for_client=run.started.trigger == "client",
+            subject=run.started.subject,
         )
         plan.values.reads = self._reads.functions
         self._many = ItemWork(

@@ -12,7 +12,7 @@ from studio.domain.run_events import RunEvent, StepAsked
 from studio.simulator import Pace, RequestView, Text, Turn
 from studio.storage.run_items import ItemStore
 from studio.workflows.runner import Runner
-from studio.workflows.workflow_runs import WorkflowRuns
+from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 from support.engine_home import EngineHome, engine_home
 from support.waiting import within
 from support.workflow_home import asked_in, begin, carry_out, go_on, states, workflow
@@ -110,6 +110,12 @@ async def test_w53_w55_each_row_once_after_a_sample_and_a_yes(tmp_path: Path) ->
         before = len(home.asked)
         await carry_out(again, lambda _: None)
         assert again.run.tallies["read"].linked == 297
+        assert len(home.asked) == before + 9
+        options = RunOptions({}, provider="anthropic", model="sim-model", subject="office:akte/1")
+        path = home.folder / ".agents" / "workflows" / "story.md"
+        other = await WorkflowRuns(home.engine).start(path, home.folder, options)
+        await carry_out(other)  # no pack says who may see it: nothing is sent
+        assert other.run.tallies["read"].linked == 0, "results are of what they are about (KZ-42)"
         assert len(home.asked) == before + 9
         assert not home.simulator.violations
 

@@ -189,7 +189,10 @@ class Policy:
 
         ``name`` is relative to the folder, with links resolved.
         """
-        spoken = self._deciding_rule("read", [name], with_parents(name))
+        spellings = with_parents(name)
+        if self._workspace is not None and self._book.hides_places:
+            spellings += with_parents((self._workspace.origin / name).as_posix())
+        spoken = self._deciding_rule("read", [name], spellings)
         hidden = spoken is not None and spoken.rule.verdict != "allow"
         return hidden or (self._parent is not None and self._parent.hides(name))
 

@@ -66,6 +66,14 @@ class Rulebook:
         return self._entries[key]
 
     @cached_property
+    def hides_places(self) -> bool:
+        """Whether a rule forbids to read a whole path, from the root of the disk on."""
+        return any(
+            one.rule.verdict != "allow" and Path(one.rule.pattern).is_absolute()
+            for one in self.of("read")
+        )
+
+    @cached_property
     def _all(self) -> list[RuleEntry]:
         spoken: list[tuple[Rule, Layer]] = [
             (rule, layer) for layer in LAYERS for rule in self._rules[layer]

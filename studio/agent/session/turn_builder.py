@@ -53,7 +53,6 @@ from studio.domain.models import Generation, ModelInfo
 from studio.domain.permissions import Answer, Layer, Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import RUN
-from studio.processes.daemon_thread import in_daemon_thread
 from studio.tools import Workspace
 from studio.tools.drafts.seen_files import SeenFiles
 from studio.tools.memory.notes import Notes, Writer
@@ -339,20 +338,6 @@ class TurnBuilder:
             raise ConfigurationError("There is nothing to send. Write a message first.")
         return is_new
 
-    async def _closed(self, subject: str) -> list[Rule]:
-        """Rules for the folders that packs close to a chat about this (KZ-42)."""
-        packs = self._services.packs
-        if not packs.homes:
-            return []
-        try:
-            folders = await in_daemon_thread(lambda: packs.closed_folders(subject))
-        except Exception as error:  # a pack's own code
-            raise ConfigurationError(
-                f"A pack could not say which folders are closed: {type(error).__name__}: {error}"
-            ) from error
-        paths = [one.resolve().as_posix() for one in folders]
-        return [Rule("deny", tool, path) for path in paths for tool in ("*", "read")]
-
     async def _tool_access(
         self, setup: ToolSetup, options: TurnOptions, model: ModelAccess | None = None
     ) -> ToolAccess:
@@ -375,7 +360,7 @@ class TurnBuilder:
                 **setup.layers.rules,
                 "agent": agent.permissions,
                 "session": rules.known,
-                "turn": [*options.rules, *await self._closed(info.subject)],
+                "turn": [*options.rules, *await self._services.packs.closed_rules(info.subject)],
             },
             workspace=workspace,
             role=agent.role,

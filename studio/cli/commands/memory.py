@@ -75,7 +75,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
             note = await asyncio.to_thread(_note, store, place, options)
             _show(note, context.console, as_json=options.json)
         else:
-            _require_person(options.what)
+            _require_person(context.console, options.what)
             await asyncio.to_thread(_decide, store, place, options)
             done = {"approve": "kept", "reject": "dropped", "forget": "forgotten"}[options.what]
             if options.json:
@@ -88,10 +88,11 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     return DONE
 
 
-def _require_person(what: str) -> None:
+def _require_person(console: Console, what: str) -> None:
     """An agent's command decides about no note: what it proposed would be kept by itself."""
     from studio.agent.services import studios_above
 
+    console.require_a_person()
     if studios_above():
         raise ConfigurationError(f"An agent started this program, so it cannot {what} notes.")
 

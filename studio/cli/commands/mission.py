@@ -90,6 +90,8 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         return await _start(context, options, runs)
     if options.what == "list":
         return await _list(context, options, runs)
+    if options.what not in ("show", "ledger"):
+        context.console.require_a_person()  # an agent may not change what ends its mission (W-48)
     info = await runs.find(options.run)
     if not info.mission:
         raise ConfigurationError(f"The run {info.id[:8]} is no mission.")

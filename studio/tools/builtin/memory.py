@@ -55,8 +55,7 @@ async def memory(
     if command == "view":
         text, strange = await asyncio.to_thread(folder.view, path, view_range)
         return Result(text, "", (f"note {path}",), untrusted=strange)
-    if command in ("create", "str_replace", "insert", "rename"):
-        refuse_subject(context)
+    refuse_subject(context)
     match command:
         case "create":
             told = await asyncio.to_thread(folder.create, path, file_text)

@@ -99,13 +99,13 @@ async def remember(
     if undo:
         await asyncio.to_thread(notes.undo, name)
         return Result(f"The note {name} is as it was before.", "undone", (f"note {name}",))
+    refuse_subject(context)  # what is proposed says what it was made from
     if not text.strip():
         waits = await asyncio.to_thread(notes.forget, name)
         if waits is not None:
             told = f"The note {name} is forgotten if the person agrees."
             return Result(told, "waits for you", (f"note {name}",))
         return Result(f"The note {name} is forgotten.", "forgotten", (f"note {name}",))
-    refuse_subject(context)
     note = await asyncio.to_thread(notes.remember, name, text, kind)
     if note.proposed:
         return Result(WAITS.format(name=note.name), "waits for you", (f"note {note.name}",))

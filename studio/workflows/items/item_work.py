@@ -27,7 +27,7 @@ from studio.workflows.plan import Plan
 from studio.workflows.run_questions import Key, QuestionsOfItems
 from studio.workflows.step_work import Outcome
 
-from .answerer import ItemAnswerer
+from .answerer import ItemAnswerer, answers_itself
 from .batches import BatchWork
 from .shift import ItemParts, Shift
 from .sources import read_call, read_items
@@ -55,7 +55,8 @@ class ItemWork:
         answerer = await self._answerer(run, step)
         before = plan.values.names(run, step)
         base = answerer.base(
-            before["inputs"], _without_cost(before["steps"]), run.round_of(step.id)
+            *(before["inputs"], _without_cost(before["steps"]), run.round_of(step.id)),
+            *_place(run, answerer),
         )
         queue = await self.store.fill(run.id, step.id, base, chain(first, values))
         return ItemsQueued(step.id, queue.count, queue.linked, source)
@@ -165,6 +166,14 @@ class ItemWork:
         answerer = ItemAnswerer(self._parts.engine, step, agent, provider)
         await answerer.begin(choice.model, run.started.subject)
         return answerer
+
+
+def _place(run: Run, answerer: ItemAnswerer) -> list[Json]:
+    """What else items depend on: what they are about, which says who may see their results, and
+    the folder that tools look at."""
+    if answers_itself(answerer.agent) and not answerer.subject:
+        return []
+    return [answerer.subject, run.started.folder if run.started is not None else ""]
 
 
 def _without_cost(steps: Json) -> Json:

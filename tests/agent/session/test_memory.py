@@ -10,6 +10,7 @@ import pytest
 from studio.agent.services import STUDIOS
 from studio.domain.events import AwaitingPermission, Event, Told, ToolFinished
 from studio.domain.permissions import Rule
+from studio.processes.keeper_process import MARK
 from studio.simulator import Call, Text, Turn
 from studio.tools.memory.note_store import NoteStore, place_of
 from studio.tools.memory.notes import Notes, Writer
@@ -147,6 +148,9 @@ async def test_the_person_decides_at_the_command_line(
         monkeypatch.setenv(STUDIOS, "1")
         assert "An agent started this" in await memory("approve", "clock", code=1)
         monkeypatch.delenv(STUDIOS)
+        with monkeypatch.context() as command:  # which took the other mark out
+            command.setenv(MARK, "1")
+            assert "only a person" in await memory("approve", "clock", code=1)
         await memory("approve", "clock")
         await memory("reject", "other")
         assert "no note other waits" in (await memory("reject", "other", code=1)).lower()

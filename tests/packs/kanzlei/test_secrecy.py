@@ -7,6 +7,7 @@ import datetime
 import importlib
 import json
 import re
+import shutil
 import sqlite3
 import zipfile
 from pathlib import Path
@@ -21,6 +22,9 @@ from studio.domain.permissions import Rule
 from studio.extensions.packs.loading import package_of
 from studio.processes.daemon_thread import in_daemon_thread
 from studio.simulator import Call, Text, Turn
+from studio.workflows.expressions import ExpressionError
+from studio.workflows.file_reads import FileReads
+from studio.workflows.items.sources import read_items
 from support.engine_home import EngineHome, engine_home, say
 from support.office_home import service, switch_on
 
@@ -140,7 +144,11 @@ async def test_a_backup_is_made_while_others_write_and_brings_all_back(
         assert file.read_text() == "Klage"
         (kept,) = tmp_path.glob("Akten vor *")
         assert (kept / file.parent.parent.name / "Post" / "k.txt").read_text() == "geändert"
-        assert (pack.records.path.parent / f"{pack.records.path.name}.before-copy").exists()  # type: ignore[attr-defined]
+        place = pack.records.path.parent  # type: ignore[attr-defined]
+        (first,) = place.glob("*.before-copy*")
+        before = first.read_bytes()
+        pack.records.replace(tmp_path / "kopie.db")  # type: ignore[attr-defined]
+        assert first.read_bytes() == before and len([*place.glob("*.before-copy*")]) == 2
         assert not [*tmp_path.glob(".*")]
 
 
@@ -202,8 +210,10 @@ async def test_what_is_deleted_is_gone_everywhere(
             await in_daemon_thread(lambda: pack.forget("other:akte/1"))
 
 
-async def test_file_tools_of_other_chats_read_no_document(tmp_path: Path) -> None:
-    """KZ-42: whatever the person's rules allow; nor do they change one, or look for words."""
+@pytest.mark.parametrize("about", ["", "other"])
+async def test_file_tools_of_other_chats_read_no_document(tmp_path: Path, about: str) -> None:
+    """KZ-42, KZ-48: whatever the person's rules allow, and also in a chat about another Akte; nor do
+    they change one, look for words, or read what a backup that was brought back left beside it."""
     office = tmp_path / "Akten"
     akte_folder = f"0001-{datetime.date.today().year % 100:02}"
     calls = [
@@ -211,19 +221,46 @@ async def test_file_tools_of_other_chats_read_no_document(tmp_path: Path) -> Non
         Call("search", {"pattern": "Geheim", "path": str(office)}),
         Call("list", {"path": str(tmp_path / "work" / "link")}),
         Call("write", {"path": str(office / akte_folder / "k.txt"), "content": "x"}),
+        Call("read", {"path": str(tmp_path / "Akten vor 2026-03-02 10.00.00" / "k.txt")}),
     ]
     script = [Turn(*calls), *[Turn(Text("Gut."))] * 2]
     rules = [Rule("allow", name) for name in ("read", "search", "list", "write")]
     async with engine_home(tmp_path, CHAT, script) as home:
-        pack, akte, _ = office_of(home, tmp_path)
+        pack, akte, other = office_of(home, tmp_path)
         documents = service(pack, "Dokumente")
         documents.add(pack.person, akte, letter(tmp_path, "k.txt", "Geheim"))
         (tmp_path / "work" / "link").symlink_to(documents.folder_of(akte))
-        events = await say(await home.session(), rules=tuple(rules), answer="once")
+        shutil.copytree(documents.folder_of(akte), tmp_path / "Akten vor 2026-03-02 10.00.00")
+        session = await home.session()
+        await session.change(subject=other.address if about else "")
+        events = await say(session, rules=tuple(rules), answer="once")
         done = [one for one in events if isinstance(one, ToolFinished)]
-        assert len(done) == 4 and all(one.is_error for one in done), [one.text for one in done]
+        assert len(done) == 5 and all(one.is_error for one in done), [one.text for one in done]
         assert "Geheim" not in str([one.text for one in done])
         assert (documents.folder_of(akte) / "k.txt").read_text() == "Geheim"
+
+
+async def test_nobody_in_a_folder_above_reads_a_document(tmp_path: Path) -> None:
+    """KZ-42: neither files() and rows() of a workflow, nor items of files, nor a chat’s search."""
+    calls = [Call("search", {"pattern": "Geheim|Offen"}), Call("list", {"path": ".", "depth": 3})]
+    async with engine_home(tmp_path, CHAT, [Turn(*calls), Turn(Text("Gut."))]) as home:
+        pack, akte, _ = office_of(home, home.folder)
+        documents = service(pack, "Dokumente")
+        documents.add(pack.person, akte, letter(tmp_path, "k.jsonl", '"Geheim"'))
+        (home.folder / "frei.jsonl").write_text('"Offen"')
+        inside = (documents.folder_of(akte) / "k.jsonl").relative_to(home.folder).as_posix()
+        reads = FileReads(home.engine, str(home.folder), ())
+        functions = reads.functions
+        assert await reads.having(lambda: functions["files"]("**/*.jsonl")) == ["frei.jsonl"]
+        assert await reads.having(lambda: functions["rows"]("frei.jsonl")) == ["Offen"]
+        with pytest.raises(ExpressionError):
+            await reads.having(lambda: functions["rows"](inside))
+        workspace = await reads.workspace("files", "**/*.jsonl")
+        assert [name for name, _ in read_items(workspace, "files", "**/*.jsonl")] == ["frei.jsonl"]
+        assert workspace.hidden(inside)
+        events = await say(await home.session())
+        done = [one.text for one in events if isinstance(one, ToolFinished)]
+        assert "Offen" in str(done) and "Geheim" not in str(done) and "k.jsonl" not in str(done)
 
 
 async def test_a_persons_data_is_in_one_zip(tmp_path: Path) -> None:

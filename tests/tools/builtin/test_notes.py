@@ -11,7 +11,9 @@ from studio.domain.blocks import ToolBlock
 from studio.domain.errors import ToolFailed
 from studio.simulator import Call, Text, Turn
 from studio.tools import Context, Workspace
+from studio.tools.builtin.memory import memory
 from studio.tools.builtin.notes import notes_detail, notes_read, remember
+from studio.tools.memory.note import Source
 from studio.tools.memory.notes import LARGEST, MOST, Notes, Writer
 from support.engine_home import engine_home, say
 
@@ -41,6 +43,23 @@ async def test_a_note_is_kept_listed_read_changed_and_forgotten(tmp_path: Path) 
         await notes_detail.call(context, {"name": "build"})
     await remember.call(context, {"name": "build", "text": "", "undo": True})
     assert "make all" in (await notes_detail.call(context, {"name": "build"})).text
+
+
+async def test_nothing_of_a_chat_about_a_thing_of_a_pack_is_in_a_note(tmp_path: Path) -> None:
+    """KZ-7: also not what a wish to forget says it was made from."""
+    said = Source("message", "Frau Müller ist krank", "yours")
+    writer = Writer("Coder", "chat", sources=lambda: [said])
+    notes = Notes(tmp_path / "notes", tmp_path / "work", writer=writer)
+    notes.write("build", "Use make.")
+    context = replace(
+        Context(Workspace(tmp_path), notes=notes, agent="Coder"), subject="office:akte/1"
+    )
+    for text in ("", "Use tox."):
+        with pytest.raises(ToolFailed, match="about office:akte/1"):
+            await remember.call(context, {"name": "build", "text": text})
+    with pytest.raises(ToolFailed, match="about office:akte/1"):
+        await memory.call(context, {"command": "delete", "path": "/memories/build.md"})
+    assert not [*(tmp_path / "notes").glob("*/proposed/*")]
 
 
 async def test_the_person_can_read_and_write_the_files(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from studio.domain.run_events import (
 )
 from studio.domain.runs import Run
 from studio.domain.workflows import NO_BUDGET, Budget
+from studio.processes.keeper_process import MARK
 from studio.simulator import Call, Pace, RequestView, Returned, Simulator, Text, Turn
 from studio.workflows.missions.check_steps import with_checks
 from studio.workflows.missions.cycles import Cycles
@@ -157,7 +158,9 @@ async def test_w51_a_killed_mission_goes_on_in_its_cycle_and_ends_by_its_checks(
         assert events[-1]["event"] == "run_finished" and events[-1]["state"] == "done", events[-1]
 
 
-async def test_w49_w51_caps_pause_and_are_raised_and_steering_is_told(tmp_path: Path) -> None:
+async def test_w49_w51_caps_pause_and_are_raised_and_steering_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     script = Liar()
     async with engine_home(tmp_path, "anthropic", script) as home:
         await allow(home)
@@ -169,6 +172,11 @@ async def test_w49_w51_caps_pause_and_are_raised_and_steering_is_told(tmp_path: 
         runs = WorkflowRuns(home.engine)
         [info] = await runs.store.list(missions=True)
         assert (info.state, info.reason) == ("paused", "Your limit of 2 cycles is reached.")
+        with monkeypatch.context() as command:  # an agent's own changes nothing of it (W-48)
+            command.setenv(MARK, "1")
+            for words in (("steer", info.id, "Stop."), ("raise", info.id, "--cycles", "9")):
+                assert await home.command("mission", *words) == 1
+            assert await home.command("mission", "ledger", info.id) == 0
         assert await home.command("mission", "steer", info.id, "Fix the third one first.") == 0
         assert await home.command("mission", "raise", info.id, "--cycles", "4") == 0
         assert await home.command("mission", "resume", info.id, "--json") == 3

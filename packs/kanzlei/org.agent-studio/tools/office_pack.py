@@ -241,8 +241,9 @@ def source(address: str, home: Home) -> Source | None:
 
 
 def closed(subject: str, home: Home) -> list[Path]:
-    """The folders of the Akten are closed to the file tools of chats about none (KZ-42)."""
-    return [] if subject.startswith(ADDRESS) else [home.service(Dokumente).root]
+    """The folders of the Akten are closed to file tools (KZ-42); also in chats about an Akte, which
+    read that one alone (KZ-48) by tools that ask whether it is the chat's."""
+    return home.service(Dokumente).places()
 
 
 pack = Pack(

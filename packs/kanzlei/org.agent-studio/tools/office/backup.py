@@ -20,7 +20,7 @@ from typing import BinaryIO, cast
 from studio.packs import Home, Person, ToolFailed
 
 from .audit import append
-from .dokumente import Dokumente
+from .dokumente import KEPT, Dokumente
 from .history import now
 from .persons import ADMIN
 
@@ -129,7 +129,7 @@ def _moved_aside(root: Path) -> str:
     if not root.is_dir() or not any(root.iterdir()):
         return ""
     when = datetime.datetime.now().strftime("%Y-%m-%d %H.%M.%S")
-    kept = root.with_name(f"{root.name} vor {when}")
+    kept = root.with_name(f"{root.name}{KEPT}{when}")
     root.rename(kept)
     return str(kept)
 

@@ -6,6 +6,7 @@ gone is said.
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 import re
@@ -35,6 +36,8 @@ _COLUMNS = (
 )
 MOST_FILES = 5_000
 """Files in the folder of one Akte that are looked at."""
+KEPT = " vor "
+"""Between the name of the root and a day: what was there before a backup was brought back."""
 _UNSAFE = re.compile(r"[^\w .,()+§&-]+")
 _RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?$")
 
@@ -95,6 +98,11 @@ class Dokumente:
         """Where the folders of the Akten are."""
         root = self._home.settings(OfficeSettings).ordner
         return Path(root).expanduser() if root else Path.home() / "Kanzlei" / "Akten"
+
+    def places(self) -> list[Path]:
+        """Where documents are: the root, and what backups that were brought back left beside it."""
+        root = self.root
+        return [root, *root.parent.glob(f"{glob.escape(root.name)}{KEPT}*")]
 
     def find(
         self, akte: Akte, *, words: str = "", folder: str = "", kind: str = "", since: str = ""
