@@ -45,6 +45,17 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("{reason} Name a model, or choose one in the settings."),
     tr_later("Lists, reads and searches files, in English. Often wrong; it changes nothing."),
     tr_later("No model is chosen. Choose one below the message."),
+    # Evals
+    tr_later("The eval {eval} was broken off. Run it again: what is done is not lost."),
+    tr_later("It is not “{wanted}”."),
+    tr_later("It does not contain “{wanted}”."),
+    tr_later("It does not match {pattern}."),
+    tr_later("It does not fit the schema: {reason}."),
+    tr_later("“{expression}” does not hold."),
+    tr_later("No price is known for its model."),
+    tr_later("It cost {cost}."),
+    tr_later("It took {seconds} s."),
+    tr_later("It was not asked: {grader} failed."),
     # Newer versions
     tr_later("The newest version cannot be asked for. Check the connection."),
     tr_later("The newest version cannot be asked for: status {status}."),

@@ -10,5 +10,6 @@
 - ``trigger_strip``: Shows what begins runs of the file by itself, and switches it.
 - ``run_graph``: Makes the graph of a run, each step with its state; free of Qt.
 - ``runs``: Shows a run, and those before it.
+- ``evals``: Shows two variants of an eval side by side.
 - ``problem_texts``: Has the problems of workflow files in the person's language; free of Qt.
 """

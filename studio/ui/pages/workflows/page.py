@@ -37,6 +37,7 @@ from studio.ui.widgets import (
 )
 from studio.ui.widgets.announcement import announce
 from studio.ui.widgets.layouts import column_of, row_of, widget_of
+from studio.workflows.evals.eval_file import find_evals
 from studio.workflows.reader import WorkflowText, digest_of, read_workflow_text
 from studio.workflows.trigger_clock import Triggers
 from studio.workflows.workflow_check import KnownNames, check_workflow
@@ -44,6 +45,8 @@ from studio.workflows.workflow_files import find_workflows
 from studio.workflows.workflow_runs import RunOptions
 
 from .canvas_edits import CanvasEdits
+from .evals.eval_facts import eval_rows
+from .evals.eval_view import EvalView
 from .run_form import RunForm
 from .runs.live_runs import LiveRuns
 from .runs.run_inspector import RUN
@@ -113,6 +116,11 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         """What the person wants to see; where there is no room for both, the text."""
         self._list_edge = Hairline(theme, upright=True, parent=self)
         self._make_centre()
+        self._evals: frozenset[Path] = frozenset()
+        """The files of the list that are evals."""
+        self.eval_view = EvalView(theme, engine)
+        self.eval_view.setParent(self)
+        self.eval_view.hide()
         self.run_view = RunView(theme, engine, run, self.live)
         self.run_view.setParent(self)
         self.run_view.left.connect(lambda source: self._leave_run(Path(source)))
@@ -190,6 +198,7 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         self.which.segment(BOTH).setEnabled(both)
         self.which.set_current(view)
         put(self.centre, left, 0, width - left, height)
+        put(self.eval_view, left, 0, width - left, height)
         put(self.run_view, 0, 0, width, height)
         put(self.listed, 0, 0, px(LIST) - 1, height)
         put(self._list_edge, px(LIST) - 1, 0, 1, height)
@@ -197,6 +206,7 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         self.listed.setVisible(shown)
         self._list_edge.setVisible(shown)
         self.list_button.setVisible(not beside)
+        self.eval_view.raise_()
         self.listed.raise_()
         self._list_edge.raise_()
         self.run_view.raise_()
@@ -242,14 +252,42 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         files = await asyncio.to_thread(find_workflows, self._engine.paths, folder, packs)
         unsaved = await asyncio.to_thread(self.library.unsaved)
         self.names = {one.path: one.name for one in files}
-        return rows_of(files, unsaved, folder)
+        own = folder or await asyncio.to_thread(self._engine.own_folder)
+        evals = await asyncio.to_thread(find_evals, self._engine.paths, own)
+        self._evals = frozenset(evals.values())
+        ran = await self.eval_view.evals.store.list()
+        newest = {one.source: one for one in reversed(ran)}
+        return [*rows_of(files, unsaved, folder), *eval_rows(evals, newest)]
+
+    async def _show(self, row: FileRow) -> None:
+        is_eval = row.path in self._evals
+        self.eval_view.setVisible(is_eval)
+        if is_eval and row.path is not None:
+            await self.eval_view.show_eval(row.path, row.name)
+        else:
+            await super()._show(row)
+
+    async def _load(self, wanted: Path | None = None, name: str = "") -> None:
+        """An eval that is shown stays so, unless a file is wanted."""
+        row = self.gallery.row
+        if self.eval_view.isVisible() and row is not None and not (wanted or name):
+            wanted = row.path
+        await super()._load(wanted, name)
+        row = self.gallery.row
+        self.eval_view.setVisible(row is not None and row.path in self._evals)
+
+    def discard(self) -> None:
+        if not self.eval_view.isVisible():  # an eval is no file of this page's editor
+            super().discard()
 
     def _show_text(self) -> None:
         if self.which.current == CANVAS:
             self.show_view(BOTH)
 
     def _enter(self) -> None:
-        if self.which.current == CANVAS:
+        if self.eval_view.isVisible():
+            self.eval_view.list.setFocus()
+        elif self.which.current == CANVAS:
             self.pane.view.setFocus(Qt.FocusReason.TabFocusReason)
         else:
             self.editor.setFocus()

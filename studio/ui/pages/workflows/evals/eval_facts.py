@@ -1,0 +1,142 @@
+"""Eval facts: what the view says of an eval that ran. Free of Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from studio.agent.permission.invisible_characters import escape_line
+from studio.domain.evals import Case, Cell, EvalReport
+from studio.storage.evals import EvalRow
+from studio.ui.engine_texts import tr_engine
+from studio.ui.formatting import dollars, duration, number, percent
+from studio.ui.pages.files.row import FileRow
+from studio.ui.theme import joined
+from studio.ui.translation import tr, tr_later, tr_plural
+from studio.workflows.evals.figures import Difference, VariantFigures
+
+VERDICTS = {
+    "better": ("ok", tr_later("better")),
+    "worse": ("err", tr_later("worse")),
+    "unclear": ("neutral", tr_later("unclear")),
+}
+"""The kind of a verdict's tag, and its word."""
+ALL, FLIPPED, FAILED = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class CaseRow:
+    """A case with its tries by both variants. ``flip`` is 1 to passed, -1 to failed, else 0."""
+
+    case: Case
+    first: Sequence[Cell]
+    second: Sequence[Cell]
+    flip: int
+
+    @property
+    def checks(self) -> str:
+        return ", ".join(dict.fromkeys(one.kind for one in self.case.graders))
+
+    @property
+    def failed(self) -> bool:
+        return any(one.graded and not one.passed for one in (*self.first, *self.second))
+
+
+def spoken_case(row: CaseRow) -> str:
+    flip = {1: tr("flipped to passed"), -1: tr("flipped to failed"), 0: ""}[row.flip]
+    tries = (f"A {passed_of(row.first)}", f"B {passed_of(row.second)}")
+    return joined((escape_line(row.case.label, 200), row.checks, *tries, flip))
+
+
+def passed_of(cells: Sequence[Cell]) -> str:
+    passed = sum(one.graded and one.passed for one in cells)
+    return tr("{done} of {count}").format(done=number(passed), count=number(len(cells)))
+
+
+def case_rows(report: EvalReport, found: Difference, shown: int) -> list[CaseRow]:
+    """The cases of two variants, those that flipped first."""
+    tries: dict[tuple[str, str], list[Cell]] = {}
+    for cell in report.cells:
+        tries.setdefault((cell.case, cell.variant), []).append(cell)
+    better, worse = set(found.better), set(found.worse)
+    rows = [
+        CaseRow(
+            case,
+            tries.get((case.id, found.first), []),
+            tries.get((case.id, found.second), []),
+            (case.id in better) - (case.id in worse),
+        )
+        for case in report.eval.cases
+    ]
+    if shown == FLIPPED:
+        rows = [row for row in rows if row.flip]
+    elif shown == FAILED:
+        rows = [row for row in rows if row.failed]
+    return sorted(rows, key=lambda row: (2, 0, 1)[row.flip])
+
+
+def figure_words(found: VariantFigures) -> tuple[str, str, str]:
+    """The rate, its interval, and what a try costs and takes."""
+    interval = tr("{low} to {high}, {passed} of {cases} cases").format(
+        low=percent(found.low),
+        high=percent(found.high),
+        passed=number(found.passed),
+        cases=number(found.cases),
+    )
+    cost = tr("no price known") if found.dollars is None else dollars(found.dollars, 4)
+    each = tr("{cost} a try · {span}").format(cost=cost, span=duration(found.seconds))
+    return percent(found.rate), interval, each
+
+
+def variant_title(report: EvalReport, variant: str) -> str:
+    one = next(one for one in report.eval.variants if one.id == variant)
+    return escape_line(one.label, 80)
+
+
+def difference_words(found: Difference) -> str:
+    return tr("{better} better, {worse} worse, chance of no difference {chance}").format(
+        better=number(len(found.better)),
+        worse=number(len(found.worse)),
+        chance=tr("{number}%").format(number=f"{100 * found.chance:.1f}"),
+    )
+
+
+def counts_words(row: EvalRow, report: EvalReport) -> str:
+    """“120 cases, 3 tries each, 642 of 1,080 from the record”."""
+    cells = report.cells
+    old = sum(one.answered and not one.fresh for one in cells)
+    cases = tr_plural("{count} case", "{count} cases", len(report.eval.cases))
+    tries = tr_plural("{count} try each", "{count} tries each", report.eval.repeats)
+    words = tr("{cases}, {tries}, {old} of {count} from the record, {cost}").format(
+        cases=cases,
+        tries=tries,
+        old=number(old),
+        count=number(len(cells)),
+        cost=dollars(report.dollars),
+    )
+    left = sum(not one.graded for one in cells)
+    if row.state != "done" and left:
+        words = f"{words} · {tr('{count} without a result').format(count=number(left))}"
+    return words
+
+
+def why_failed(cell: Cell) -> str:
+    """Why a try did not pass; empty if it did."""
+    if cell.reason:
+        return tr_engine(cell.reason)
+    if not cell.answered:
+        return tr("no result")
+    return "\n".join(f"{one.label}: {tr_engine(one.words)}" for one in cell.grades if not one.passed)
+
+
+def eval_rows(files: Mapping[str, Path], ran: Mapping[str, EvalRow]) -> list[FileRow]:
+    """The group of the list that has evals; ``ran`` has the last one of each file that ran."""
+    found: list[FileRow] = []
+    for name, path in sorted(files.items()):
+        row = ran.get(str(path))
+        about = tr("has not run yet")
+        if row is not None:
+            about = tr("run {number}").format(number=number(row.number))
+        found.append(FileRow(path, escape_line(name, 80), about=about, icon="list-todo"))
+    return [FileRow(None, tr("Evals")), *found] if found else []

@@ -1,0 +1,289 @@
+"""Eval view: two variants side by side, with intervals, costs and flipped cases (W-58)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from PySide6.QtCore import QModelIndex, QPointF, QRectF, QSize, Qt
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
+
+from studio.agent.engine import Engine
+from studio.domain.errors import StudioError
+from studio.domain.evals import Cell, EvalReport
+from studio.ui.engine_texts import tr_engine
+from studio.ui.pages.workflows.runs.letter_list import LetterList
+from studio.ui.theme import Theme
+from studio.ui.theme.mirroring import mirrored_row
+from studio.ui.translation import tr
+from studio.ui.widgets import Combo, Hairline, Index, Label, MenuItem, Segmented, Tag
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.painting import (
+    PaintedWidget,
+    paint_rounded,
+    paint_tag,
+    paint_text,
+    tag_width,
+)
+from studio.ui.widgets.panels import scrolled
+from studio.ui.widgets.row_list import RowModel, paint_row_ground
+from studio.workflows.evals.eval_runs import EvalRuns
+from studio.workflows.evals.figures import Difference, VariantFigures, difference, figures
+from studio.workflows.workflow_runs import WorkflowRuns
+
+from .eval_facts import (
+    VERDICTS,
+    CaseRow,
+    case_rows,
+    counts_words,
+    difference_words,
+    figure_words,
+    spoken_case,
+    variant_title,
+    why_failed,
+)
+
+TRIES = 200
+"""Pixels of the tries of one variant."""
+DETAIL = 240
+
+
+class IntervalBar(PaintedWidget):
+    """A rate on a line from 0 to 100 %, its interval, and the baseline's rate dashed."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self._figures: VariantFigures | None = None
+        self._baseline: float | None = None
+        self.setFixedHeight(theme.px(18))
+
+    def show_figures(self, found: VariantFigures, baseline: float | None) -> None:
+        self._figures, self._baseline = found, baseline
+        self.setAccessibleName(", ".join(figure_words(found)[:2]))
+        self.update()
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t, found = self.theme, self._figures
+        if found is None:
+            return
+        middle, wide = rect.center().y(), rect.width()
+        line = QRectF(rect.x(), middle - t.px(2), wide, t.px(4))
+        paint_rounded(painter, line, 2, t.color("track"))
+        left, right = rect.x() + found.low * wide, rect.x() + found.high * wide
+        within = QRectF(left, line.y(), right - left, line.height())
+        paint_rounded(painter, within, 2, t.color("accent_soft"), t.color("accent_text"))
+        mark = QRectF(rect.x() + found.rate * wide - t.px(1), rect.y() + t.px(3), t.px(3), t.px(12))
+        paint_rounded(painter, mark, 1, t.color("accent_text"))
+        if self._baseline is not None:
+            x, side = rect.x() + self._baseline * wide, t.px(3)
+            for at in range(3):
+                dash = QRectF(x, rect.y() + t.px(2) + at * t.px(5), t.px(1), side)
+                paint_rounded(painter, dash, 0, t.color("text2"))
+
+
+class VariantCard(PaintedWidget):
+    """One variant: its rate, what it costs, and what the figures say beside the baseline."""
+
+    def __init__(self, theme: Theme, letter: str) -> None:
+        super().__init__(theme)
+        self.letter = letter
+        self.title = Label(theme, "", "ui_strong")
+        self.model = Label(theme, "", "small", "text2")
+        self.tag = Tag(theme, "")
+        self.rate = Label(theme, "", "heading", digits=True)
+        self.interval = Label(theme, "", "small", "text2", digits=True)
+        self.each = Label(theme, "", "small", "text2", digits=True)
+        self.bar = IntervalBar(theme)
+        head = row_of([(self.title, 1), self.tag], 8)
+        rate = row_of([self.rate, self.interval, STRETCH], 8)
+        parts = [head, self.model, rate, self.bar, self.each]
+        column_of(parts, spacing=4, margins=(16, 12, 16, 12), on=self)
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
+        paint_rounded(painter, rect, 8, t.color("surface"), t.color("hair"))
+
+    def show_variant(
+        self, report: EvalReport, variant: str, against: Difference | None, baseline: float | None
+    ) -> None:
+        found = figures(report, variant)
+        self.title.setText(f"{self.letter}  {variant_title(report, variant)}")
+        self.model.setText(report.models.get(variant, ""))
+        if against is None:
+            self.tag.set(tr("Baseline"), "accent")
+        else:
+            kind, word = VERDICTS[against.verdict]
+            self.tag.set(tr(word), kind)
+        rate, interval, each = figure_words(found)
+        self.rate.setText(rate)
+        self.interval.setText(interval)
+        self.each.setText(each)
+        self.bar.show_figures(found, baseline)
+
+
+class _Line(QStyledItemDelegate):
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        return QSize(100, self._theme.height(32, "ui"))
+
+    @mirrored_row
+    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
+        t, row = self._theme, index.data(Qt.ItemDataRole.UserRole)
+        box = QRectF(option.rect).adjusted(t.px(8), 0, -t.px(8), 0)
+        paint_row_ground(painter, t, option, box, 6)
+        wide = min(t.px(TRIES), box.width() * 0.3)
+        second = QRectF(box.right() - wide, box.y(), wide, box.height())
+        first = second.translated(-wide * 0.8, 0)
+        first.setWidth(wide * 0.8)
+        left = QRectF(box.x() + t.px(12), box.y(), first.x() - box.x() - t.px(20), box.height())
+        kind = min(t.metrics("small").horizontalAdvance(row.checks), left.width() * 0.4)
+        title = left.adjusted(0, 0, -kind - t.px(12), 0)
+        paint_text(painter, t, title, row.case.label, "ui", room=title.width())
+        checks = QRectF(left.right() - kind, left.y(), kind, left.height())
+        paint_text(painter, t, checks, row.checks, "small", "text2", room=kind)
+        self._tries(painter, first, row.first)
+        at = self._tries(painter, second, row.second)
+        if row.flip:
+            words, tag = (tr("↑ flip"), "ok") if row.flip > 0 else (tr("↓ flip"), "err")
+            if at + tag_width(t, words) < second.right():
+                paint_tag(painter, t, QPointF(at, second.center().y()), words, tag)
+
+    def _tries(self, painter: QPainter, place: QRectF, cells: Sequence[Cell]) -> float:
+        """A mark for each try, as far as there is room; returns where they end."""
+        t, x = self._theme, place.x()
+        side, room = t.px(14), place.right() - t.px(56)
+        for cell in cells:
+            if x + side > room:
+                break
+            icon, ink = ("check", "ok") if cell.passed else ("x", "err")
+            if not cell.graded:
+                icon, ink = "minus", "text3"
+            mark = QRectF(x, place.center().y() - side / 2, side, side)
+            t.paint_icon(painter, mark, icon, ink)
+            x += side + t.px(4)
+        return x + t.px(6)
+
+
+class EvalView(PaintedWidget):
+    """The cards above the cases; below these both answers to the chosen case."""
+
+    ground = "surface"
+
+    def __init__(self, theme: Theme, engine: Engine) -> None:
+        super().__init__(theme)
+        self.evals = EvalRuns(engine, WorkflowRuns(engine))
+        self.report: EvalReport | None = None
+        self._wanted = 0
+        """Counts what was wanted: the last one is shown, however long others take."""
+        t = theme
+        self.title = Label(t, "", "heading")
+        self.counts = Label(t, "", "small", "text2", wrap=True, digits=True)
+        self.against = Combo(t, tr("Compare with"), chosen=lambda _: self._show())
+        self.kinds = Segmented(t, [tr("All"), tr("Flipped"), tr("Failed")], name=tr("Show cases"))
+        self.kinds.chosen.connect(lambda _: self._show())
+        self.first, self.second = VariantCard(t, "A"), VariantCard(t, "B")
+        self.words = Label(t, "", "small", "text2", wrap=True, digits=True)
+        self._model = RowModel(spoken_case, lambda row: row.case.id)
+        self.list = LetterList(t, tr("Cases"))
+        self.list.setUniformItemSizes(True)
+        self.list.setModel(self._model)
+        self.list.setItemDelegate(_Line(t))
+        self.list.selectionModel().currentChanged.connect(self._case_chosen)
+        self.answers = [Label(t, "", "ui", wrap=True), Label(t, "", "ui", wrap=True)]
+        for one in self.answers:
+            one.setAlignment(Qt.AlignmentFlag.AlignTop)
+            one.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self._cards = widget_of(row_of([(self.first, 1), (self.second, 1)], 12, (20, 12, 20, 4)))
+        tools = [(self.words, 1), self.kinds]
+        self._tools = widget_of(row_of(tools, 8, (20, 4, 20, 6)))
+        both = row_of([(one, 1) for one in self.answers], 16, (20, 10, 20, 10))
+        self._detail = scrolled(widget_of(both))
+        self._detail.setFixedHeight(t.px(DETAIL))
+        head = row_of([(self.title, 1), self.against], 8, (20, 8, 12, 2))
+        counts = row_of([(self.counts, 1)], 0, (20, 0, 20, 6))
+        column_of(
+            [
+                *(head, counts, Hairline(t), self._cards, self._tools, (self.list, 1)),
+                *(Hairline(t), self._detail),
+            ],
+            spacing=0,
+            on=self,
+        )
+
+    @property
+    def rows(self) -> Sequence[CaseRow]:
+        """The cases that are listed."""
+        return self._model.rows
+
+    async def show_eval(self, path: Path, name: str) -> None:
+        """Show the last one of a file that came to something."""
+        self._wanted = wanted = self._wanted + 1
+        found: EvalReport | None = None
+        words = tr("To run it: {command}").format(command=f"agent-studio eval run {path.stem}")
+        title = name
+        for row in await self.evals.store.list(20, source=str(path)):
+            try:
+                found = await self.evals.report(row)
+            except StudioError as error:
+                words = tr_engine(str(error))
+                continue
+            title = tr("{name}, run {number}").format(name=row.name, number=row.number)
+            words = counts_words(row, found)
+            break
+        if wanted != self._wanted:
+            return
+        self.report = found
+        self.title.setText(title)
+        self.counts.setText(words)
+        others = found.eval.variants[1:] if found is not None else ()
+        items = [MenuItem(one.id, variant_title(found, one.id)) for one in others] if found else []
+        self.against.set_items(items)
+        if items:
+            self.against.set_current(items[0].key)
+        self.against.setVisible(len(items) > 1)
+        self._show()
+
+    def _show(self) -> None:
+        report = self.report
+        for one in (self._cards, self._tools, self.list, self._detail):
+            one.setVisible(report is not None)
+        if report is None:
+            return
+        base = report.eval.variants[0].id
+        other = self.against.current if len(report.eval.variants) > 1 else base
+        found = difference(report, report, base, other)
+        self.first.show_variant(report, base, None, None)
+        self.second.setVisible(other != base)
+        if other != base:
+            rate = figures(report, base).rate
+            self.second.show_variant(report, other, found, rate)
+        self.words.setText(difference_words(found) if other != base else "")
+        self._model.show(case_rows(report, found, self.kinds.current))
+        if self._model.rows and not self.list.currentIndex().isValid():
+            self.list.setCurrentIndex(self._model.index(0))
+        self._show_answers()
+
+    def _case_chosen(self, index: QModelIndex) -> None:
+        self._show_answers()
+
+    def _show_answers(self) -> None:
+        """Show the first try of each side, or the first that says why the case failed."""
+        row: CaseRow | None = self.list.currentIndex().data(Qt.ItemDataRole.UserRole)
+        sides = (row.first, row.second) if row is not None else ((), ())
+        for letter, label, cells in zip("AB", self.answers, sides, strict=True):
+            label.setText(_told(letter, cells))
+
+
+def _told(letter: str, cells: Sequence[Cell]) -> str:
+    if not cells:
+        return ""
+    cell = next((one for one in cells if not one.passed), cells[0])
+    state = tr("Passed") if cell.passed else tr("Failed")
+    head = tr("{letter}, try {number} of {count}: {state}").format(
+        letter=letter, number=cell.number, count=len(cells), state=state
+    )
+    return "\n\n".join(filter(None, (head, cell.text.strip(), why_failed(cell))))
