@@ -120,6 +120,7 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         """The files of the list that are evals."""
         self.eval_view = EvalView(theme, engine)
         self.eval_view.setParent(self)
+        self.eval_view.list_button.clicked.connect(self._toggle_list)
         self.eval_view.hide()
         self.run_view = RunView(theme, engine, run, self.live)
         self.run_view.setParent(self)
@@ -205,7 +206,8 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         shown = beside or self.list_wanted
         self.listed.setVisible(shown)
         self._list_edge.setVisible(shown)
-        self.list_button.setVisible(not beside)
+        for button in (self.list_button, self.eval_view.list_button):
+            button.setVisible(not beside)
         self.eval_view.raise_()
         self.listed.raise_()
         self._list_edge.raise_()

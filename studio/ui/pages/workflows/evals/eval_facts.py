@@ -84,9 +84,10 @@ def figure_words(found: VariantFigures) -> tuple[str, str, str]:
         passed=number(found.passed),
         cases=number(found.cases),
     )
-    cost = tr("no price known") if found.dollars is None else dollars(found.dollars, 4)
-    each = tr("{cost} a try · {span}").format(cost=cost, span=duration(found.seconds))
-    return percent(found.rate), interval, each
+    cost = tr("no price known")
+    if found.dollars is not None:
+        cost = tr("{cost} a try").format(cost=dollars(found.dollars, 4))
+    return percent(found.rate), interval, f"{cost} · {duration(found.seconds)}"
 
 
 def variant_title(report: EvalReport, variant: str) -> str:
@@ -117,7 +118,8 @@ def counts_words(row: EvalRow, report: EvalReport) -> str:
     )
     left = sum(not one.graded for one in cells)
     if row.state != "done" and left:
-        words = f"{words} · {tr('{count} without a result').format(count=number(left))}"
+        open_ = tr("{count} without a result").format(count=number(left))
+        words = f"{words} · {open_}"
     return words
 
 
@@ -127,7 +129,9 @@ def why_failed(cell: Cell) -> str:
         return tr_engine(cell.reason)
     if not cell.answered:
         return tr("no result")
-    return "\n".join(f"{one.label}: {tr_engine(one.words)}" for one in cell.grades if not one.passed)
+    return "\n".join(
+        f"{one.label}: {tr_engine(one.words)}" for one in cell.grades if not one.passed
+    )
 
 
 def eval_rows(files: Mapping[str, Path], ran: Mapping[str, EvalRow]) -> list[FileRow]:

@@ -17,7 +17,16 @@ from studio.ui.pages.workflows.runs.letter_list import LetterList
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr
-from studio.ui.widgets import Combo, Hairline, Index, Label, MenuItem, Segmented, Tag
+from studio.ui.widgets import (
+    Combo,
+    Hairline,
+    IconButton,
+    Index,
+    Label,
+    MenuItem,
+    Segmented,
+    Tag,
+)
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import (
     PaintedWidget,
@@ -140,7 +149,7 @@ class _Line(QStyledItemDelegate):
         first = second.translated(-wide * 0.8, 0)
         first.setWidth(wide * 0.8)
         left = QRectF(box.x() + t.px(12), box.y(), first.x() - box.x() - t.px(20), box.height())
-        kind = min(t.metrics("small").horizontalAdvance(row.checks), left.width() * 0.4)
+        kind = min(t.metrics("small").horizontalAdvance(row.checks) + t.px(4), left.width() * 0.4)
         title = left.adjusted(0, 0, -kind - t.px(12), 0)
         paint_text(painter, t, title, row.case.label, "ui", room=title.width())
         checks = QRectF(left.right() - kind, left.y(), kind, left.height())
@@ -203,7 +212,8 @@ class EvalView(PaintedWidget):
         both = row_of([(one, 1) for one in self.answers], 16, (20, 10, 20, 10))
         self._detail = scrolled(widget_of(both))
         self._detail.setFixedHeight(t.px(DETAIL))
-        head = row_of([(self.title, 1), self.against], 8, (20, 8, 12, 2))
+        self.list_button = IconButton(t, "list", tr("All workflows"))
+        head = row_of([self.list_button, (self.title, 1), self.against], 8, (20, 8, 12, 2))
         counts = row_of([(self.counts, 1)], 0, (20, 0, 20, 6))
         column_of(
             [
