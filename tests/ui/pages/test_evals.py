@@ -80,7 +80,7 @@ async def test_w58_two_variants_side_by_side(tmp_path: Path) -> None:
         assert view.first.interval.text() == "9% to 91%, 1 of 2 cases"
         assert "1 better, 0 worse" in view.words.text()
         # What flipped comes first, and is all that is listed if the person wants that.
-        assert [spoken_case(row) for row in view.rows][0].endswith("flipped to passed")
+        assert next(spoken_case(row) for row in view.rows).endswith("flipped to passed")
         person.click(view.kinds.segment(FLIPPED))
         assert [row.case.id for row in view.rows] == ["au"]
         view.list.setCurrentIndex(view.list.model().index(0, 0))
