@@ -15,7 +15,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from studio.extensions.packs.installed import InstalledPacks
 from studio.extensions.packs.loading import load_class
 from studio.ui.pages.widget_page import WidgetPage
-from studio.ui.widgets import Field
+from studio.ui.widgets import Field, Label
 from support.office_home import service
 from support.waiting import until
 from support.window import Person, alone, at_window, on_window_loop
@@ -150,11 +150,17 @@ async def test_akten_are_found_as_you_type_and_opened(tmp_path: Path) -> None:
         for rubrum in ("Wagner ./. Holzbau Süd GmbH", "Yilmaz ./. Reiter", "100 % ./. Öl_AG"):
             page.show_form()
             page.form.rubrum.setText(rubrum)
+            page.form.court.setText("LG München I")
             page.form.place.set_current("BY+kath")
             page.form.rubrum.returnPressed.emit()
             await until(lambda rubrum=rubrum: any(r.akte.rubrum == rubrum for r in page.rows))
         assert page.form_place.isHidden()
         assert page.rows[0].akte.court_place == "BY+kath"
+        windows, before = ShownWindows(), page.rows
+        page.search.setText("./.")
+        await until(lambda: page.rows is not before and page.rows[0].isVisible())
+        assert windows.found == [], "no row is a window while it is made"
+        page.search.setText("")
         page.form.rubrum.setText("Müller ./. " + "Gemeinschaft der Eigentümer " * 9)
         page.form.rubrum.returnPressed.emit()
         await until(lambda: len(page.rows) == 4)
@@ -252,6 +258,10 @@ async def test_kosten_are_computed_as_one_writes(tmp_path: Path) -> None:
     async with at_window(tmp_path, "anthropic", []) as person:
         person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
         page = await page_of(person, "kosten")
+        await until(
+            lambda: any("Gegenstandswert" in one.text() for one in page.side.findChildren(Label))
+        )
+        assert page.problem.isHidden(), "nothing is wrong before anything was written"
         pack = person.engine.services.packs.homes["kanzlei"]
         more = {"wert_cent": 1_000_000, "mandat_seit": "2025-06-02"}
         akte = service(pack, "Akten").open(pack.person, "Wagner ./. Reiter", **more)

@@ -153,7 +153,9 @@ class KostenPage(Page):
         risk = self.view.current == _RISK
         self.add_row.setVisible(not risk)
         if not self.value.text().strip():
-            self._show(None, "Gib den Gegenstandswert ein.")
+            self._show(None, "")
+            hint = "Gib den Gegenstandswert ein, dann wird gerechnet."
+            self.side.show_parts([Label(self.theme, hint, "small", "text2", wrap=True)])
             return
         items, assignment = list(self.chosen), self._read_form()
         if isinstance(assignment, str):

@@ -12,10 +12,10 @@ from .folders import Intake
 
 @verb
 def einlesen(context: Context, az: str, ordner: str, probe: bool = False) -> list[str]:
-    """Copy the files of a folder into an Akte; those that it has already are left out.
+    """Die Dateien eines Ordners in eine Akte kopieren, ohne die, die sie schon hat.
 
     az: Aktenzeichen.
-    ordner: The folder, with those below it.
+    ordner: Der Ordner, mit allen darunter.
     probe: Nur sagen, was geschähe.
     """
     person, intake = context.person, context.service(Intake)
@@ -33,8 +33,8 @@ def einlesen(context: Context, az: str, ordner: str, probe: bool = False) -> lis
 
 @verb
 def einlesung_zurueck(context: Context, nummer: int) -> list[str]:
-    """Take back what ``einlesen`` brought; what was changed since stays.
+    """Zurücknehmen, was „einlesen“ brachte; was seither geändert wurde, bleibt.
 
-    nummer: Its number, which einlesen told.
+    nummer: Die Nummer, die „einlesen“ genannt hat.
     """
     return context.service(Intake).undo(context.person, nummer)
