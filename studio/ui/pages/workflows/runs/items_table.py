@@ -165,7 +165,7 @@ class ItemsTable(QWidget):
         self.kinds.chosen.connect(lambda _: self.asked.emit())
         self.retry = Button(theme, "", icon="rotate-ccw")
         self.retry.clicked.connect(lambda: self.retry_wanted.emit(self.step))
-        self.export = Button(theme, tr("Export…"), icon="download")
+        self.export = Button(theme, tr("Export…"), icon="arrow-down")
         self.export.clicked.connect(lambda: self.export_wanted.emit(self.step))
         self.list = LetterList(theme, tr("Results"))
         self.list.setUniformItemSizes(True)

@@ -180,7 +180,7 @@ class RunRecord:
         for step, tally in self.run.tallies.items():
             over = tally.done + tally.failed
             words = tr("{used} of {whole}").format(used=number(over), whole=number(tally.count))
-            rows.append(Fact(tr("Items"), words, share=over / max(tally.count, 1)))
+            rows.append(Fact(tr("Items"), words))
             rows.append(Fact(tr("From"), escape_line(self.run.sources.get(step, ""), 40)))
             if tally.failed:
                 rows.append(Fact(tr("Failed"), number(tally.failed)))
