@@ -31,6 +31,7 @@ WITH_ROWS = (
     "graph",
     "timeline",
     "items",
+    "cluster",
     "workflow",
     "command",
     "beside",

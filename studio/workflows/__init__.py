@@ -18,6 +18,7 @@
 - ``instant_steps``: What comes of steps that take no time.
 - ``step_sessions``: The sessions that steps work in, with the agents that the run began with.
 - ``items``: What a step does once for each of very many values.
+- ``cluster``: Has other computers send the requests of items.
 - ``step_tasks``: The work on steps that is under way.
 - ``step_work``: Does the tries of an agent's or a command's step in sessions of their own.
 - ``command_line``: Puts values into a command so that a shell never carries them out.

@@ -10,48 +10,12 @@ from pathlib import Path
 from studio.domain.agents import Caps
 from studio.domain.run_events import RunEvent, StepAsked
 from studio.simulator import Pace, RequestView, Text, Turn
-from studio.storage.run_items import ItemStore
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
-from support.engine_home import EngineHome, engine_home
+from support.engine_home import engine_home
+from support.invoices import INVOICES, invoices, number_in, number_in_exchange, reads, results
 from support.waiting import within
-from support.workflow_home import asked_in, begin, carry_out, go_on, states, workflow
-
-READER = "---\nname: Reader\ndescription: Reads\ntools: []\n---\nRead the invoice.\n"
-TOTAL = "{type: object, required: [total], properties: {total: {type: number}}}"
-INVOICES = workflow(
-    f"""\
-  - id: read
-    agent: Reader
-    for_each: ${{{{ rows("invoices.jsonl") }}}}
-    outputs: {TOTAL}
-    on_error: continue
-    prompt: "Invoice ${{{{ item.number }}}}"
-  - {{id: count, needs: read, set: {{many: '${{{{ len(steps.read.outputs) }}}}'}}}}
-""",
-    "outputs: {many: '${{ steps.count.outputs.many }}'}\n",
-)
-
-
-def invoices(home: EngineHome, count: int) -> None:
-    """A folder with so many invoices, and the agent that reads them."""
-    rows = [json.dumps({"number": number, "vendor": f"V{number}"}) for number in range(count)]
-    (home.folder / "invoices.jsonl").write_text("\n".join(rows))
-    agents = home.engine.paths.agent_places[0]
-    agents.mkdir(parents=True, exist_ok=True)
-    (agents / "reader.md").write_text(READER)
-
-
-def number_in(view: RequestView) -> int:
-    return int(asked_in(view).partition("Invoice ")[2].split()[0])
-
-
-def reads(view: RequestView) -> Turn:
-    """One in a hundred is broken: its answer is no JSON."""
-    number = number_in(view)
-    if number % 100 == 7:
-        return Turn(Text("I cannot read this."))
-    return Turn(Text(json.dumps({"total": number * 2})))
+from support.workflow_home import begin, carry_out, go_on, states
 
 
 def yes(runner: Runner, answer: str = "all") -> list[str]:
@@ -66,15 +30,6 @@ def yes(runner: Runner, answer: str = "all") -> list[str]:
     answering: list[asyncio.Future[None]] = []
     runner.subscribe(hear)
     return asked
-
-
-async def results(home: EngineHome, run_id: str) -> dict[int, tuple[str, object]]:
-    store = ItemStore(home.engine.database)
-    queue = await store.queue(run_id, "read")
-    assert queue is not None
-    rows = await store.rows(queue, most=100_000)
-    assert len({row.place for row in rows}) == len(rows)
-    return {row.value["number"]: (row.state, row.outputs) for row in rows}  # type: ignore[index]
 
 
 async def test_w53_w55_each_row_once_after_a_sample_and_a_yes(tmp_path: Path) -> None:
@@ -118,11 +73,6 @@ async def test_w53_w55_each_row_once_after_a_sample_and_a_yes(tmp_path: Path) ->
         assert other.run.tallies["read"].linked == 0, "results are of what they are about (KZ-42)"
         assert len(home.asked) == before + 9
         assert not home.simulator.violations
-
-
-def number_in_exchange(body: dict[str, object]) -> int:
-    words = json.dumps(body["messages"])
-    return int(words.partition("Invoice ")[2].split('"')[0].split("\\")[0])
 
 
 async def test_w53_w20_what_was_left_goes_on_after_a_restart_and_a_raised_cap(

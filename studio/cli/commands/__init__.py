@@ -11,6 +11,7 @@ functions: ``--help`` and Tab would wait for them.
 - ``audit``: lists tool calls and who allowed them.
 - ``batch``: runs a workflow over many items, shows how far they are, writes their results.
 - ``chat``: opens a conversation in the terminal.
+- ``cluster``: lets other computers work on items, and works for another one.
 - ``completion``: prints the shell scripts for Tab, and answers what Tab offers.
 - ``config``: shows and changes settings.
 - ``doctor``: checks what the program needs.
@@ -68,6 +69,7 @@ COMMANDS = {
     "workflow": "run workflows of many agents, and look for mistakes in them",
     "batch": "do a step for each of many items, and write the results to a file",
     "eval": "measure agents, models and prompts on your cases",
+    "cluster": "let other computers work on many items with keys of their own",
     "mission": "let agents work in cycles until your checks pass",
     "keys": "keep API keys in your system’s keychain, test them, remove them",
     "models": "list a provider's models",

@@ -55,17 +55,11 @@ def arguments(parser: CommandParser) -> None:
         "codes are those of run; 5: something may have happened, and nobody is here to ask."
     )
     run_arguments(start)
-    for name in ("show", "resume", "stop"):
+    for name in ("show", "stop"):
         found[name].add_argument("run", metavar="RUN", help="the beginning of its id")
     found["delete"].add_argument("runs", nargs="+", metavar="RUN", help="the beginning of its id")
     found["delete"].add_argument("-y", "--yes", action="store_true", help="without a question")
-    found["resume"].add_argument(
-        "--dollars", type=dollars, metavar="N", help="what the run may cost in all, from now on"
-    )
-    found["resume"].add_argument(
-        "--minutes", type=minutes, metavar="N", help="how long its steps may work in all"
-    )
-    yes_argument(found["resume"])
+    resume_arguments(found["resume"])
     _fork_arguments(found["fork"])
     for name in ("first", "second"):
         found["diff"].add_argument(name, metavar="RUN", help="the beginning of its id")
@@ -219,6 +213,13 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
 
 
 async def start(context: CommandContext, options: argparse.Namespace) -> int:
+    return await carry_out(context, options, *await begin(context, options))
+
+
+async def begin(
+    context: CommandContext, options: argparse.Namespace
+) -> tuple[WorkflowRuns, Runner]:
+    """A new run, as ``run_arguments`` say."""
     from studio.domain.agents import Caps
     from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 
@@ -232,10 +233,29 @@ async def start(context: CommandContext, options: argparse.Namespace) -> int:
         options.model or "",
         options.permission or "",
     )
-    return await carry_out(context, options, runs, await runs.start(path, folder, wanted))
+    return runs, await runs.start(path, folder, wanted)
 
 
 async def _resume(context: CommandContext, options: argparse.Namespace) -> int:
+    return await carry_out(context, options, *await go_on(context, options))
+
+
+def resume_arguments(resume: CommandParser) -> None:
+    """Add what a run goes on with."""
+    resume.add_argument("run", metavar="RUN", help="the beginning of its id")
+    resume.add_argument(
+        "--dollars", type=dollars, metavar="N", help="what the run may cost in all, from now on"
+    )
+    resume.add_argument(
+        "--minutes", type=minutes, metavar="N", help="how long its steps may work in all"
+    )
+    yes_argument(resume)
+
+
+async def go_on(
+    context: CommandContext, options: argparse.Namespace
+) -> tuple[WorkflowRuns, Runner]:
+    """A stored run that goes on, as ``resume_arguments`` say."""
     from dataclasses import replace
 
     from studio.workflows.workflow_runs import WorkflowRuns
@@ -255,7 +275,7 @@ async def _resume(context: CommandContext, options: argparse.Namespace) -> int:
         caps = replace(caps, dollars=options.dollars or caps.dollars)
         await runner.raise_cap(caps, minutes=options.minutes or 0.0)
     await runner.resume()
-    return await carry_out(context, options, runs, runner)
+    return runs, runner
 
 
 async def _fork(context: CommandContext, options: argparse.Namespace) -> int:
@@ -414,10 +434,10 @@ async def carry_out(
 ) -> int:
     from studio.cli.workflow_driver import drive_run
 
-    runner.yes = options.what in ("run", "resume", "retry") and options.yes
+    runner.yes = options.what in ("run", "start", "resume", "retry") and options.yes
     if runner.yes and not runner.run.caps[""].dollars:
         await runs.close(runner)
-        if options.what == "run":  # nothing of it has begun
+        if options.what in ("run", "start"):  # nothing of it has begun
             await runs.delete(runner.run.id)
         raise ConfigurationError(
             "--yes needs a limit for the run: add --dollars N, or a budget to the file."

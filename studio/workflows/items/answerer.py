@@ -17,6 +17,7 @@ from studio.agent.context.token_count import tokens_of_request
 from studio.agent.engine import Engine
 from studio.agent.loop.structured_output import MAX_CORRECTIONS, parse_answer, schema_instruction
 from studio.agent.models.family import model_family
+from studio.agent.parallelism import Lane
 from studio.agent.permission.content_filter import ContentFilter, parse_kinds
 from studio.agent.prompts import ANSWER_MISFIT
 from studio.agent.session.system_prompt import instructions
@@ -30,8 +31,9 @@ from studio.domain.ledger import canonical_json, digest
 from studio.domain.messages import Said, Text
 from studio.domain.transcript import Transcript
 from studio.domain.workflows import Step
-from studio.providers.base import Provider, Reply, Request
+from studio.providers.base import Provider, Reply, ReplyStream, Request
 from studio.providers.batch import Batches, HasBatches
+from studio.workflows.cluster.coordinator import RemoteProvider
 
 TURN_FAULTS = {"max_tokens": "limit", "refusal": "error", "content_filter": "error"}
 _TYPICAL = 4_000
@@ -50,6 +52,8 @@ class ItemAnswerer:
         self.agent, self.provider = agent, provider
         self.model = ""
         self.subject = ""
+        self.lane: Lane
+        """How many requests at a time may go out."""
         self._engine, self._step = engine, step
         self._system = ""
         self._filter = ContentFilter(Transcript())
@@ -57,6 +61,9 @@ class ItemAnswerer:
     async def begin(self, model: str, subject: str) -> None:
         """Ask this model, for what a chat with this subject may send."""
         self.model, self.subject = model, subject
+        self.lane = self._engine.services.parallelism.lane(self.provider.name, model)
+        if isinstance(self.provider, RemoteProvider):
+            self.lane = self.provider.lane(model)
         parts = [instructions(self.agent, "", model_family(model), brief=False)]
         if self._step.outputs is not None:
             parts.append(schema_instruction(self._step.outputs))
@@ -184,20 +191,24 @@ class ItemAnswerer:
     async def _answered(self, reservation: Reservation, request: Request) -> tuple[str, Reply]:
         gate = self._engine.services.gate(self.subject)
         stream = await gate.stream(self.provider, reservation.bounded(request), "turn")
-        text = ""
-        try:
-            limit = self._engine.services.retry_policy.limit
-            async with asyncio.timeout(None) as silence:
-                loop = asyncio.get_running_loop()
-                silence.reschedule(loop.time() + limit)
-                async for delta in stream:
-                    silence.reschedule(loop.time() + limit)
-                    if isinstance(delta, TextDelta):
-                        text += delta.text
-            return text, stream.reply()
-        except TimeoutError as error:
-            name = self.provider.name
-            raise ProviderError("network", "It stopped answering.", provider=name) from error
-        finally:
-            with suppress(ProviderError):
-                await stream.aclose()
+        limit = self._engine.services.retry_policy.limit
+        return await whole_answer(stream, limit, self.provider.name)
+
+
+async def whole_answer(stream: ReplyStream, silence: float, provider: str) -> tuple[str, Reply]:
+    """The words and the reply of a stream; raises ProviderError, also after so long a silence."""
+    text = ""
+    try:
+        async with asyncio.timeout(None) as limit:
+            loop = asyncio.get_running_loop()
+            limit.reschedule(loop.time() + silence)
+            async for delta in stream:
+                limit.reschedule(loop.time() + silence)
+                if isinstance(delta, TextDelta):
+                    text += delta.text
+        return text, stream.reply()
+    except TimeoutError as error:
+        raise ProviderError("network", "It stopped answering.", provider=provider) from error
+    finally:
+        with suppress(ProviderError):
+            await stream.aclose()

@@ -22,6 +22,7 @@ from studio.domain.run_events import (
 )
 from studio.domain.runs import Run
 from studio.domain.workflows import Step
+from studio.workflows.cluster.coordinator import coordinator_of
 from studio.workflows.expressions import ExpressionError
 from studio.workflows.plan import Plan
 from studio.workflows.run_questions import Key, QuestionsOfItems
@@ -160,10 +161,15 @@ class ItemWork:
 
     async def _answerer(self, run: Run, step: Step) -> ItemAnswerer:
         assert run.started is not None
+        engine = self._parts.engine
         choice = await self._parts.sessions.choose(step)
-        provider = await self._parts.engine.provider(choice.provider)
         agent = await self._parts.sessions.agent(choice.agent)
-        answerer = ItemAnswerer(self._parts.engine, step, agent, provider)
+        cluster = coordinator_of(engine.services) if answers_itself(agent) else None
+        if cluster is not None and step.via == "live":
+            provider = await cluster.provider(engine.services.providers, choice.provider)
+        else:
+            provider = await engine.provider(choice.provider)
+        answerer = ItemAnswerer(engine, step, agent, provider)
         await answerer.begin(choice.model, run.started.subject)
         return answerer
 

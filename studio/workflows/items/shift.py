@@ -127,7 +127,7 @@ class Shift:
         """Try a sample, and ask the person; None where the items are to be worked on."""
         of, step = self.of, self.step
         self.answerer, self._exposed = answerer, exposed
-        self.lane = of.engine.services.parallelism.lane(answerer.provider.name, answerer.model)
+        self.lane = answerer.lane
         self._others = self.plan.values.names(self.run, step)
         self._told = self.plan.values.sent_back(self.run, step, "")
         self.tally = await of.store.tally(self.queue)
@@ -210,7 +210,7 @@ class Shift:
     async def _begin(self, item: Item) -> bool:
         """Begin a try, if there is a place for it now."""
         self._active[item.place] = item
-        most = (self.step.max_parallel or MOST) - len(self._asking)
+        most = (self.step.max_parallel or max(MOST, self.lane.limit)) - len(self._asking)
         if most <= 0 or len(self._asking) >= ASKING:
             return False
         try:

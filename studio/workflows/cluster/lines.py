@@ -1,0 +1,135 @@
+"""Cluster lines: open connections of ``distributed``, and carry messages as JSON.
+
+There is no connection without TLS, nor without a certificate on both sides. The handshake of
+``distributed`` is left out, because it would unpickle what the other side sends.
+"""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Awaitable, Callable
+from importlib import import_module
+from typing import Any, cast
+
+from studio.domain.errors import ConfigurationError
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.records import dataclass
+
+COORDINATOR = "coordinator"
+"""The name in the coordinator's certificate."""
+WORKER = "worker "
+"""What the name in a worker's certificate begins with."""
+MOST = 64 << 20
+"""Bytes of a message."""
+_HEADER = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A certificate with its key, and the authority of the other side; all as PEM."""
+
+    authority: str
+    certificate: str
+    key: str
+
+
+class LineClosed(Exception):
+    """The other side is gone, or sent what is no message."""
+
+
+class Line:
+    """Messages to and from one other side; ``peer`` is the name in its certificate."""
+
+    def __init__(self, comm: Any) -> None:
+        self._comm = comm
+        subject: Any = comm.extra_info["peercert"]["subject"]
+        self.peer = "".join(str(value) for ((name, value),) in subject if name == "commonName")
+        self.address = str(comm.peer_address).removeprefix("tls://")
+
+    async def read(self) -> JsonObject:
+        """The next message; raises LineClosed."""
+        stream = self._comm.stream
+        if stream is None:
+            raise LineClosed
+        try:
+            size = int.from_bytes(await stream.read_bytes(_HEADER))
+            if size > MOST:
+                raise ValueError("too long")
+            message: Any = json.loads(await stream.read_bytes(size))
+            if not isinstance(message, dict):
+                raise ValueError("no object")
+        except (OSError, ValueError, RecursionError) as error:
+            self.close()
+            raise LineClosed from error
+        return cast("JsonObject", message)
+
+    async def write(self, data: bytes) -> None:
+        """Send a message that ``encode`` made; raises LineClosed."""
+        stream = self._comm.stream
+        if stream is None:
+            raise LineClosed
+        try:
+            await stream.write(len(data).to_bytes(_HEADER) + data)
+        except OSError as error:
+            self.close()
+            raise LineClosed from error
+
+    def close(self) -> None:
+        self._comm.abort()
+
+
+def encode(message: JsonObject) -> bytes:
+    return json.dumps(message, separators=(",", ":")).encode()
+
+
+async def connect(address: str, identity: Identity) -> Line:
+    """Connect to the coordinator; raises OSError, and ConfigurationError for another one's."""
+    core: Any = _distributed("distributed.comm.core")
+    tcp: Any = _distributed("distributed.comm.tcp")
+    context = _context(identity, "connection")
+    try:
+        return Line(await tcp.TLSConnector().connect(address, ssl_context=context))
+    except core.FatalCommClosedError as error:
+        raise ConfigurationError(
+            f"{address} has no certificate of the cluster’s authority. Ask for a new invitation."
+        ) from error
+
+
+async def listen(address: str, identity: Identity, heard: Callable[[Line], Awaitable[None]]) -> Any:
+    """Take connections; returns the listener of ``distributed``. Raises OSError."""
+    tcp: Any = _distributed("distributed.comm.tcp")
+
+    async def take(comm: Any) -> None:
+        await heard(Line(comm))
+
+    async def no_handshake(comm: Any) -> None:
+        """Nothing is read before ``Line`` reads it."""
+
+    listener: Any = tcp.TLSListener(address, take, ssl_context=_context(identity, "listen"))
+    listener.on_connection = no_handshake
+    await listener.start()
+    return listener
+
+
+def _context(identity: Identity, purpose: str) -> ssl.SSLContext:
+    security: Any = _distributed("distributed.security").Security(
+        require_encryption=True,
+        tls_min_version=ssl.TLSVersion.TLSv1_3,
+        tls_ca_file=identity.authority,
+        tls_worker_cert=identity.certificate,
+        tls_worker_key=identity.key,
+    )
+    context = getattr(security, f"get_{purpose}_args")("worker")["ssl_context"]
+    if not isinstance(context, ssl.SSLContext) or context.verify_mode != ssl.CERT_REQUIRED:
+        raise ConfigurationError("The cluster does not start without TLS on both sides.")
+    return context
+
+
+def _distributed(name: str) -> Any:
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise ConfigurationError(
+            "A cluster needs the extra “cluster”: pip install 'agent-studio[cluster]'"
+        ) from error
