@@ -36,7 +36,7 @@ Modules:
   it, and requests of an hour.
 - ``usage_costs``: Adds up what requests used, and prices it.
 - ``parallelism``: Finds how many requests a provider takes at a time for a model.
-- ``retry_policy``: Decides whether and when a failed request is sent again.
+- ``retry_policy``: Decides by an error's fault whether and when a request is sent again.
 - ``audit_export``: Writes the audit of tool calls to a file.
 - ``skills``: Tells an agent which skills it may open, opens them, keeps them in long chats.
 - ``updates``: Asks a signed file for the newest version, and says what is new in this one.

@@ -31,8 +31,8 @@ What they share:
 - ``replaying``: a client that answers from a record and opens no connection.
 - ``answer_limits``: unpacks what a server sends piece by piece, and reads no more than is of use.
 - ``sse``: posts JSON, and reads server-sent events and JSON lines.
-- ``errors``: turns whatever went wrong into one ``ProviderError``: which fault it is, whether
-  another try is of use, how long to wait, and plain words.
+- ``errors``: turns whatever went wrong into one ``ProviderError``: which fault it is (a
+  429 may be a pause, or spent money), the wait that a server asks for, and plain words.
 - ``reachability``: finds out whether a server takes connections.
 - ``media``: encodes pictures and files, and says which a model cannot read.
 - ``history_rebuild``: prepares a conversation for another provider's native history.

@@ -17,7 +17,7 @@
 - ``markdown``: Reads markdown into plain blocks, whole or as it streams in.
 - ``translation``: Translates the texts on screen, and knows the person's locale.
 - ``qt_texts``: Gives lines of Qt's own menus letters.
-- ``engine_texts``: Translates what the engine composed.
+- ``engine_texts``: Translates what the engine composed; its German is in resources/translations.
 - ``plan_text``: Says in words and marks how far an agent's plan is (C-2).
 - ``forms``: Has a person fill in what a server asks for.
 - ``question_form``: Keeps what a person has answered on a card of questions so far (C-24).

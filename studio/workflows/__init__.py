@@ -8,7 +8,7 @@
 - ``workflow_files``: Finds the files of workflows in their places.
 - ``expressions``: Compute values from inputs and from results of steps.
 - ``file_reads``: Brings expressions what they read in the folder, without blocking.
-- ``plan``: Tells what happens next in a run.
+- ``plan``: Tells what happens next in a run, and which items of a ``for_each`` begin.
 - ``step_values``: What the expressions of steps know, and the prompts and commands made of it.
 - ``editing``: Changes steps in the text of a file, and none of its other words.
 - ``breakpoints``: Tell where a run stops for the person.
@@ -17,7 +17,8 @@
 - ``run_questions``: What the sessions of a run ask, and the runs below it.
 - ``instant_steps``: What comes of steps that take no time.
 - ``step_sessions``: The sessions that steps work in, with the agents that the run began with.
-- ``items``: What a step does once for each of very many values.
+- ``items``: What an agent's step does once for each of more than 50 values; up to 50 are in
+  ``plan``.
 - ``cluster``: Has other computers send the requests of items.
 - ``step_tasks``: The work on steps that is under way.
 - ``step_work``: Does the tries of an agent's or a command's step in sessions of their own.

@@ -9,7 +9,8 @@
 - ``turn_updates``: Tells the model before each request what it has not been told yet.
 - ``agent_setup``: Loads the agent of a turn with its provider, tools and instructions.
 - ``system_prompt``: Composes the system prompt, and tells the model what has changed since.
-- ``guidance``: Puts AGENTS.md and the like into the history, and later what changed in them.
+- ``guidance``: Puts AGENTS.md and the like into the history, and later what changed in them;
+  ``studio.agent.instruction_files`` finds them.
 - ``orientation``: Tells the model once, with the first message, where it works.
 - ``memory``: Tells the model the titles of notes once, and says what a note is made from.
 - ``invocation``: Fills in the skill or command that the person calls by its name.

@@ -1,7 +1,7 @@
 """Sessions on disk: their events, native histories, and everything derived from them.
 
 - ``audit_log``: records each call of a tool in one row, whoever made it (L-15).
-- ``event_log``: stores events with checksums, verifies them, and copies them into a branch.
+- ``event_log``: the rows of events with their checksums: adds, reads, verifies and copies them.
 - ``idempotency``: recognises a repeated request of a client, or a file imported before.
 - ``journal``: writes a session's events to the database in small batches.
 - ``mending``: makes the chats of a damaged database whole again, and says what they miss.
