@@ -43,7 +43,7 @@ async def test_the_example_is_a_page_of_the_window(
         await person.done()
         row = person.window.sidebar._rows["chat_counts"]
         assert row.text() == "Chat counts"
-        person.press(Key.Key_5, CTRL)
+        person.press(Key.Key_6, CTRL)
 
         def texts() -> list[str]:
             page = person.window.pages.currentWidget()

@@ -128,6 +128,10 @@ _ANTHROPIC: list[tuple[Body, str]] = [
     ),
     (claude(HI, tools=[{"name": "a"}]), "tools.0.custom.input_schema: Field required"),
     (
+        claude(HI, tools=[{"type": "memory_20250818", "name": "notes"}]),
+        "tools.0.memory_20250818.name: Input should be 'memory'",
+    ),
+    (
         claude(HI, tools=[{"name": "a", "input_schema": {"type": "string"}}]),
         "tools.0.custom.input_schema.type: Input should be 'object'",
     ),

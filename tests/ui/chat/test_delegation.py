@@ -72,7 +72,8 @@ async def test_w32_w38_w62_agents_at_work_in_rows_tree_and_graph(tmp_path: Path,
         assert item.name.startswith("Middle, Read both, done")
 
         # Who works for whom, with what it cost, beside the chat and as a graph.
-        child = person.engine.delegation.of(person.session.info.id)[1]
+        children = person.engine.delegation.of(person.session.info.id)
+        child = next(one for one in children if one.background)
         await until(lambda: child.session.info.state == "waiting", "the question")
         person.press(Key.Key_I, CTRL)
         inspector = await until(lambda: person.window.inspector)

@@ -68,7 +68,7 @@ async def test_w50_w51_a_mission_in_the_window(tmp_path: Path) -> None:
         ]
         for _ in range(LEDGER):
             person.press(Key.Key_T)
-        assert view.ledger.isVisible() and view.counts.text() == "2 cycles ended"
+        await until(lambda: view.ledger.isVisible() and view.counts.text() == "2 cycles ended")
         shown = [row.text for row in record.ledger.rows]
         assert "Writer: All done!" not in shown and "try_it: All done!" in shown
         assert shown[-1] == "The run is paused: Your limit of 2 cycles is reached"

@@ -32,7 +32,7 @@ def written(tree: ast.Module) -> set[str]:
         )
         if isinstance(node, ast.Call) and name in ("ValueProblem", "no_such"):
             texts = node.args[:1]
-        elif isinstance(node, ast.Call) and name == "_found":
+        elif isinstance(node, ast.Call) and name in ("_found", "_json_object"):
             texts = node.args[1:2]
         elif isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") in NAMES:
             texts = [node.value]

@@ -33,6 +33,7 @@ PROBLEMS: tuple[str, ...] = (
     tr_later("{key} is true or false"),
     tr_later("{key} is a list of “key: value” blocks"),
     tr_later("{key} is a JSON Schema"),
+    tr_later("{key} has “key: value” lines"),
     tr_later("{key}: “{name}” is missing"),
     tr_later("{key}: “{name}” is no name of a tool. Use letters, digits and _"),
     tr_later("{key}: {name} has one of prompt, agent and workflow"),

@@ -559,10 +559,11 @@ class RunView(PaintedWidget):
         self.lower_tabs.segment(1).setText(f"{words} {len(self.record.log)}")
         self.lower_tabs.updateGeometry()
         self.lower_tabs.segment(LEDGER).setVisible(self.record.is_mission)
+        self.lower_tabs.segment(ITEMS).setVisible(bool(self.record.run.tallies))
         if self._stack.currentIndex() == LEDGER:
             done = len(self.record.run.cycles)
             self.counts.setText(tr_plural("{count} cycle ended", "{count} cycles ended", done))
-        self.lower_tabs.segment(ITEMS).setVisible(bool(self.record.run.tallies))
+            return
         if self._stack.currentIndex() == ITEMS:
             self.counts.setText("")
             return
