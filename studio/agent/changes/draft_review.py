@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Literal, TypeAlias
 
 from studio.agent.session.session_state import SessionState
-from studio.domain.drafts import Draft, DraftStatus, FileDraft
+from studio.domain.drafts import Draft, DraftStatus, FileDraft, KindDraft, RecordDraft
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.tools import DraftConflict, Workspace
 from studio.tools.drafts.draft_conflict import Conflict
@@ -98,7 +98,7 @@ class DraftReview:
             raise ConfigurationError(
                 f"This draft deletes a {about.noun}. There is no text to edit."
             )
-        if not isinstance(old, FileDraft) and not about.editable:
+        if isinstance(old, RecordDraft) or (isinstance(old, KindDraft) and not about.editable):
             raise ConfigurationError(f"The draft of a {about.noun} cannot be edited by hand.")
         try:
             if isinstance(old, FileDraft):
