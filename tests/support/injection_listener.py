@@ -40,7 +40,7 @@ def look_up(query: str) -> Result:
 
 
 @tool(effect="act", target="to")
-def post(to: str, text: str) -> str:
+def send_words(to: str, text: str) -> str:
     """Send words to somebody.
 
     to: The address.
@@ -68,7 +68,7 @@ def relay(to: str, text: str) -> str:
     to: The address.
     text: The words.
     """
-    return post.run(None, {"to": to, "text": text})
+    return send_words.run(None, {"to": to, "text": text})
 
 
 @tool(effect="read", untrusted=True)

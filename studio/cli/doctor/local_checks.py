@@ -25,6 +25,7 @@ from studio.agent.agent_files.finder import AgentFiles
 from studio.agent.folder_files import read_folder_files
 from studio.domain.errors import ConfigurationError, StorageError
 from studio.domain.jsonvalue import JsonObject
+from studio.extensions.packs.brought import brought_packs
 from studio.extensions.packs.installed import InstalledPacks
 from studio.mcp.entries import EntriesFile
 from studio.processes.desk import clones
@@ -250,7 +251,8 @@ class LocalChecks:
 
     def packs(self) -> Finding:
         """Check the files of packs and their databases (X-2, X-6)."""
-        name, packs = "Packs", InstalledPacks(self._paths.packs)
+        name, shipped = "Packs", self._paths.shipped_packs
+        packs = InstalledPacks(self._paths.packs, lambda: brought_packs(shipped))
         try:
             found = packs.list()
         except StorageError as error:

@@ -259,7 +259,7 @@ async def test_kosten_are_computed_as_one_writes(tmp_path: Path) -> None:
         person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
         page = await page_of(person, "kosten")
         await until(
-            lambda: any("Gegenstandswert" in one.text() for one in page.side.findChildren(Label))
+            lambda: any("Gegenstandswert" in one.text() for one in page.body.findChildren(Label))
         )
         assert page.problem.isHidden(), "nothing is wrong before anything was written"
         pack = person.engine.services.packs.homes["kanzlei"]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
 from studio.packs import ToolFailed
@@ -79,12 +79,14 @@ class KostenPage(Page):
         self.rubrum.setMinimumWidth(1)
         self.view = Segmented(t, ("Rechnen", "Risiko"), name="Ansicht")
         self.view.chosen.connect(lambda _: self._soon.start())
-        copy = Button(t, "Kopieren", icon="copy", clicked=self.copy)
-        head = [Label(t, "Kosten", "heading"), self.az, self.rubrum, STRETCH, self.view, copy]
+        self.to_copy = Button(t, "Kopieren", icon="copy", clicked=self.copy)
+        title = Label(t, "Kosten", "heading")
+        head = [title, self.az, self.rubrum, STRETCH, self.view, self.to_copy]
         self.value = Field(t, "10.000,00", name="Gegenstandswert")
         self.mandate = Field(t, "02.06.2025", name="Auftrag erteilt am")
         self.mandate.setText(f"{datetime.date.today():%d.%m.%Y}")
-        self.table_name = Label(t, "", "ui", "text2")
+        self.table_name = Label(t, "nach dem Auftrag", "ui", "text2")
+        self.table_name.setMinimumWidth(1)  # it gives way to the fields
         self.clients = Field(t, "1", name="Mandanten")
         taxes = [MenuItem("19", "19 % (VV 7008)"), MenuItem("0", "keine (§ 19 UStG)")]
         self.tax = Combo(t, "Umsatzsteuer", items=taxes, chosen=lambda _: self._soon.start())
@@ -107,14 +109,22 @@ class KostenPage(Page):
         self.problem = Label(t, "", "small", "err", wrap=True)
         self.problem.hide()
         self.body = ScrolledColumn(t)
+        self.body.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
         form = column_of([row_of(inputs, spacing=10), self.add_row, self.problem], spacing=10)
         form.setContentsMargins(20, 14, 20, 12)
         left = column_of([form, Hairline(t), (self.body, 1)], spacing=0)
         self.side = ScrolledColumn(t)
         self.side.setFixedWidth(t.px(SIDE))
-        middle = row_of([(left, 1), Hairline(t, upright=True), self.side], spacing=0)
+        self.side_line = Hairline(t, upright=True)
+        middle = row_of([(left, 1), self.side_line, self.side], spacing=0)
         top = row_of(head, spacing=10, margins=(20, 10, 14, 10))
         column_of([top, Hairline(t), (middle, 1)], spacing=0, on=self)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        wide = self.width() >= self.theme.px(SIDE + 700)
+        self.side.setVisible(wide)
+        self.side_line.setVisible(wide)
 
     def open(self, *target: str) -> None:
         self.run(self._open(target))
@@ -154,8 +164,6 @@ class KostenPage(Page):
         self.add_row.setVisible(not risk)
         if not self.value.text().strip():
             self._show(None, "")
-            hint = "Gib den Gegenstandswert ein, dann wird gerechnet."
-            self.side.show_parts([Label(self.theme, hint, "small", "text2", wrap=True)])
             return
         items, assignment = list(self.chosen), self._read_form()
         if isinstance(assignment, str):
@@ -195,8 +203,12 @@ class KostenPage(Page):
     def _show(self, bill: Bill | None, problem: str) -> None:
         self.bill = bill
         self.problem.show_text(problem)
+        self.to_copy.setEnabled(bill is not None)
         if bill is None:
-            self.body.show_parts([self._unused()] if self.chosen else [])
+            hint = Label(
+                self.theme, "Gib den Gegenstandswert ein, dann wird gerechnet.", "ui", "text2"
+            )
+            self.body.show_parts([self._unused(), *([] if problem else [hint])])
             self.side.show_parts([])
             return
         risk = self.view.current == _RISK
