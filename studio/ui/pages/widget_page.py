@@ -100,9 +100,9 @@ class PackWindow:
         """
         self._page.chat_wanted.emit(subject, text, agent)
 
-    def show_drafts(self) -> None:
-        """Show the drafts that wait, where the person decides about them."""
-        self._page.page_wanted.emit("drafts", "", "")
+    def show_drafts(self, draft: str = "") -> None:
+        """Show the drafts, where the person decides about them; with an id that one."""
+        self._page.page_wanted.emit("drafts", "", draft)
 
 
 class WidgetPage(Page):

@@ -134,8 +134,139 @@ async def test_heute_has_first_what_is_overdue_or_unchecked(tmp_path: Path) -> N
         assert page.proposals[0].accessibleName() == "Vorschlag von Helena: Notiz: Rückruf"
         page.hints[0].done.click()
         await until(lambda: page.hints == [])
+        await until(lambda: page.rows[0].due.title == "Frist D")
+        page.rows[0].more.click()
+        page.rows[0].cancel.click()
+        page.rows[0].confirm.click()
+        await until(lambda: "Grund" in page.rows[0].problem.text())
+        page.rows[0].note.setText("Klage zurückgenommen")
+        page.rows[0].note.returnPressed.emit()
+        await until(lambda: fristen.of_draft("D").state == "storniert")
+        assert fristen.of_draft("D").note == "Klage zurückgenommen"
+        await until(lambda: page.rows[0].due.title != "Frist D")
         page.rows[0].chat.click()
         assert person.window.chat.model.options.subject == akte.address
+
+
+@on_window_loop
+async def test_heute_has_termine_aufgaben_and_the_time_of_the_day(tmp_path: Path) -> None:
+    """KZ-11, KZ-47, KZ-48: time is entered by keys, a draft is opened where one decides."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        page = await page_of(person, "heute")
+        pack = person.engine.services.packs.homes["kanzlei"]
+        me, akten = pack.person, service(pack, "Akten")
+        akte = akten.open(me, "Wagner ./. Reiter")
+        today = f"{TODAY:%d.%m.%Y}"
+        service(pack, "Termine").add(me, akte, day=today, begin="10:30", text="Verhandlung")
+        aufgaben = service(pack, "Aufgaben")
+        aufgaben.add(me, akte, "Gutachten senden", due=f"{TODAY - datetime.timedelta(2):%d.%m.%Y}")
+        aufgaben.add(me, akte, "Irgendwann")
+        page.open()
+        await until(lambda: len(page.planned) == 2)
+        assert [row.title for row in page.planned] == ["Aufgabe: Gutachten senden", "Verhandlung"]
+        assert "10:30" in page.planned[1].accessibleName()
+        page.planned[0].button.click()
+        await until(lambda: len(page.planned) == 1)
+        person.window.activateWindow()
+        await until(person.window.isActiveWindow)
+        page.setFocus()
+        person.press(Qt.Key.Key_Z)
+        await until(lambda: person.focused() is page.picker.field)
+        form = page.zeit_form
+        form.enter()
+        assert "Akte" in form.problem.text()
+        page.picker.field.setText("wagn")
+        page.picker.field.textEdited.emit("wagn")
+        await until(lambda: page.picker.found)
+        page.picker.field.returnPressed.emit()
+        form.start.click()
+        zeiten = service(pack, "Zeiten")
+        await until(lambda: page.side.running is not None)
+        assert zeiten.stopwatch(me).akte == akte.id
+        page.setFocus()
+        person.press(Qt.Key.Key_Z)
+        await until(lambda: form.minutes.text() == "0:01")
+        form.minutes.setText("viel")
+        form.text.setText("Urteil gelesen")
+        form.enter()
+        await until(lambda: "keine Zeit" in form.problem.text())
+        form.minutes.setText("0,7 h")
+        form.text.returnPressed.emit()
+        await until(lambda: page.side.running is None)
+        assert [one.minutes for one in zeiten.of_day(me, TODAY)] == [42]
+        assert zeiten.stopwatch(me) is None and page.form_place.isHidden()
+        page.planned[0].button.click()
+        await until(lambda: person.window.pages.shown == "pack:kanzlei/akten")
+
+
+@on_window_loop
+async def test_an_akte_has_its_records_in_tabs(tmp_path: Path) -> None:
+    """KZ-11, KZ-15, KZ-37, KZ-47: each by its form; a conflict is told before one takes part."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        page = await page_of(person, "akten")
+        pack = person.engine.services.packs.homes["kanzlei"]
+        me, akten = pack.person, service(pack, "Akten")
+        first, akte = (akten.open(me, name) for name in ("Huber ./. Reiter", "Wagner ./. Huber"))
+        page.show_akte(first.id)
+        view = page.view
+        await until(lambda: view.facts is not None)
+        form = view.parts.form
+        form.name.setText("Petra Huber")
+        form.enter()
+        await until(lambda: len(view.parts.rows) == 1)
+        assert "Kein Konflikt" in view.told.text()
+        page.show_akte(akte.id)
+        await until(lambda: view.facts.akte.id == akte.id)
+        assert "Mandant" in form.role.current
+        form.name.setText("Petra Huber")
+        form.role.set_current("Gegner")
+        form.enter()
+        await until(lambda: "Widerstreit" in form.problem.text())
+        assert view.parts.rows == []
+        form.enter()
+        await until(lambda: len(view.parts.rows) == 1)
+        assert "Gegner" in view.parts.rows[0].accessibleName()
+        assert "Widerstreit möglich" in view.parts.rows[0].accessibleName()
+        notes = view.notes
+        notes.form.text.setText("Ruft zurück")
+        notes.form.enter()
+        await until(lambda: len(view.facts.notizen) == 1)
+        notes.form.text.setText("Vorschuss")
+        notes.form.due.setText("32.01.2027")
+        notes.form.enter()
+        await until(lambda: "kein Tag" in notes.form.problem.text())
+        notes.form.due.setText("31.01.2027")
+        notes.form.enter()
+        await until(lambda: len(notes.alerts) == 1)
+        termin = view.planned.termin
+        termin.day.setText("02.02.2099")
+        termin.begin.setText("10:30")
+        termin.end.setText("10:15")
+        termin.enter()
+        await until(lambda: "nicht nach dem Beginn" in termin.problem.text())
+        termin.end.setText("11:15")
+        termin.enter()
+        await until(lambda: len(view.planned.rows) == 1)
+        view.planned.aufgabe.text.setText("Akte lesen")
+        view.planned.aufgabe.enter()
+        await until(lambda: len(view.planned.rows) == 2)
+        view.planned.rows[1].button.click()
+        await until(lambda: service(pack, "Termine").find(me) == [])
+        view.zeit.form.minutes.setText("90")
+        view.zeit.form.text.setText("Gelesen")
+        view.zeit.form.enter()
+        await until(lambda: "Zusammen 1 h 30 min" in view.zeit.sums)
+        pack.records.write(
+            "INSERT INTO entwurf (id, akte, art, zustand, titel, text, felder, gefragt_von, "
+            "angelegt) VALUES ('x', ?, 'notiz', 'PENDING', 'Notiz: Rückruf', 'x', '{}', ?, '')",
+            *(akte.id, int(me.id)),
+        )
+        view.load()
+        await until(lambda: len(notes.proposals) == len(view.drafts.rows) == 1)
+        notes.proposals[0].decide.click()
+        await until(lambda: person.window.pages.shown == "drafts")
 
 
 @on_window_loop
@@ -303,6 +434,18 @@ async def test_the_calendar_has_fristen_and_vorfristen_on_their_days(tmp_path: P
         await until(lambda: len(page.entries) == 4)
         grid = page.grid
         assert [one.open for one in grid.entries[day]] == [True, False]
+        service(pack, "Termine").add(
+            *(pack.person, akte),
+            day=f"{day:%d.%m.%Y}",
+            begin="10:30",
+            text="Verhandlung",
+        )
+        service(pack, "Aufgaben").add(pack.person, akte, "Lesen", due=f"{day:%d.%m.%Y}")
+        page.open(day.isoformat())
+        await until(lambda: len(page.entries) == 6)
+        assert {one.kind for one in grid.entries[day]} == {"Frist", "Termin", "Aufgabe"}
+        page.kinds["Termin"].click()
+        page.kinds["Aufgabe"].click()
         assert "Frist Frist A" in grid.accessibleName()
         page.kinds["Vorfrist"].click()
         assert {one.kind for found in grid.entries.values() for one in found} == {"Frist"}

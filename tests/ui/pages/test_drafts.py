@@ -87,7 +87,7 @@ def paths(page: DraftsPage) -> list[str]:
 
 @on_window_loop
 async def test_drafts_are_decided_by_keys_alone(tmp_path: Path) -> None:
-    """T-5, and the keys of the page: J, K, X, A, D, Ctrl+Z."""
+    """T-5, KZ-37, and the keys of the page: J, K, X, A, D with a reason, Ctrl+Z."""
     async with at_window(tmp_path, "anthropic", SCRIPT) as person:
         await drafted(person)
         page = await page_of(person)
@@ -114,6 +114,13 @@ async def test_drafts_are_decided_by_keys_alone(tmp_path: Path) -> None:
         await shows(page, "Write a.txt")
         assert offered(page) == ["discard", "edit", "approve"]
         person.press(Key.Key_D)
+        await until(lambda: person.focused() is page.detail.reason)
+        person.press(Key.Key_Escape)
+        assert not page.detail.asks_why and paths(page) == ["a.txt"]
+        await until(lambda: person.focused() is page.list)
+        person.press(Key.Key_D)
+        page.detail.reason.setText("Not  this file")
+        person.press(Key.Key_Return)
         await until(lambda: paths(page) == [])
         await until(lambda: page.detail.note.text() == "No draft waits for you.")
         assert offered(page) == []
@@ -124,6 +131,7 @@ async def test_drafts_are_decided_by_keys_alone(tmp_path: Path) -> None:
         await until(lambda: len(paths(page)) == 3)
         await shows(page, "Write a.txt")
         assert page.detail.note.text() == "Discarded."
+        assert page.detail.why.text() == "Not this file"
         await until(lambda: page.detail.card.y() < 100)
 
 

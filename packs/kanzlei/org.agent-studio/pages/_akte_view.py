@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from pathlib import Path
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QStackedLayout, QWidget
 
@@ -30,18 +29,35 @@ from studio.packs.ui import (
 
 from ..tools import _german as german
 from ..tools.deadlines.free_days import LAENDER
-from ..tools.office.akten import Akte, Akten
+from ..tools.office.akten import Akte
 from ..tools.office.dokumente import Dokument, Dokumente
-from ..tools.office.fristen import OPEN, STATES, Frist, Fristen
-from ..tools.office.history import Change, changes_of
+from ..tools.office.fristen import Frist, Fristen
+from ..tools.office.history import Change
+from ..tools.office.zeiten import Stopwatch
+from ._akte_facts import AkteFacts, read_facts
+from ._akte_tabs import (
+    DraftsTab,
+    NotesTab,
+    ParticipantsTab,
+    PlannedTab,
+    RecordsTab,
+    TimeTab,
+    check_words,
+    participant_row,
+)
 from ._documents import DocumentsTab
 from ._frist_form import FristForm
 from ._frist_row import FristRow, due_of
 from ._rows import AGENT, LinkTitle, ScrolledColumn, pair, section
 
-TABS = ("Übersicht", "Dokumente", "Fristen", "Verlauf")
-OVERVIEW, DOCUMENTS, FRISTEN, HISTORY = range(len(TABS))
+TABS = (
+    *("Übersicht", "Dokumente", "Fristen", "Aufgaben", "Zeit", "Notizen", "Entwürfe"),
+    *("Beteiligte", "Verlauf"),
+)
+OVERVIEW, DOCUMENTS, FRISTEN, PLANNED, TIME, NOTES, DRAFTS, PARTS, HISTORY = range(len(TABS))
 _FEW = 4
+_TICK = 10_000
+"""Milliseconds between two looks at the stopwatch."""
 _MODE_KINDS = {"lokal": "ok", "pseudonym": "accent", "frei": "warn", "keine KI": "neutral"}
 _FIELDS = {
     "angelegt": "angelegt",
@@ -50,33 +66,17 @@ _FIELDS = {
     "ki_modus": "KI-Modus",
     "version": "neue Version",
 }
-_THINGS = {"akte": "Akte", "frist": "Frist", "dokument": "Dokument"}
-
-
-@dataclass(frozen=True, slots=True)
-class AkteFacts:
-    """What the page shows of an Akte, read at once."""
-
-    akte: Akte
-    fristen: tuple[Frist, ...]
-    documents: tuple[Dokument, ...]
-    changes: tuple[Change, ...]
-
-    @property
-    def open_fristen(self) -> list[Frist]:
-        return [one for one in self.fristen if one.state in OPEN]
-
-
-def read_facts(home: Home, number: int) -> AkteFacts:
-    """Blocks; raises ToolFailed where there is no such Akte to see."""
-    akte = home.service(Akten).get(home.person, number)
-    fristen = home.service(Fristen).find(home.person, akte=akte.id, states=STATES)
-    return AkteFacts(
-        akte,
-        tuple(sorted(fristen, key=lambda one: (one.state not in OPEN, one.end))),
-        tuple(home.service(Dokumente).find(akte)),
-        tuple(changes_of(home.records, akte.id)),
-    )
+_THINGS = {
+    "akte": "Akte",
+    "frist": "Frist",
+    "dokument": "Dokument",
+    "termin": "Termin",
+    "aufgabe": "Aufgabe",
+    "zeit": "Zeit",
+    "notiz": "Notiz",
+    "alert": "Hinweis",
+    "beteiligung": "Beteiligung",
+}
 
 
 class AkteView(QWidget):
@@ -96,18 +96,18 @@ class AkteView(QWidget):
         self.title.setMinimumWidth(1)  # a long Rubrum gives way to the buttons
         self.az, self.mode, self.state = Tag(t, " "), Tag(t, " "), Tag(t, " ")
         self.chat = Button(t, "Chat", icon="message-square", clicked=self._chat)
+        self.time = Button(t, "Zeit", icon="timer", keycap="Z", clicked=self._new_time)
         self.new_frist = Button(t, "Frist", icon="plus", keycap="F", clicked=self._new_frist)
+        tags, buttons = [self.az, self.mode, self.state], [self.chat, self.time, self.new_frist]
         head = row_of(
-            [back, self.title, self.az, self.mode, self.state, STRETCH, self.chat, self.new_frist],
-            spacing=10,
-            margins=(14, 10, 14, 10),
+            [back, self.title, *tags, STRETCH, *buttons], spacing=10, margins=(14, 10, 14, 10)
         )
         self.tabs = Segmented(t, TABS, name="Teile der Akte")
         self.tabs.chosen.connect(self.show_tab)
         bar = row_of([self.tabs, STRETCH], margins=(20, 8, 14, 8))
         self.told = Label(t, "", "small", "text2", wrap=True)
         self.problem = Label(t, "", "small", "err", wrap=True)
-        words = column_of([self.told, self.problem], spacing=2, margins=(20, 0, 20, 0))
+        words = column_of([self.told, self.problem], spacing=2, margins=(20, 6, 20, 0))
         self.told.hide()
         self.problem.hide()
         self.form = FristForm(page)
@@ -118,17 +118,27 @@ class AkteView(QWidget):
         self.overview, self.fristen, self.history = (ScrolledColumn(t) for _ in range(3))
         self.documents = DocumentsTab(page)
         self.documents.left.connect(lambda: self.show_tab(OVERVIEW))
+        self.planned, self.zeit, self.notes = PlannedTab(page), TimeTab(page), NotesTab(page)
+        self.drafts, self.parts = DraftsTab(page), ParticipantsTab(page)
+        self._records = (self.planned, self.zeit, self.notes, self.drafts, self.parts)
+        for tab in self._records:
+            tab.changed.connect(self._changed)
         self._stack = QStackedLayout()
-        for one in (self.overview, self.documents, self.fristen, self.history):
+        for one in (self.overview, self.documents, self.fristen, *self._records, self.history):
             self._stack.addWidget(one)
+        self._tick = QTimer(self, interval=_TICK)
+        self._tick.timeout.connect(self._show_watch)
         parts = [head, Hairline(t), bar, Hairline(t), words, self.form_place, (self._stack, 1)]
         column_of(parts, spacing=0, on=self)
-        frist = QShortcut(QKeySequence(Qt.Key.Key_F), self, self._new_frist)
-        frist.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        for key, does in ((Qt.Key.Key_F, self._new_frist), (Qt.Key.Key_Z, self._new_time)):
+            shortcut = QShortcut(QKeySequence(key), self, does)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
 
     def show_akte(self, number: int, *target: str) -> None:
-        """Show an Akte; ``target`` may be ``dokument``, its id and a page."""
+        """Show an Akte; ``target`` is a tab, or ``dokument``, its id and a page."""
         self.tell("")
+        for tab in self._records:
+            tab.close_form()
         self.page.run(self._show(number, target))
 
     async def _show(self, number: int, target: Sequence[str]) -> None:
@@ -138,6 +148,8 @@ class AkteView(QWidget):
             self.show_tab(DOCUMENTS)
             page = int(target[2]) if len(target) > 2 and target[2].isdecimal() else 0
             self.documents.open_document(int(target[1]), page, from_chat=True)
+        elif target[:1] and target[0].capitalize() in TABS:
+            self.show_tab(TABS.index(target[0].capitalize()))
         else:
             self.show_tab(OVERVIEW)
 
@@ -175,10 +187,17 @@ class AkteView(QWidget):
         self.chat.setVisible(akte.mode != "keine KI")
         self.form.show_akte(akte)
         self.documents.show_documents(akte, facts.documents)
-        counts = (0, len(facts.documents), len(facts.open_fristen), 0)
+        counts = (
+            *(0, len(facts.documents), len(facts.open_fristen), facts.planned, 0),
+            *(len(facts.notizen) + len(facts.alerts), len(facts.open_drafts), len(facts.parts), 0),
+        )
         for index, (name, count) in enumerate(zip(TABS, counts, strict=True)):
             self.tabs.segment(index).setText(f"{name} {count}" if count else name)
         self._fill_overview(facts)
+        for tab in self._records:
+            tab.show_akte(akte)
+            tab.show_facts(facts)
+        self._show_watch()
         self.rows = [self._frist_row(one) for one in facts.fristen]
         nothing = "Noch keine Frist. Mit F rechnest Du eine."
         self._show_rows(self.fristen, "Fristen", self.rows, nothing)
@@ -192,7 +211,7 @@ class AkteView(QWidget):
             rows = [self._frist_row(one) for one in next_]
             link = self._link("Alle Fristen", FRISTEN) if len(facts.fristen) > len(next_) else None
             parts.append(section(self.theme, "Nächste Fristen", rows, link))
-        parts.append(self._matter(facts.akte))
+        parts.append(self._matter_and_parts(facts))
         last = [self._document_row(one) for one in facts.documents[:_FEW]]
         if last:
             link = self._link("Alle Dokumente", DOCUMENTS)
@@ -205,7 +224,21 @@ class AkteView(QWidget):
     def _link(self, words: str, tab: int) -> Button:
         return Button(self.theme, words, "link", clicked=lambda: self.show_tab(tab))
 
-    def _matter(self, akte: Akte) -> QWidget:
+    def _matter_and_parts(self, facts: AkteFacts) -> QWidget:
+        """What the Akte is about, and beside it who takes part."""
+        t = self.theme
+        rows = [participant_row(t, one, few=True) for one in facts.parts[:_FEW]]
+        if not rows:
+            rows = [Label(t, "Noch niemand beteiligt.", "small", "text2")]
+            rows[0].setContentsMargins(0, 10, 0, 10)
+        last = Label(t, check_words(facts.checks[0]) if facts.checks else "", "small", "text2")
+        head = row_of([last, self._link("Alle", PARTS)], spacing=8)
+        beside = section(t, "Beteiligte", rows, widget_of(head), count=len(facts.parts))
+        matter = self._matter(facts.akte, facts.lawyer)
+        columns = [column_of([matter, STRETCH]), column_of([beside, STRETCH])]
+        return widget_of(row_of([(one, 1) for one in columns], spacing=20))
+
+    def _matter(self, akte: Akte, lawyer: str) -> QWidget:
         """What the Akte is about, as pairs of name and value."""
         value = german.euros(Decimal(akte.value) / 100) if akte.value is not None else ""
         mandate = german.day(german.read_day(akte.mandate)) if akte.mandate else ""
@@ -218,6 +251,7 @@ class AkteView(QWidget):
             ("Mandat seit", mandate),
             ("Gericht", court),
             ("Land", place),
+            ("Anwalt", lawyer),
         )
         card = Card(self.theme)
         column = column_of(spacing=7, margins=(14, 12, 14, 12), on=card)
@@ -281,6 +315,29 @@ class AkteView(QWidget):
         if self.facts is not None:
             self.page.studio.new_chat(self.facts.akte.address, agent=AGENT)
 
+    def _new_time(self) -> None:
+        self.show_tab(TIME)
+        if self.facts is not None:
+            self.zeit.form.show_stopwatch(self.facts.watch)
+        self.zeit.ask(self.zeit.form)
+
+    def _changed(self, told: str, problem: str) -> None:
+        self.tell(told, problem)
+        self.load()
+
+    @property
+    def _watch(self) -> Stopwatch | None:
+        """The stopwatch, where it runs on this Akte."""
+        watch = self.facts.watch if self.facts is not None else None
+        here = watch is not None and self.facts is not None and watch.akte == self.facts.akte.id
+        return watch if here else None
+
+    def _show_watch(self) -> None:
+        watch = self._watch
+        self.time.set_text(watch.shown if watch else "Zeit")
+        self.time.setAccessibleName(f"Zeit, Stoppuhr {watch.shown}" if watch else "Zeit")
+        self._tick.start() if watch else self._tick.stop()
+
     def _new_frist(self) -> None:
         self.form_place.show()
         self.form.kind.setFocus()
@@ -306,8 +363,11 @@ class AkteView(QWidget):
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape:
+            tab = self._stack.currentWidget()
             if not self.form_place.isHidden():
                 self.form_place.hide()
+            elif isinstance(tab, RecordsTab) and tab.close_form():
+                self.tabs.segment(self._stack.currentIndex()).setFocus()
             elif self._stack.currentIndex() != OVERVIEW:
                 self.show_tab(OVERVIEW)
             else:

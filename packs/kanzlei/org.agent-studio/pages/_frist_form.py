@@ -22,6 +22,7 @@ from ..tools.deadlines.calculation import Deadline
 from ..tools.deadlines.kinds import kinds
 from ..tools.office.akten import Akte
 from ..tools.office.frist_kind import FristFields, computed, described, enter
+from ._forms import NO_AKTE, named_field
 
 _WAIT = 200
 """Milliseconds after the last letter before it is computed."""
@@ -40,6 +41,7 @@ class FristForm(Card):
         self._computing = 0
         self.kind = Combo(t, "Art der Frist", items=[MenuItem(one, one) for one in kinds()])
         self.kind.set_current(next(iter(kinds())))
+        self.first = self.kind
         self.event_day = Field(t, "04.02.2026", name="Tag des Ereignisses")
         self.extension = Field(t, "1 Monat", name="Verlängerung")
         self.reason = Field(t, "Urteil, zugestellt mit EB", name="Grund")
@@ -58,10 +60,10 @@ class FristForm(Card):
                 Label(t, "Neue Frist", "ui_strong"),
                 row_of(
                     [
-                        (_named(self, "Art", self.kind), 3),
-                        (_named(self, "Ereignis, Zustellung", self.event_day), 2),
-                        (_named(self, "Verlängerung", self.extension), 2),
-                        (_named(self, "Grund", self.reason), 3),
+                        (named_field(t, "Art", self.kind), 3),
+                        (named_field(t, "Ereignis, Zustellung", self.event_day), 2),
+                        (named_field(t, "Verlängerung", self.extension), 2),
+                        (named_field(t, "Grund", self.reason), 3),
                     ],
                     spacing=10,
                 ),
@@ -116,7 +118,9 @@ class FristForm(Card):
             self.problem.show_text("" if found is not None else words)
 
     def _save(self) -> None:
-        if self.akte is not None:
+        if self.akte is None:
+            self.problem.show_text(NO_AKTE)
+        else:
             self.page.run(self._enter(self.fields()))
 
     async def _enter(self, fields: FristFields) -> None:
@@ -133,7 +137,3 @@ class FristForm(Card):
         self.problem.show_text("")
         self.closed.emit()
         self.entered.emit()
-
-
-def _named(form: FristForm, name: str, field: Combo | Field):  # type: ignore[no-untyped-def]
-    return column_of([Label(form.page.theme, name, "small", "text2"), field], spacing=4)

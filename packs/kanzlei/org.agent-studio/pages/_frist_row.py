@@ -55,6 +55,7 @@ class FristRow(QWidget):
     ) -> None:
         super().__init__()
         self.due, self._do = due, do
+        self.cancelling = False
         frist = due.frist
         title = row_of([Label(theme, due.title, "ui", wrap=True), STRETCH], spacing=8)
         if frist.notfrist and not due.early:
@@ -92,7 +93,9 @@ class FristRow(QWidget):
         self.steps.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
         if not checked:
             self.note.hide()
-        buttons = row_of([self.chat, STRETCH, (self.note, 2), self.confirm], spacing=8)
+        self.cancel = Button(theme, "Stornieren…", "ghost", clicked=self._ask_why)
+        parts = [self.chat, self.cancel, STRETCH, (self.note, 2), self.confirm]
+        buttons = row_of(parts, spacing=8)
         self.detail = widget_of(
             column_of(
                 [self.steps, self.problem, buttons], spacing=8, margins=(theme.px(76) + 25, 0, 0, 6)
@@ -107,12 +110,24 @@ class FristRow(QWidget):
         if shown:
             (self.note if self.note.isVisible() else self.confirm).setFocus()
 
+    def _ask_why(self) -> None:
+        """Cancel it once the reason is said (KZ-21)."""
+        self.cancelling = True
+        self.cancel.hide()
+        self.note.setPlaceholderText("Warum wird sie storniert?")
+        self.note.setAccessibleName("Grund der Stornierung")
+        self.confirm.set_text("Stornieren")
+        self.note.show()
+        self.note.setFocus()
+
     def _confirm(self) -> None:
-        frist, words = self.due.frist, self.note.text()
+        frist, words, cancelling = self.due.frist, self.note.text(), self.cancelling
 
         def work(fristen: Fristen) -> None:
             person = fristen.person
-            if frist.state == CHECKED:
+            if cancelling:
+                fristen.cancel(person, frist, words)
+            elif frist.state == CHECKED:
                 fristen.done(person, frist, words)
             else:
                 fristen.check(person, frist)

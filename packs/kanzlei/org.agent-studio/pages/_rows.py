@@ -44,22 +44,30 @@ def long_day(day: datetime.date) -> str:
 
 def day_block(theme: Theme, day: datetime.date, *, overdue: bool = False) -> QWidget:
     """A day over its weekday, at least 76 pixels wide."""
-    ink = "err" if overdue else "text1"
-    number = Label(theme, f"{day:%d.%m.}", "heading", ink, digits=True)
-    name = Label(theme, DAYS[day.weekday()], "tag", "text2")
+    return block(theme, f"{day:%d.%m.}", DAYS[day.weekday()], "err" if overdue else "text1")
+
+
+def block(theme: Theme, above: str, below: str, ink: str = "text1") -> QWidget:
+    """A day or an hour in large over what belongs to it."""
+    number = Label(theme, above, "heading", ink, digits=True)
+    name = Label(theme, below, "tag", "text2")
     for one in (number, name):
         one.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-    block = widget_of(column_of([STRETCH, number, name, STRETCH], spacing=0))
-    block.setMinimumWidth(theme.px(76))
-    return block
+    made = widget_of(column_of([STRETCH, number, name, STRETCH], spacing=0))
+    made.setMinimumWidth(theme.px(76))
+    return made
 
 
 def section(
-    theme: Theme, title: str, rows: Sequence[QWidget], link: QWidget | None = None
+    theme: Theme,
+    title: str,
+    rows: Sequence[QWidget],
+    link: QWidget | None = None,
+    count: int | None = None,
 ) -> QWidget:
     """A heading with its number of rows, and the rows in a card with lines between.
 
-    ``link`` stands at the right of the heading.
+    ``link`` stands at the right of the heading; ``count`` is of more than the rows.
     """
     card = Card(theme)
     column = column_of(spacing=0, margins=(14, 0, 14, 0), on=card)
@@ -67,8 +75,9 @@ def section(
         if index:
             column.addWidget(Hairline(theme))
         column.addWidget(row)
-    count = Label(theme, str(len(rows)), "small", "text2", digits=True)
-    head = row_of([Label(theme, title, "ui_strong"), count, STRETCH], spacing=8)
+    many = str(len(rows) if count is None else count)
+    number = Label(theme, many, "small", "text2", digits=True)
+    head = row_of([Label(theme, title, "ui_strong"), number, STRETCH], spacing=8)
     if link is not None:
         head.addWidget(link)
     return widget_of(column_of([head, card], spacing=8))

@@ -25,8 +25,11 @@ from studio.packs.ui import (
 )
 
 from ..tools.deadlines.free_days import LAENDER, free_reason, read_place
+from ..tools.office.aufgaben import Aufgaben
 from ..tools.office.fristen import COMPUTED, Fristen
+from ..tools.office.notizen import Notizen
 from ..tools.office.settings import OfficeSettings
+from ..tools.office.termine import Termine
 from ._month_grid import KINDS, Entry, MonthGrid, other_month
 from ._rows import DAYS, MONTHS, LinkTitle, ScrolledColumn, day_block, long_day, section
 
@@ -44,6 +47,16 @@ def read_entries(home: Home) -> list[Entry]:
         if one.vorfrist is not None:
             early = Entry(one.vorfrist, "Vorfrist", one.kind, one.az, open=unsure, target=target)
             found.append(early)
+    for termin in home.service(Termine).find(home.person):
+        hour, target = f"{termin.begin:%H:%M}", ("akten", str(termin.akte), "aufgaben")
+        found.append(Entry(termin.day, "Termin", termin.title, termin.az, hour, target=target))
+    for aufgabe in home.service(Aufgaben).find(home.person):
+        if aufgabe.due is not None:
+            target = ("akten", str(aufgabe.akte), "aufgaben")
+            found.append(Entry(aufgabe.due, "Aufgabe", aufgabe.text, aufgabe.az, target=target))
+    for alert in home.service(Notizen).alerts(home.person):
+        target = ("akten", str(alert.akte), "notizen")
+        found.append(Entry(alert.due, "Wiedervorlage", alert.text, alert.az, target=target))
     return sorted(found, key=lambda one: (one.day, one.time, [*KINDS].index(one.kind)))
 
 

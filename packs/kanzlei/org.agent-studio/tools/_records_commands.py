@@ -14,14 +14,16 @@ from .contacts.konflikte import Check, Konflikte, named
 from .contacts.kontakte import Kontakte, name_and_heads
 from .fees.bill import Assignment, Item, compute_bill
 from .office.akten import Akte, Akten
+from .office.aufgaben import Aufgaben
 from .office.entwuerfe import OPEN, PROPOSAL, STATES, Entwuerfe
 from .office.forms import day_words, read_day
 from .office.fristen import Fristen
 from .office.history import changes_of
-from .office.kalender import calendar, of_fristen
+from .office.kalender import calendar, of_aufgaben, of_fristen, of_termine
 from .office.notizen import Notizen
 from .office.persons import named as person_named
 from .office.persons import number_of
+from .office.termine import Termine
 from .office.zeiten import Zeiten, duration
 
 
@@ -164,20 +166,25 @@ def entwuerfe(context: Context, az: str = "", alle: bool = False) -> list[str]:
 
 @verb
 def kalender(context: Context, datei: str, az: str = "") -> str:
-    """Offene Fristen und ihre Vorfristen als Kalenderdatei (ics) schreiben.
+    """Offene Fristen, Vorfristen, Termine und Aufgaben als Kalenderdatei (ics) schreiben.
 
     datei: Die Datei, die geschrieben wird: fristen.ics.
     az: Nur die dieser Akte.
     """
     akte = _akte(context, az).id if az else None
-    entries = of_fristen(context.service(Fristen).find(context.person, akte=akte))
+    person = context.person
+    entries = [
+        *of_fristen(context.service(Fristen).find(person, akte=akte)),
+        *of_termine(context.service(Termine).find(person, akte=akte)),
+        *of_aufgaben(context.service(Aufgaben).find(person, akte=akte)),
+    ]
     path = Path(datei).expanduser()
     text = calendar(entries, datetime.datetime.now(datetime.UTC))
     try:
         path.write_bytes(text.encode())
     except OSError as error:
         raise ToolFailed(f"{path} kann nicht geschrieben werden: {error.strerror}.") from error
-    return f"{len(entries)} Tage stehen in {path}."
+    return f"{len(entries)} Einträge stehen in {path}."
 
 
 @verb

@@ -14,6 +14,7 @@ from studio.packs import Context, Home, Pack, PageEntry, PaletteEntry, Source, T
 
 from . import _german as german
 from ._person_commands import COMMANDS as PERSON_COMMANDS
+from ._plan_commands import COMMANDS as PLAN_COMMANDS
 from ._records_commands import COMMANDS as RECORDS_COMMANDS
 from ._secrecy_commands import COMMANDS as SECRECY_COMMANDS
 from .beispiel.verbs import beispiel
@@ -29,6 +30,7 @@ from .masking.mask import Masken
 from .muster.filling import all_muster
 from .office.agreements import Vereinbarungen
 from .office.akten import ADDRESS, MODES, Akten
+from .office.aufgaben import Aufgaben
 from .office.dokument_kind import DOKUMENT
 from .office.dokumente import Dokumente
 from .office.entwuerfe import Entwuerfe
@@ -45,6 +47,7 @@ from .office.settings import OfficeSettings
 from .office.sign_in import Anmeldung
 from .office.suche import Suche
 from .office.suche_verbs import suche
+from .office.termine import Termine
 from .office.zeit_kind import ZEIT
 from .office.zeiten import Zeiten, duration
 
@@ -255,6 +258,8 @@ pack = Pack(
         Fristen,
         Zeiten,
         Notizen,
+        Termine,
+        Aufgaben,
         Kontakte,
         Konflikte,
         Normen,
@@ -292,6 +297,7 @@ pack = Pack(
         suche,
         zitate,
         *RECORDS_COMMANDS,
+        *PLAN_COMMANDS,
         *SECRECY_COMMANDS,
         *PERSON_COMMANDS,
     ),

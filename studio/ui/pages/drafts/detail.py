@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QWidget
 
+from studio.agent.changes.draft_review import LONGEST_REASON
 from studio.domain.drafts import Draft
 from studio.domain.sessions import DraftEntry
 from studio.tools.drafts.diff import DiffLine, diff, unfold, unified_diff
@@ -21,6 +23,7 @@ from studio.ui.translation import tr, tr_in, tr_later, tr_plural
 from studio.ui.widgets import (
     Button,
     Card,
+    Field,
     Hairline,
     IconButton,
     Label,
@@ -58,6 +61,8 @@ class DraftDetail(PaintedWidget):
     wanted = Signal(str)
     """``approve``, ``edit``, ``discard``, ``undo``, ``merge`` or ``anew``."""
     chat_wanted = Signal()
+    why_closed = Signal()
+    """The person does not discard after all."""
     list_wanted = Signal()
     """Show the list of drafts, which has no room beside this one."""
 
@@ -66,7 +71,8 @@ class DraftDetail(PaintedWidget):
         self.shown: ShownDraft | None = None
         self._lines: list[DiffLine] = []
         self._pair = ("", "")
-        column_of([self._header(), Hairline(theme), (self._body(), 1)], spacing=0, on=self)
+        parts = [self._header(), Hairline(theme), self._why_strip(), (self._body(), 1)]
+        column_of(parts, spacing=0, on=self)
         self.clear("")
 
     # -- what it is made of -------------------------------------------------------------
@@ -100,6 +106,38 @@ class DraftDetail(PaintedWidget):
         self._head.setFixedHeight(px(48))
         self._head_row.setSpacing(px(8))
         self._head_row.setContentsMargins(px(20), 0, px(12), 0)
+
+    def _why_strip(self) -> QWidget:
+        """Asks why a draft is discarded; Enter discards it, with or without a reason."""
+        t = self.theme
+        self.reason = Field(t, tr("Why? The agent reads it. You can leave it empty."))
+        self.reason.setMaxLength(LONGEST_REASON)
+        self.reason.returnPressed.connect(lambda: self.wanted.emit("discard"))
+        keep = Button(t, tr("Cancel"), keycap="Esc", clicked=self.why_closed.emit)
+        self.discard = Button(t, tr("Discard"), "primary")
+        self.discard.clicked.connect(lambda: self.wanted.emit("discard"))
+        line = row_of([(self.reason, 1), keep, self.discard], spacing=t.px(8))
+        line.setContentsMargins(t.px(20), t.px(10), t.px(12), t.px(10))
+        self._strip = widget_of(column_of([widget_of(line), Hairline(t)], spacing=0))
+        self._strip.hide()
+        self.why_closed.connect(self.close_why)
+        escape = QShortcut(QKeySequence(Qt.Key.Key_Escape), self._strip, self.why_closed.emit)
+        escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        return self._strip
+
+    @property
+    def asks_why(self) -> bool:
+        return not self._strip.isHidden()
+
+    def ask_why(self) -> None:
+        """Ask for the reason before a draft is discarded."""
+        self.discard.set_text(self.buttons["discard"].text())
+        self._strip.show()
+        self.reason.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def close_why(self) -> None:
+        self.reason.clear()
+        self._strip.hide()
 
     def _body(self) -> QWidget:
         t = self.theme
@@ -156,6 +194,7 @@ class DraftDetail(PaintedWidget):
     def clear(self, words: str) -> None:
         """Show no draft, and say why there is none."""
         self.shown = None
+        self.close_why()
         self.title.set_text("")
         for button in self.buttons.values():
             button.hide()
@@ -177,6 +216,8 @@ class DraftDetail(PaintedWidget):
         fresh = self.shown is None or self.shown.draft.id != shown.draft.id
         self.shown = shown
         draft, entry, conflict = shown.draft, shown.entry, shown.conflict
+        if fresh:
+            self.close_why()
         if conflict is not None and fresh:
             self.sides.set_current(0)
         about = draft.describe()

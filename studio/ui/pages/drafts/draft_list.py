@@ -134,6 +134,15 @@ class _Row(QStyledItemDelegate):
         paint_ends(painter, t, second, (f"{done}{origin(entry)}", "small", "text2"))
 
 
+def place_of(wanted: tuple[str, str], entries: Sequence[DraftEntry]) -> int | None:
+    """Where a draft is in the list; without an id of its session, the first with its own."""
+    session, draft = wanted
+    for at, entry in enumerate(entries):
+        if entry.draft_id == draft and session in ("", entry.session_id):
+            return at
+    return None
+
+
 class DraftList(QListView):
     """Keeps the chosen row by its draft while the list changes."""
 
@@ -169,8 +178,8 @@ class DraftList(QListView):
         row, old = self.currentIndex().row(), self.entry
         wanted = wanted or (key_of(old) if old else None)
         self.drafts.show(entries)
-        keys = [key_of(entry) for entry in entries]
-        at = keys.index(wanted) if wanted in keys else min(max(row, 0), len(keys) - 1)
+        at = place_of(wanted, entries) if wanted else None
+        at = min(max(row, 0), len(entries) - 1) if at is None else at
         self.setCurrentIndex(self.drafts.index(at))
 
     def step(self, rows: int) -> None:

@@ -25,7 +25,7 @@ from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget, keycaps_width, paint_keycaps, paint_text
 
 from .detail import DraftDetail, ShownDraft
-from .draft_list import DraftList
+from .draft_list import DraftList, place_of
 
 LIST, LEAST = 300, 420
 """Widths of the list and the least of a draft beside it, at text size 100 %."""
@@ -81,6 +81,7 @@ class DraftsPage(Page):
         self.detail = DraftDetail(theme)
         self.detail.wanted.connect(self.do)
         self.detail.chat_wanted.connect(self._open_chat)
+        self.detail.why_closed.connect(lambda: self._want_list(wanted=False))
         self._column, self._edge = self._left(), Hairline(theme, upright=True)
         row_of([self._column, self._edge, (self.detail, 1)], spacing=0, on=self)
         self.list_wanted = False
@@ -145,7 +146,7 @@ class DraftsPage(Page):
     # -- what it shows --------------------------------------------------------------------
 
     def open(self, *target: str) -> None:
-        """``target`` is the id of a session and that of a draft, to choose that one."""
+        """``target`` is the id of a session, or nothing, and that of a draft to choose."""
         self._want_list(wanted=False)
         self.refresh((target[0], target[1]) if target and target[1] else None)
 
@@ -163,6 +164,11 @@ class DraftsPage(Page):
     async def _read(self) -> None:
         done = self.which.current == 1
         entries = await self._engine.store.drafts(done=done)
+        if self._wanted and not done and place_of(self._wanted, entries) is None:
+            decided = await self._engine.store.drafts(done=True)
+            if place_of(self._wanted, decided) is not None:
+                self.which.set_current(1)
+                entries = decided
         self._outdated = False
         self.list.selectionModel().blockSignals(True)
         self.list.show_entries(entries, self._wanted)
@@ -216,6 +222,9 @@ class DraftsPage(Page):
         if self.detail.isHidden():  # nobody decides what they do not see
             self._want_list(wanted=False)
             return
+        if action == "discard" and not self.detail.asks_why:
+            self.detail.ask_why()
+            return
         entries = self.list.marked
         if action in ("approve", "discard", "undo"):
             self._run(self._decide(action, entries))  # type: ignore[arg-type]  # one of three
@@ -243,15 +252,19 @@ class DraftsPage(Page):
             self.open_wanted.emit(self.detail.shown.entry.session_id)
 
     async def _decide(self, decision: DraftDecision, entries: Sequence[DraftEntry]) -> None:
+        reason = self.detail.reason.text() if decision == "discard" else ""
+        if self.detail.asks_why:
+            self.detail.close_why()
+            self._want_list(wanted=False)
         owners = dict.fromkeys(entry.session_id for entry in entries)
         wanted = [
             (owner, [entry.draft_id for entry in entries if entry.session_id == owner])
             for owner in owners
         ]
-        await self._carry_out(decision, wanted)
+        await self._carry_out(decision, wanted, reason)
 
     async def _carry_out(
-        self, decision: DraftDecision, wanted: list[tuple[str, list[str]]]
+        self, decision: DraftDecision, wanted: list[tuple[str, list[str]]], reason: str = ""
     ) -> None:
         status = {"approve": "approved", "discard": "discarded", "undo": "undone"}[decision]
         self.list.drafts.marked.clear()
@@ -260,7 +273,7 @@ class DraftsPage(Page):
         for owner, ids in wanted:
             session = await self._engine.sessions.open(owner)
             acts = self.chat.decided(decision, session, ids) if self.chat is not None else {}
-            decided = await session.review.decide_all(decision, ids, acts)
+            decided = await session.review.decide_all(decision, ids, acts, reason)
             done.append((owner, [one for one, now in decided.items() if now == status]))
             # A conflict is shown in its row, with a way out.
             left = [one for one, now in decided.items() if now not in (status, "conflict")]

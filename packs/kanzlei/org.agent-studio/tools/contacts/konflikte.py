@@ -47,13 +47,14 @@ class Hit:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What was asked and found. ``day`` is when, in UTC."""
+    """What was asked and found. ``day`` is when, in UTC; ``contact`` is 0 for a name alone."""
 
     id: int
     day: str
     asked: str
     side: str
     hits: tuple[Hit, ...]
+    contact: int = 0
 
     @property
     def clashes(self) -> bool:
@@ -95,7 +96,7 @@ class Konflikte:
             *(day, number_of(person), akte.id if akte else None, contact.id if contact else None),
             *(side, told, found),
         )
-        return Check(number, day, asked, side, tuple(hits))
+        return Check(number, day, asked, side, tuple(hits), contact.id if contact else 0)
 
     def kept(self, akte: Akte) -> list[Check]:
         """The checks for an Akte that the person may see, the newest first."""
@@ -106,7 +107,8 @@ class Konflikte:
             hits = tuple(Hit(**one) for one in json.loads(str(row["treffer"])))
             asked = "; ".join(f"{one['first']} {one['name']}".strip() for one in names)
             number = cast("int", row["id"])
-            found.append(Check(number, str(row["zeit"]), asked, str(row["seite"]), hits))
+            contact = cast("int", row["kontakt"] or 0)
+            found.append(Check(number, str(row["zeit"]), asked, str(row["seite"]), hits, contact))
         return found
 
     def _hits(self, person: Person, names: Sequence[Name], side: str, own: int) -> list[Hit]:

@@ -4,6 +4,7 @@
 - ``agreements``: Agreements with providers on secrecy (§ 43e BRAO).
 - ``akten``: Akten, found, opened and changed; the one filter of what a person may see.
 - ``audit``: Who did what in which Akte, and what was sent to whom, in a chain.
+- ``aufgaben``: What somebody has to do for an Akte.
 - ``backup``: The whole office in one file, and back again.
 - ``dokument_kind``: Drafts of letters, whose file a person alone writes.
 - ``dokumente``: Files in the folder of their Akte, by version, with their text.
@@ -13,7 +14,7 @@
 - ``fristen``: Fristen in their states, from computed to done.
 - ``history``: What was changed, by whom, and from which draft.
 - ``index_kind``: Drafts of reading documents anew.
-- ``kalender``: Fristen as a file for calendars.
+- ``kalender``: Fristen, Termine and Aufgaben as a file for calendars.
 - ``letters``: Word documents of plain text.
 - ``notiz_kind``: Drafts of notes and alerts.
 - ``notizen``: Notes, and alerts that call a person on a day.
@@ -24,6 +25,7 @@
 - ``suche_verbs``: The command ``suche``.
 - ``suche``: The search in the documents of all Akten.
 - ``sign_in``: Persons with roles and passwords, and to what they are admitted.
+- ``termine``: Hearings and meetings of an Akte.
 - ``texts``: The words of a document by page.
 - ``zeit_kind``: Drafts of time.
 - ``zeiten``: What was worked, by whom and how long.

@@ -49,6 +49,10 @@ class Entwurf:
     asked_by: int
     made: str
 
+    @property
+    def open(self) -> bool:
+        return self.state in OPEN
+
 
 class Entwuerfe:
     """The drafts of the office. All of it blocks."""

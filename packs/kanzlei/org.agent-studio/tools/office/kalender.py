@@ -1,4 +1,4 @@
-"""Kalender: Fristen, Vorfristen and Termine as a file that calendars read (RFC 5545, KZ-21)."""
+"""Kalender: Fristen, Vorfristen, Termine and Aufgaben as a file of calendars (RFC 5545, KZ-21)."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from .aufgaben import Aufgabe
 from .fristen import CHECKED, Frist
+from .termine import Termin
 
 _LONGEST = 75
 """Bytes of a line; what is longer is folded."""
@@ -38,6 +40,31 @@ def of_fristen(fristen: Sequence[Frist]) -> list[Entry]:
             words = f"Vorfrist: {one.kind} bis {one.end:%d.%m.%Y}, {one.az}{unchecked}"
             found.append(Entry(f"vorfrist-{one.id}", one.vorfrist, words, text))
     return sorted(found, key=lambda entry: (entry.day, entry.id))
+
+
+def of_termine(termine: Sequence[Termin]) -> list[Entry]:
+    """The hours of Termine; one without an end takes the hour that calendars give it."""
+    return [
+        Entry(
+            f"termin-{one.id}",
+            one.day,
+            f"{one.title}, {one.az}",
+            f"{one.kind}: {one.rubrum}",
+            one.place,
+            one.begin,
+            one.end,
+        )
+        for one in termine
+    ]
+
+
+def of_aufgaben(aufgaben: Sequence[Aufgabe]) -> list[Entry]:
+    """The days of Aufgaben that have one."""
+    return [
+        Entry(f"aufgabe-{one.id}", one.due, f"Aufgabe: {one.text}, {one.az}", one.rubrum)
+        for one in aufgaben
+        if one.due is not None
+    ]
 
 
 def calendar(entries: Sequence[Entry], made: datetime.datetime) -> str:

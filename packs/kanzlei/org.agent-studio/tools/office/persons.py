@@ -9,7 +9,7 @@ from __future__ import annotations
 import getpass
 from collections.abc import Mapping, Sequence
 
-from studio.packs import Home, Person, Records
+from studio.packs import Home, Person, Records, ToolFailed
 
 ADMIN, ANWALT, SACHBEARBEITER = "ADMIN", "ANWALT", "SACHBEARBEITER"
 READS = (
@@ -44,13 +44,15 @@ DRAFTS = (
 COMMANDS = (
     *("akten", "akte", "dokumente", "fristen", "suche", "zeiten", "notizen", "verlauf"),
     *("entwuerfe", "kalender", "gesetz", "gesetze", "zitate", "abmelden", "anmelden", "passwort"),
+    *("termine", "aufgaben", "aufgabe_erledigen"),
 )
 """What all may type: each shows a person only what they may see."""
+PLANS = ("termin", "termin_absagen", "aufgabe")
 ROLES: Mapping[str, Sequence[str]] = {
     ADMIN: ("*",),
     ANWALT: ("*",),
-    SACHBEARBEITER: (*READS, *DRAFTS, *COMMANDS, "dokument", "frist"),
-    "SEKRETARIAT": (*READS, "create_notiz", *COMMANDS, "dokument", "akte_anlegen"),
+    SACHBEARBEITER: (*READS, *DRAFTS, *COMMANDS, *PLANS, "dokument", "frist"),
+    "SEKRETARIAT": (*READS, "create_notiz", *COMMANDS, *PLANS, "dokument", "akte_anlegen"),
     "PRAKTIKANT": (*READS, *COMMANDS),
     "": ("anmelden",),
 }
@@ -99,6 +101,18 @@ def named(records: Records, name: str) -> Person | None:
     if len(rows) != 1:
         return None
     return Person(*(str(rows[0][one]) for one in ("id", "name", "rolle")))
+
+
+def require_may_enter(person: Person, what: str) -> None:
+    """Raise ToolFailed unless a person may enter these into an Akte by hand."""
+    if person.role not in (ADMIN, ANWALT, SACHBEARBEITER, "SEKRETARIAT"):
+        raise ToolFailed(f"{person.name} darf als {person.role or 'Gast'} keine {what} eintragen.")
+
+
+def person_name(records: Records, number: int | None) -> str:
+    """The name of the person with this id, empty for nobody."""
+    rows = records.read("SELECT name FROM person WHERE id = ?", number)
+    return str(rows[0]["name"]) if rows else ""
 
 
 def account() -> str:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import datetime
 from dataclasses import dataclass
 from typing import cast
 
 from studio.packs import Home, Person, ToolFailed, Value
 
+from .. import _german as german
 from .akten import visible
 from .history import note, now
 from .persons import number_of
@@ -20,6 +22,7 @@ class Zeit:
 
     id: int
     akte: int
+    az: str
     person: str
     day: str
     minutes: int
@@ -31,6 +34,27 @@ class Zeit:
     @property
     def address(self) -> str:
         return f"kanzlei:zeit/{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Stopwatch:
+    """The stopwatch of a person, which runs on an Akte."""
+
+    akte: int
+    az: str
+    rubrum: str
+    since: datetime.datetime
+
+    @property
+    def minutes(self) -> int:
+        """Those that it ran, begun ones too."""
+        ran = datetime.datetime.now(datetime.UTC) - self.since
+        return min(max(int(ran.total_seconds() + 59) // 60, 1), MOST_MINUTES)
+
+    @property
+    def shown(self) -> str:
+        """``0:42``."""
+        return f"{self.minutes // 60}:{self.minutes % 60:02}"
 
 
 class Zeiten:
@@ -55,6 +79,38 @@ class Zeiten:
                 sql, asked = f"{sql} AND {words}", [*asked, value]
         rows = self._records.read(f"{sql} ORDER BY zeit.datum DESC, zeit.id DESC", *asked)
         return [_zeit(row) for row in rows]
+
+    def of_day(self, person: Person, day: datetime.date) -> list[Zeit]:
+        """What a person entered for themselves on a day, the newest first."""
+        allowed, values = visible(person)
+        sql = f"{_COLUMNS} WHERE {allowed} AND zeit.person = ? AND zeit.datum = ?"
+        asked = (*values, number_of(person), day.isoformat())
+        return [_zeit(row) for row in self._records.read(f"{sql} ORDER BY zeit.id DESC", *asked)]
+
+    def stopwatch(self, person: Person) -> Stopwatch | None:
+        """The stopwatch of a person, if it runs."""
+        sql = (
+            "SELECT stoppuhr.*, akte.az, akte.rubrum FROM stoppuhr "
+            "JOIN akte ON akte.id = stoppuhr.akte WHERE stoppuhr.person = ?"
+        )
+        rows = self._records.read(sql, number_of(person))
+        if not rows:
+            return None
+        (row,) = rows
+        since = datetime.datetime.fromisoformat(str(row["seit"]))
+        return Stopwatch(cast("int", row["akte"]), str(row["az"]), str(row["rubrum"]), since)
+
+    def start(self, person: Person, akte: int) -> None:
+        """Let the stopwatch run on an Akte; raises ToolFailed where it runs already."""
+        with self._records.together():
+            if running := self.stopwatch(person):
+                raise ToolFailed(f"Die Stoppuhr läuft schon, für {running.az} {running.rubrum}.")
+            sql = "INSERT INTO stoppuhr (person, akte, seit) VALUES (?, ?, ?)"
+            self._records.write(sql, number_of(person), akte, now())
+
+    def stop(self, person: Person) -> None:
+        """The stopwatch runs no more."""
+        self._records.write("DELETE FROM stoppuhr WHERE person = ?", number_of(person))
 
     def get(self, person: Person, number: int) -> Zeit:
         """One by its id; raises ToolFailed where there is none to see."""
@@ -111,6 +167,22 @@ def require_minutes(minutes: int) -> None:
         raise ToolFailed(f"Eine Zeit hat 1 bis {MOST_MINUTES} Minuten, nicht {minutes}.")
 
 
+def read_minutes(text: str) -> int:
+    """The minutes of ``42``, ``0:42`` or ``0,7 h``; raises ToolFailed."""
+    plain = text.strip().lower()
+    hours, colon, rest = plain.partition(":")
+    try:
+        if colon:
+            return int(hours or 0) * 60 + int(rest)
+        if plain.endswith("h"):
+            return int(german.read_amount(plain.removesuffix("h")) * 60)
+        return int(plain.removesuffix("min"))
+    except ValueError as error:
+        raise ToolFailed(
+            f"Dauer: „{text}“ ist keine Zeit. Geschrieben wird sie 42, 0:42 oder 0,7 h."
+        ) from error
+
+
 def duration(minutes: int) -> str:
     """``1 h 30 min``."""
     hours, rest = divmod(minutes, 60)
@@ -118,7 +190,7 @@ def duration(minutes: int) -> str:
 
 
 _COLUMNS = (
-    "SELECT zeit.*, wer.name AS wer FROM zeit JOIN akte ON akte.id = zeit.akte "
+    "SELECT zeit.*, akte.az, wer.name AS wer FROM zeit JOIN akte ON akte.id = zeit.akte "
     "JOIN person AS wer ON wer.id = zeit.person"
 )
 
@@ -127,6 +199,7 @@ def _zeit(row: dict[str, Value]) -> Zeit:
     return Zeit(
         id=cast("int", row["id"]),
         akte=cast("int", row["akte"]),
+        az=str(row["az"]),
         person=str(row["wer"]),
         day=str(row["datum"]),
         minutes=cast("int", row["minuten"]),
