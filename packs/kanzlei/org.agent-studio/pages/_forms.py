@@ -71,10 +71,11 @@ class OfficeForm(Card):
 
     def show_akte(self, akte: Akte) -> None:
         """A record of this Akte is entered; what was written for another is gone."""
-        if self.akte is not None and akte.id != self.akte.id:
+        if self.akte is None:
+            self.problem.show_text("")  # which asked for one
+        elif akte.id != self.akte.id:
             self.clear()
         self.akte = akte
-        self.problem.show_text("")
 
     def clear(self) -> None:
         for field in self.findChildren(Field):
