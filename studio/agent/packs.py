@@ -255,7 +255,11 @@ def _with_home(tool: Tool, home: PackHome) -> Tool:
 
 
 class PackHome:
-    """What the code of one pack works with. Its properties block: use it in a thread."""
+    """What the code of one pack works with. Its properties block: use it in a thread.
+
+    What is made already is handed out without the lock: one thread may make services, which read
+    the records, while another asks for a service within a transaction of these.
+    """
 
     def __init__(self, loaded: LoadedPack, packs: Packs | None = None) -> None:
         self.loaded = loaded
@@ -267,6 +271,8 @@ class PackHome:
 
     @property
     def records(self) -> Records:
+        if (made := self._records) is not None:
+            return made
         with self._lock:
             if self._records is None:
                 self._records = self.loaded.records()
@@ -284,6 +290,9 @@ class PackHome:
         return roles is None or "*" in names or tool in names
 
     def service(self, kind: type[T]) -> T:
+        for one in (*(self._services or ()),):
+            if isinstance(one, kind):
+                return one
         with self._lock:
             if self._services is None:  # a service may ask for those before it
                 self._services = []
@@ -313,10 +322,9 @@ class PackHome:
 
     def open(self) -> Person:
         """Make the services that tools ask for; returns who works here."""
-        with self._lock:
-            if self._services is None and self.loaded.pack.services:
-                self.service(object)
-            return self.person
+        if self._services is None and self.loaded.pack.services:
+            self.service(object)
+        return self.person
 
     def close(self) -> None:
         """Close the services, the last one first, and the database."""
