@@ -144,7 +144,8 @@ async def test_w57_a_stopped_run_cancels_its_batch(tmp_path: Path) -> None:
         runner.yes = True
         carrying = asyncio.create_task(runner.carry_out())
         async with within():
-            await until(lambda: bool(desk(home).batches))
+            made = desk(home).batches
+            await until(lambda: any(one.polls < 10_000 for one in made.values()), "it is known")
             await runner.stop()
             run = await carrying
         assert run.end is not None and run.end.state == "stopped"
