@@ -71,10 +71,6 @@ class TranscriptWindow:
                 item.shown_at -= 1.0  # type: ignore[attr-defined]
 
 
-_KEPT: list[object] = []
-"""The last transcript: a thread of it that just ends is not the last to hold its objects of Qt."""
-
-
 @pytest.fixture
 def shown(qapp: QApplication) -> Iterator[TranscriptWindow]:
     theme = Theme("light")
@@ -86,4 +82,3 @@ def shown(qapp: QApplication) -> Iterator[TranscriptWindow]:
     view.close()
     view.deleteLater()
     qapp.processEvents()
-    _KEPT[:] = [view, theme]

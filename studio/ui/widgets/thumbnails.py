@@ -194,8 +194,6 @@ class Thumbnails(QObject):
         self._asked: set[Key] = set()
         self._queue: SimpleQueue[Key | None] = SimpleQueue()
         self._thread: Thread | None = None
-        self._decoded = ThreadSignal()
-        self._decoded.emitted.connect(self._take)
         queue = self._queue
         self.destroyed.connect(lambda: queue.put(None))
 
@@ -215,7 +213,9 @@ class Thumbnails(QObject):
             self._asked.add(key)
             self._queue.put(key)
             if self._thread is None:
-                work = self._queue, self._decoded
+                decoded = ThreadSignal()
+                decoded.emitted.connect(self._take)
+                work = self._queue, decoded
                 self._thread = Thread(target=_decode, args=work, name="thumbnails", daemon=True)
                 self._thread.start()
         return None
@@ -249,3 +249,4 @@ def _decode(queue: SimpleQueue[Key | None], decoded: ThreadSignal) -> None:
         picture = key[0]
         data = picture.read() if isinstance(picture, LocalPicture) else picture.data
         decoded.emit((key, thumbnail(data, key[1])))
+    decoded.end()

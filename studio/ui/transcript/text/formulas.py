@@ -63,14 +63,15 @@ class Formulas(QObject):
         self._known: dict[Order, Drawing | None] = {}
         self._asked: set[Order] = set()
         self._queue: SimpleQueue[Order | None] = SimpleQueue()
-        self._thread: Thread | None = None
-        self.child: subprocess.Popen[str] | None = None
-        """The process while one runs."""
+        self._work: _Work | None = None
         self._pictures: dict[tuple[Drawing, float, int, float], QPixmap] = {}
-        self._done = ThreadSignal()
-        self._done.emitted.connect(self.drawn)
         queue = self._queue
         self.destroyed.connect(lambda: queue.put(None))
+
+    @property
+    def child(self) -> subprocess.Popen[str] | None:
+        """The process while one runs."""
+        return self._work and self._work.child
 
     def find(self, written: str) -> Drawing | None:
         """The drawing of a formula with its delimiters; if it comes later, ``drawn`` tells."""
@@ -80,9 +81,11 @@ class Formulas(QObject):
         if order not in self._asked and len(written) <= LONGEST:
             self._asked.add(order)
             self._queue.put(order)
-            if self._thread is None:
-                self._thread = Thread(target=self._work, name="formulas", daemon=True)
-                self._thread.start()
+            if self._work is None:
+                done = ThreadSignal()
+                done.emitted.connect(self.drawn)
+                self._work = _Work(self._queue, self._known, done)
+                Thread(target=self._work.run, name="formulas", daemon=True).start()
         return None
 
     def waits_for(self, written: str) -> bool:
@@ -102,7 +105,20 @@ class Formulas(QObject):
             del self._pictures[next(iter(self._pictures))]
         painter.drawPixmap(at.topLeft().toPoint(), picture)
 
-    def _work(self) -> None:
+
+class _Work:
+    """What the thread does: it holds nothing of the window, which may be gone before it ends."""
+
+    def __init__(
+        self,
+        queue: SimpleQueue[Order | None],
+        known: dict[Order, Drawing | None],
+        done: ThreadSignal,
+    ) -> None:
+        self.child: subprocess.Popen[str] | None = None
+        self._queue, self._known, self._done = queue, known, done
+
+    def run(self) -> None:
         try:
             while True:
                 try:
@@ -118,6 +134,7 @@ class Formulas(QObject):
                     self._done.emit(order)
         finally:
             _end(self.child)
+            self._done.end()
 
     def _draw(self, order: Order) -> Drawing | None:
         if self.child is None or self.child.poll() is not None:

@@ -41,8 +41,6 @@ class CodeColours(QObject):
         self._asked: set[str] = set()
         self._queue: SimpleQueue[str | None] = SimpleQueue()
         self._thread: Thread | None = None
-        self._lexed = ThreadSignal()
-        self._lexed.emitted.connect(self.loaded)
         queue = self._queue
         self.destroyed.connect(lambda: queue.put(None))
 
@@ -54,7 +52,9 @@ class CodeColours(QObject):
             self._asked.add(language)
             self._queue.put(language)
             if self._thread is None:
-                work = self._queue, self._known, self._lexed
+                lexed = ThreadSignal()
+                lexed.emitted.connect(self.loaded)
+                work = self._queue, self._known, lexed
                 self._thread = Thread(target=_load, args=work, name="lexers", daemon=True)
                 self._thread.start()
         return False
@@ -82,6 +82,7 @@ def _load(queue: SimpleQueue[str | None], known: set[str], lexed: ThreadSignal) 
         _lex(language, "x", _ROOT)
         known.add(language)
         lexed.emit(language)
+    lexed.end()
 
 
 @lru_cache(maxsize=64)
