@@ -27,10 +27,8 @@ from typing import Any
 from measure import Row, middle, quick, show
 
 from studio import simulator
-from studio.agent.changes.draft_store import DraftStore
 from studio.agent.engine import Engine
 from studio.agent.session.native_history import HistoryBasis, NativeHistory
-from studio.agent.session.session_state import PendingInput
 from studio.app import build
 from studio.domain.messages import Message, Text, ToolCall, ToolResult
 from studio.domain.sessions import SessionInfo
@@ -136,9 +134,7 @@ async def compare(engine: Engine, path: Path, name: str, rounds: int) -> list[Ro
         start = time.process_time()
         history = NativeHistory(engine.store, name)
         basis = HistoryBasis(provider, MODEL, "You help.", [], list)
-        pending = PendingInput((), DraftStore())
-        pending.epoch = 1
-        await history.open(basis, pending)
+        await history.open(basis, 1)
         loaded = time.process_time()
         if len(history.items) != len(items):
             raise SystemExit(f"{name}: the history was not stored whole")

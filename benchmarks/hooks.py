@@ -71,7 +71,7 @@ async def measured(keeper: Keeper, sandbox: Sandbox, rounds: int) -> Row:
         hook = replace(hook, files=files_of(command, folder, folder))
         hook = replace(hook, digest=sum_of(hook, folder))
         environment = child_environment()
-        ground = HookGround(Workspace(folder), sandbox, keeper, environment, {})
+        ground = HookGround(Workspace(folder), sandbox, keeper, child_environment, {})
         runner = HookRunner(Hooks((hook,)), ground)
         launch = Launch(command, folder, environment)
         here: list[float] = []

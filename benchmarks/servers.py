@@ -22,6 +22,7 @@ sys.path.append(str(HERE.parent / "tests"))
 from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
+from studio.domain.jsonvalue import JsonObject
 from studio.extensions.finder import ExtensionFinder
 from studio.storage.paths import Paths
 from support.mcp_servers import (  # pyright: ignore[reportMissingImports]
@@ -30,7 +31,7 @@ from support.mcp_servers import (  # pyright: ignore[reportMissingImports]
 )
 
 SKILLS = 500
-CALL = {"text": "hello"}
+CALL: JsonObject = {"text": "hello"}
 
 
 def slowest(values: list[float]) -> float:

@@ -34,7 +34,7 @@ from studio.providers.openai_chat.adapter import CompatibleProvider
 
 SESSIONS = 200
 KEY = "sk-benchmark"
-MODELS = {
+MODELS: dict[simulator.ApiName, str] = {
     "anthropic": "sim-preserved-1",
     "responses": "gpt-5.6",
     "chat": "demo-tools",
@@ -83,7 +83,7 @@ def server() -> Iterator[dict[str, str]]:
 
 def providers(urls: dict[str, str], http: Http) -> list[tuple[Provider, str]]:
     """One provider for each API with a model, on one HTTP client."""
-    made: dict[str, Provider] = {
+    made: dict[simulator.ApiName, Provider] = {
         "anthropic": AnthropicProvider(KEY, urls["anthropic"], http),
         "responses": OpenAIProvider(KEY, urls["responses"], http),
         "chat": CompatibleProvider(KEY, urls["chat"], http),

@@ -18,12 +18,16 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from measure import Row, child, quick, show
 
+if TYPE_CHECKING:
+    from studio.simulator import ApiName
+
 GOAL = "< 20 ms"
 TICK = 0.001
-PROVIDERS = {
+PROVIDERS: dict[str, tuple[ApiName, str]] = {
     "anthropic": ("anthropic", "anthropic"),
     "openai": ("responses", "openai"),
     "gemini": ("gemini", "google.genai.types"),

@@ -43,7 +43,7 @@ TOOLS = 50
 GOAL = "< 1 ms"
 WORDS = "The retry loop waits for a clock that may step back, so we measure with another. " * 4
 KEY = "sk-benchmark"
-APIS = {"openai-compatible": "chat", "anthropic": "anthropic"}
+APIS: dict[str, simulator.ApiName] = {"openai-compatible": "chat", "anthropic": "anthropic"}
 
 
 @tool(effect="read")

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from harbor.agents.base import BaseAgent
+from harbor.agents.base import BaseAgent  # type: ignore[import]  # Harbor is installed by hand
 
 ROOT = Path(__file__).parents[2]
 PLACE = "/opt/agent-studio"

@@ -21,7 +21,9 @@ async def measured(*arguments):
     from PySide6.QtGui import QKeyEvent
     from PySide6.QtWidgets import QApplication
 
-    window = next(w for w in QApplication.topLevelWidgets() if w.isVisible())
+    from studio.ui.app.main_window import MainWindow
+
+    window = next(w for w in QApplication.topLevelWidgets() if isinstance(w, MainWindow))
     down = QKeyEvent(QEvent.Type.KeyPress, Qt.Key.Key_H, Qt.KeyboardModifier.NoModifier, "h")
     QApplication.sendEvent(window.focusWidget() or window, down)
     figures.update(typable_cpu=time.process_time(), typable_at=time.time())
