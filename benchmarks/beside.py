@@ -22,9 +22,12 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from measure import Row, quick, show
+
+if TYPE_CHECKING:
+    from studio.ui.app.main_window import MainWindow
 
 PROVIDER = "ollama"
 RATE = 40.0
@@ -93,7 +96,9 @@ def window(mode: str) -> None:
     async def measured(*arguments: Any) -> Any:
         from PySide6.QtWidgets import QApplication
 
-        window: Any = next(w for w in QApplication.topLevelWidgets() if w.isVisible())
+        from studio.ui.app.main_window import MainWindow
+
+        window = next(w for w in QApplication.topLevelWidgets() if isinstance(w, MainWindow))
         tasks.append(asyncio.ensure_future(run(window, mode)))
         return await build(*arguments)
 
@@ -102,8 +107,9 @@ def window(mode: str) -> None:
     sys.exit(studio.app.main(None))
 
 
-async def run(window: Any, mode: str) -> None:
+async def run(window: MainWindow, mode: str) -> None:
     await window.ready
+    assert window.engine is not None
     serving: Any = None
     address = token = ""
     if mode == "beside":
@@ -116,7 +122,7 @@ async def run(window: Any, mode: str) -> None:
         serving = HttpServer(window.engine, host="127.0.0.1", port=0, folder=folder)
         await serving.start()
         address, token = serving.address, await serving.token.get()
-    window.chat.model.sender.say("Go")
+    window.chat.model.input.send_text("Go")
     await true(lambda: window.chat.session and len(window.chat.session.transcript.blocks) > 2)
     print(json.dumps([address, token]), flush=True)
     await asyncio.to_thread(sys.stdin.readline)
@@ -125,6 +131,7 @@ async def run(window: Any, mode: str) -> None:
     window.chat.model.stop()
     if serving is not None:
         await serving.stop()
+    await true(lambda: window.chat.model.input.state == "idle")  # else it asks what is to be done
     window.close()
 
 
