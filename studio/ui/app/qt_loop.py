@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import asyncio
 import heapq
+import math
 import os
-import threading
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSocketNotifier, Qt, QThread, QTimer
@@ -38,12 +39,15 @@ class StudioLoop(QEventLoop):
     def __init__(self, app: QApplication) -> None:
         self._queue: deque[asyncio.Handle] = deque()
         self._posted = False
-        self._thread, self._loops = threading.get_ident(), QThread.currentThread()
+        self._thread, self._loops = get_ident(), QThread.currentThread()
         self._level = -1
         """How deep Qt's loops were nested when the drain began that goes on; -1 if none does."""
         self._heap: list[tuple[float, int, asyncio.TimerHandle]] = []
         self._count = 0
         self._dead = 0
+        self._armed = math.inf
+        """When ``_wake`` fires."""
+        self._first_gone = False
         self._drainer = _Drainer(self)
         self._wake = QTimer(singleShot=True, timerType=Qt.TimerType.PreciseTimer)
         self._wake.timeout.connect(self._due)
@@ -59,9 +63,7 @@ class StudioLoop(QEventLoop):
 
     def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> Any:
         self._raise_if_closed()
-        handle = asyncio.Handle(callback, args, self, context)
-        self._add_callback(handle)
-        return handle
+        return self._add_callback(asyncio.Handle(callback, args, self, context))
 
     def _raise_if_closed(self) -> None:
         if self.is_closed():
@@ -85,7 +87,7 @@ class StudioLoop(QEventLoop):
         self._count += 1
         heapq.heappush(self._heap, (when, self._count, handle))
         handle._scheduled = True  # asyncio then reports its cancellation below
-        if self._heap[0][2] is handle:
+        if when < self._armed:
             self._arm()
         return handle
 
@@ -132,7 +134,7 @@ class StudioLoop(QEventLoop):
         """
         return (
             self._level >= 0
-            and threading.get_ident() == self._thread
+            and get_ident() == self._thread
             and self._loops.loopLevel() == self._level
         )
 
@@ -143,7 +145,10 @@ class StudioLoop(QEventLoop):
             while self._heap and self._heap[0][2].cancelled():
                 heapq.heappop(self._heap)
                 self._dead -= 1
-            self._arm()
+            if self._drains_here():  # most are asked for anew in the same moment
+                self._first_gone = True
+            else:
+                self._arm()
             return
         self._dead += 1
         if self._dead > 100 and self._dead * 2 > len(self._heap):
@@ -153,10 +158,13 @@ class StudioLoop(QEventLoop):
             self._arm()
 
     def _arm(self) -> None:
+        self._first_gone = False
         if self._heap:
-            left = self._heap[0][0] - self.time()
+            self._armed = self._heap[0][0]
+            left = self._armed - self.time()
             self._wake.start(max(0, min(int(left * 1000) + 1, 2**30)))
         else:
+            self._armed = math.inf
             self._wake.stop()
 
     def _due(self) -> None:
@@ -188,6 +196,8 @@ class StudioLoop(QEventLoop):
             self._run_callbacks(queue)
         finally:
             self._level = outer
+            if self._first_gone:
+                self._arm()
             if queue and not self._posted:
                 # A timer, not an event: Qt sends all posted events before it paints.
                 self._posted = True

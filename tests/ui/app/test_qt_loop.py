@@ -49,6 +49,23 @@ def test_cancelled_timers_leave_nothing_behind(loop: StudioLoop) -> None:
 
     loop.run_until_complete(main())
     assert len(loop._heap) <= 201
+    assert not loop._wake.isActive()
+
+
+@pytest.mark.parametrize("first", [0.001, 600])
+def test_timers_beside_cancelled_ones_come_in_order(loop: StudioLoop, first: float) -> None:
+    async def main() -> list[float]:
+        came: list[float] = []
+        done = loop.create_future()
+        loop.call_later(0.02, done.set_result, None)
+        for delay in (0.01, 0.003, 0.006):
+            loop.call_later(first, came.append, first).cancel()
+            loop.call_later(delay, came.append, delay)
+            loop.call_later(0, came.append, 0).cancel()
+        await done
+        return came
+
+    assert loop.run_until_complete(main()) == [0.003, 0.006, 0.01]
 
 
 def test_calls_from_threads_keep_their_context(loop: StudioLoop) -> None:
