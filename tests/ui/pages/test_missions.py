@@ -10,8 +10,8 @@ from studio.agent.engine import Engine
 from studio.domain.permissions import Rule
 from studio.simulator import RequestView, Text, Turn
 from studio.ui.pages.workflows.page import WorkflowsPage
+from studio.ui.pages.workflows.runs.lower_panes import LEDGER
 from studio.ui.pages.workflows.runs.run_inspector import RUN
-from studio.ui.pages.workflows.runs.run_view import LEDGER
 from support.waiting import until
 from support.window import CTRL, Key, alone, at_window, on_window_loop
 
@@ -68,7 +68,8 @@ async def test_w50_w51_a_mission_in_the_window(tmp_path: Path) -> None:
         ]
         for _ in range(LEDGER):
             person.press(Key.Key_T)
-        await until(lambda: view.ledger.isVisible() and view.counts.text() == "2 cycles ended")
+        lower = view.lower_panes
+        await until(lambda: lower.ledger.isVisible() and lower.counts.text() == "2 cycles ended")
         shown = [row.text for row in record.ledger.rows]
         assert "Writer: All done!" not in shown and "try_it: All done!" in shown
         assert shown[-1] == "The run is paused: Your limit of 2 cycles is reached"

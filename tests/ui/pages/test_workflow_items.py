@@ -69,9 +69,9 @@ async def test_w54_w55_items_in_the_window(tmp_path: Path) -> None:
             "As a batch, half price",
             "Keep only the sample",
         ]
-        assert not view.items.isVisible()
+        assert not view.lower_panes.items.isVisible()
         view.pane.opened.emit("read")  # as Enter on its node
-        table = view.items
+        table = view.lower_panes.items
         await until(lambda: table.isVisible(), "the node opens the table")
         await until(lambda: table.list.model().rowCount() == 20, "the sample's rows")
         person.click(card.buttons[0])
@@ -88,7 +88,7 @@ async def test_w54_w55_items_in_the_window(tmp_path: Path) -> None:
         await until(lambda: table.list.model().rowCount() == 1, "the failed one")
         place = tmp_path / "out.csv"
         assert view.record is not None
-        await view.export_items(view.record.run.id, "read", place)
+        await view.lower_panes.export_items(view.record.run.id, "read", place)
         assert len(place.read_text().splitlines()) == 61
         mended, before = True, view.record
         person.click(table.retry)

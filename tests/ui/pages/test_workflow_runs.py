@@ -132,15 +132,15 @@ async def test_w64_a_run_is_watched_answered_and_chosen_in(tmp_path: Path) -> No
         # What is chosen in one place is chosen in all.
         lanes = record(view).lanes.lanes
         assert [lane.name for lane in lanes] == ["Writer", "You", "Coder"]
-        place = view.timeline.place_of(("tell", "")).toPoint()
-        QTest.mouseClick(view.timeline.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        place = view.lower_panes.timeline.place_of(("tell", "")).toPoint()
+        QTest.mouseClick(view.lower_panes.timeline.viewport(), Qt.MouseButton.LeftButton, pos=place)
         assert view.pane.current == "tell" and view.key == ("tell", "")
-        view.show_lower(1)
-        found = view.log.list.currentIndex().data(Qt.ItemDataRole.UserRole)
+        view.lower_panes.show_pane(1)
+        found = view.lower_panes.log.list.currentIndex().data(Qt.ItemDataRole.UserRole)
         assert found.text == "tell finished"
         view.pane.view.setFocus(Qt.FocusReason.TabFocusReason)
         person.press(Key.Key_Down)
-        assert view.key == ("ok", "") and view.timeline.key == ("ok", "")
+        assert view.key == ("ok", "") and view.lower_panes.timeline.key == ("ok", "")
         person.press(Key.Key_Down)
         person.press(Key.Key_Return)
         assert view.inspector.page == STEP
@@ -151,7 +151,7 @@ async def test_w64_a_run_is_watched_answered_and_chosen_in(tmp_path: Path) -> No
         item = view.key[1]
         assert item and step.shown.title == "parts, item 1: one"
         assert step.text.edit.toPlainText() == "First."
-        assert view.log.list.currentIndex().data(Qt.ItemDataRole.UserRole).item == item
+        assert view.lower_panes.log.list.currentIndex().data(Qt.ItemDataRole.UserRole).item == item
         opened = list[str]()
         view.chat_wanted.connect(opened.append)
         person.click(step.chat)
@@ -166,10 +166,10 @@ async def test_w64_the_log_is_filtered_and_searched(tmp_path: Path) -> None:
         await asked(view)
         person.click(view.inspector.run.card.buttons[2])
         await over(view)
-        view.show_lower(1)
-        log = view.log
+        view.lower_panes.show_pane(1)
+        log = view.lower_panes.log
         whole = len(log._model.found)
-        assert view.counts.text() == f"{whole} events"
+        assert view.lower_panes.counts.text() == f"{whole} events"
         assert log.kinds.segment(2).text() == "Questions 2"
         person.click(log.kinds.segment(2))
         shown = [log._rows[at].text for at in log._model.found]
@@ -635,10 +635,10 @@ async def test_w31_no_key_reaches_the_run_behind_a_comparison(tmp_path: Path) ->
         compare = view.compare
         await until(lambda: compare.rows, "the comparison")
         assert person.focused() is compare.list
-        before = view._stack.currentIndex()
+        before = view.lower_panes.pane
         for key in (Key.Key_P, Key.Key_T, Key.Key_B, Key.Key_Period):
             person.press(key)
-        assert view._stack.currentIndex() == before, "T changes what is below the graph"
+        assert view.lower_panes.pane == before, "T changes what is below the graph"
         for _ in range(12):
             person.press(Key.Key_Tab)
             assert (focus := person.focused()) is not None

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QModelIndex, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QFrame,
@@ -20,45 +20,30 @@ from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.widgets import FocusRing, Index, OverlayBar, make_transparent, plain_tip
 from studio.ui.widgets.painting import paint_rounded, paint_tag, paint_text, paint_tile, tag_width
-from studio.ui.widgets.row_list import paint_row_ground
+from studio.ui.widgets.row_list import RowModel, paint_row_ground
 
 from .row import FileRow
 
 
-class GalleryModel(QAbstractListModel):
+class GalleryModel(RowModel):
     """The rows, with their headings."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self.rows: list[FileRow] = []
-
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
-        return 0 if parent.isValid() else len(self.rows)
+        super().__init__(lambda row: row.spoken)
 
     def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
-        if not index.isValid() or index.row() >= len(self.rows):
-            return None
-        row = self.rows[index.row()]
-        if role == Qt.ItemDataRole.UserRole:
-            return row
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return row.spoken
-        if role == Qt.ItemDataRole.ToolTipRole and row.path is not None:
+        row = super().data(index, int(Qt.ItemDataRole.UserRole))
+        if role == Qt.ItemDataRole.ToolTipRole and row is not None and row.path is not None:
             return plain_tip("\n".join(filter(None, (row.problem or row.about, str(row.path)))))
-        return None
+        return super().data(index, role)
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         if self.rows[index.row()].path is None:
             return Qt.ItemFlag.NoItemFlags
         return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
 
-    def show(self, rows: Sequence[FileRow]) -> None:
-        self.beginResetModel()
-        self.rows = list(rows)
-        self.endResetModel()
-
     def replace(self, at: int, row: FileRow) -> None:
-        self.rows[at] = row
+        self.rows = [*self.rows[:at], row, *self.rows[at + 1 :]]
         self.dataChanged.emit(self.index(at), self.index(at))
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QFrame,
@@ -24,6 +23,7 @@ from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr
 from studio.ui.widgets import FocusRing, Index, OverlayBar, make_transparent
 from studio.ui.widgets.painting import paint_ends, paint_rounded, paint_text
+from studio.ui.widgets.row_list import RowModel
 
 from .trust_tag import KINDS, paint_trust, trust_width, trust_word
 
@@ -40,37 +40,20 @@ def about(entry: Entry) -> str:
     return tr("{kind}, by {agent}").format(kind=kind, agent=entry.by) if entry.by else kind
 
 
-class NoteListModel(QAbstractListModel):
+def spoken_row(row: str | Entry) -> str:
+    if isinstance(row, str):
+        return row
+    state = tr("waits for you") if row.state == "proposed" else ""
+    return joined((row.title, about(row), trust_word(row.trust), state, when(row.written)))
+
+
+class NoteListModel(RowModel):
     """Headings, which are texts, and entries."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: list[str | Entry] = []
-
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
-        return 0 if parent.isValid() else len(self.rows)
-
-    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
-        row = self.rows[index.row()] if 0 <= index.row() < len(self.rows) else None
-        if role == Qt.ItemDataRole.UserRole:
-            return row
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            if row is None or isinstance(row, str):
-                return row
-            state = tr("waits for you") if row.state == "proposed" else ""
-            trust = trust_word(row.trust)
-            return joined((row.title, about(row), trust, state, when(row.written)))
-        return None
 
     def flags(self, index: Index) -> Qt.ItemFlag:
         if isinstance(index.data(Qt.ItemDataRole.UserRole), Entry):
             return Qt.ItemFlag.ItemIsEnabled | Qt.ItemFlag.ItemIsSelectable
         return Qt.ItemFlag.NoItemFlags
-
-    def show(self, rows: Sequence[str | Entry]) -> None:
-        self.beginResetModel()
-        self.rows = list(rows)
-        self.endResetModel()
 
 
 class _Row(QStyledItemDelegate):
@@ -125,7 +108,7 @@ class NoteList(QListView):
 
     def __init__(self, theme: Theme, parent: QWidget | None = None) -> None:
         super().__init__(parent)
-        self.notes = NoteListModel()
+        self.notes = NoteListModel(spoken_row)
         self.setModel(self.notes)
         self.setItemDelegate(_Row(theme))
         self.setFrameShape(QFrame.Shape.NoFrame)

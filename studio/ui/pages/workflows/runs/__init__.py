@@ -1,7 +1,9 @@
 """Runs of workflows: watched live, looked at later, and stopped for a look inside (W-64 to W-66).
 
-- ``live_runs``: Begins the runs that this window carries out, and goes on with stored ones.
-- ``run_view``: The page of a run: graph, timeline, event log and inspector, chosen in together.
+- ``live_runs``: Begins runs and goes on with stored ones; pauses, stops, answers, steers and
+  deletes them, and sets their caps and breakpoints.
+- ``run_view``: The page of a run: head, graph and inspector, and which run is shown; its keys.
+- ``lower_panes``: What is below the graph: timeline, event log, ledger or items; exports results.
 - ``run_record``: Makes what is shown of a run's events.
 - ``run_inspector``: The three tabs at the right: ``run_tab``, ``step_tab`` and ``history_tab``.
 - ``step_facts``: What is known of a chosen step or item; free of Qt.

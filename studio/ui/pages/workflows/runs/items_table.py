@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
@@ -23,7 +22,7 @@ from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets import Button, Field, Index, Label, Segmented
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 from studio.ui.widgets.painting import paint_text
-from studio.ui.widgets.row_list import paint_row_ground
+from studio.ui.widgets.row_list import RowModel, paint_row_ground
 
 from .letter_list import LetterList
 
@@ -78,36 +77,15 @@ def figures(tally: ItemTally, *, running: bool) -> str:
     return " · ".join(parts)
 
 
-class _Rows(QAbstractListModel):
-    def __init__(self) -> None:
-        super().__init__()
-        self.rows: Sequence[ItemRow] = ()
-
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
-        return 0 if parent.isValid() else len(self.rows)
-
-    def data(self, index: Index, role: int = int(Qt.ItemDataRole.DisplayRole)) -> Any:
-        if not 0 <= index.row() < len(self.rows):
-            return None
-        row = self.rows[index.row()]
-        if role == Qt.ItemDataRole.UserRole:
-            return row
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return f"{words_of(row.value)}: {tr(STATES[row.state][2])}, {result_of(row)}"
-        return None
-
-    def show(self, rows: Sequence[ItemRow]) -> None:
-        if list(rows) != list(self.rows):
-            self.beginResetModel()
-            self.rows = rows
-            self.endResetModel()
-
-
 def result_of(row: ItemRow) -> str:
     """What came of an item, or why nothing did."""
     if row.state == "failed":
         return tr_engine(row.reason)
     return words_of(row.outputs) if row.outputs is not None else words_of(row.text)
+
+
+def spoken_item(row: ItemRow) -> str:
+    return f"{words_of(row.value)}: {tr(STATES[row.state][2])}, {result_of(row)}"
 
 
 class _Line(QStyledItemDelegate):
@@ -151,7 +129,7 @@ class ItemsTable(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.step = ""
-        self._model = _Rows()
+        self._model = RowModel(spoken_item, lambda row: row)
         self.figures = Label(theme, "", "ui", digits=True, wrap=True)
         self.bar = FillBar(theme)
         self.bar.setFixedHeight(theme.px(8))

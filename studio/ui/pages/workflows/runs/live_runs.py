@@ -1,4 +1,4 @@
-"""Live runs: those that this window carries out."""
+"""Live runs: those that this window carries out, and what a person does to a run."""
 
 from __future__ import annotations
 
@@ -11,18 +11,29 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 from studio.agent.engine import Engine
+from studio.domain.agents import Caps
 from studio.domain.jsonvalue import Json
-from studio.domain.run_events import BreakpointSet
+from studio.domain.run_events import (
+    BreakpointCleared,
+    BreakpointSet,
+    ResultEdited,
+    RunSteered,
+    StepEdited,
+)
+from studio.storage.runs import RunInUse
 from studio.workflows.fork import ForkPlan
 from studio.workflows.runner import Runner
-from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
+from studio.workflows.workflow_runs import TAKEN_OVER, RunOptions, WorkflowRuns
 
 if TYPE_CHECKING:
     from studio.ui.pages.page import Run
 
 
 class LiveRuns(QObject):
-    """Begins runs, goes on with stored ones, and tells when something happens in one."""
+    """Begins runs, goes on with stored ones, and does to a run what the person commands.
+
+    ``told`` says when something happens in one.
+    """
 
     told = Signal(str)
     """The id of a run in which something happened, and is stored."""
@@ -82,6 +93,44 @@ class LiveRuns(QObject):
             await runner.resume(one=one)
             self._go_on(runner)
 
+    async def pause(self, run_id: str) -> None:
+        """Pause a run that is carried out here."""
+        if (runner := self._runners.get(run_id)) is not None:
+            await runner.pause()
+
+    async def raise_caps(self, run_id: str, caps: Caps, minutes: float, cycles: int) -> None:
+        """Give a run these limits, and go on with it."""
+        async with self.held(run_id) as runner:
+            await runner.raise_cap(caps, minutes=minutes, cycles=cycles)
+        await self.resume(run_id)
+
+    async def retry_failed(self, run_id: str, step: str) -> None:
+        """Do the failed items of a step once more."""
+        async with self.held(run_id) as runner:
+            await runner.retry_failed(step)
+        await self.resume(run_id)
+
+    async def steer(self, run_id: str, text: str) -> None:
+        """Say something to who works on a mission, also in another program."""
+        if (runner := self._runners.get(run_id)) is not None:
+            await runner.steer(text)
+        else:
+            await self.runs.wish(run_id, RunSteered(text))
+            self.told.emit(run_id)
+
+    async def take_over(self, run_id: str) -> str:
+        """Pause a mission; returns the id of its present session, which is a chat from now on."""
+        async with self.held(run_id) as runner:
+            await runner.pause(TAKEN_OVER)
+            return await runner.as_chat()
+
+    async def debug(
+        self, run_id: str, event: BreakpointSet | BreakpointCleared | StepEdited | ResultEdited
+    ) -> None:
+        """Set or clear a breakpoint, or change a prompt or a result."""
+        async with self.held(run_id) as runner:
+            await runner.debug(event)
+
     async def answer(self, run_id: str, question: str, answer: Json) -> None:
         """Answer a question of a run, which goes on here if it does nowhere; raises StudioError.
 
@@ -112,6 +161,12 @@ class LiveRuns(QObject):
         else:
             await self.runs.stop(run_id)
             self.told.emit(run_id)
+
+    async def delete(self, run_id: str) -> None:
+        """Delete a run with its chats; raises RunInUse where it runs again by now."""
+        if any(one.id == run_id and one.live for one in await self.runs.store.list(1, run_id)):
+            raise RunInUse
+        await self.runs.delete(run_id)
 
     async def close(self) -> None:
         """Let other programs carry out what has no end yet."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
@@ -11,30 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import (
-    QFileDialog,
-    QLineEdit,
-    QMenu,
-    QMessageBox,
-    QPlainTextEdit,
-    QStackedWidget,
-)
+from PySide6.QtWidgets import QLineEdit, QMenu, QMessageBox, QPlainTextEdit
 
 from studio.agent.engine import Engine
-from studio.domain.agents import NO_CAPS, Caps
+from studio.domain.agents import NO_CAPS
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.jsonvalue import Json
 from studio.domain.run_events import (
     BreakpointCleared,
     BreakpointSet,
     ResultEdited,
-    RunSteered,
     StepEdited,
 )
 from studio.domain.runs import Run
-from studio.files.atomic_write import write_atomically
-from studio.storage.run_items import ItemStore
-from studio.storage.runs import RunInfo, RunInUse
+from studio.storage.runs import RunInfo
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars
 from studio.ui.graph.nodes import Graph
@@ -46,7 +35,7 @@ from studio.ui.pages.workflows.run_graph import (
 )
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import put
-from studio.ui.translation import tr, tr_in, tr_plural
+from studio.ui.translation import tr, tr_in
 from studio.ui.widgets import (
     Button,
     Hairline,
@@ -54,7 +43,6 @@ from studio.ui.widgets import (
     Label,
     MenuItem,
     Segmented,
-    Toggle,
     fill_menu,
     message_box,
     plain_tip,
@@ -63,22 +51,17 @@ from studio.ui.widgets.announcement import announce
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
 from studio.workflows.fork import ForkRequest
-from studio.workflows.items.results import failure_kinds, lines_of
 from studio.workflows.missions.cycles import Cycles
 from studio.workflows.run_changes import approve_drafts, changes_by_step
 from studio.workflows.runner import Runner
-from studio.workflows.workflow_runs import TAKEN_OVER
 
 from .compare_view import CompareView
-from .event_log import EventLog
-from .items_table import ItemsFacts, ItemsTable
 from .lanes import Key
-from .ledger import Ledger
 from .live_runs import LiveRuns
+from .lower_panes import HEIGHTS, ITEMS, LowerPanes
 from .run_inspector import HISTORY, RUN, STEP, RunInspector
 from .run_record import RUN_STATES, RunRecord
 from .step_facts import facts_of
-from .timeline import Timeline
 
 if TYPE_CHECKING:
     from studio.ui.pages.page import Run as Start
@@ -86,11 +69,6 @@ if TYPE_CHECKING:
 INSPECTOR = 320
 LEAST = 560
 """Pixels that the graph has at least beside the inspector; else that lies over it."""
-LOWER = (202, 402, 402, 402)
-"""Height of the timeline, of the event log, of a mission's ledger and of the items."""
-LEDGER, ITEMS = 2, 3
-NEWEST = 500
-"""Results of items that are listed."""
 MOST_RUNS = 1_000
 """Runs that are listed."""
 
@@ -176,82 +154,49 @@ class RunView(PaintedWidget):
         self.pane.opened.connect(self._opened)
         self.pane.menu_wanted.connect(self.show_menu)
         self.pane.turned.connect(lambda: self.which.set_current(int(self.pane.lists)))
-        self.timeline = Timeline(t)
-        self.timeline.chosen.connect(self.choose)
-        self.timeline.opened.connect(lambda step, item: self._opened(step, item))
-        self.timeline.moved.connect(lambda: self.follow.setChecked(False))
-        self.log = EventLog(t)
-        self.log.chosen.connect(self.choose)
-        self.log.opened.connect(lambda step, item: self._opened(step, item))
-        self.lower_tabs = Segmented(
-            t,
-            [tr("Timeline"), tr("Event log"), tr("Ledger"), tr("Items")],
-            name=tr("Below the graph"),
+        self.lower_panes = LowerPanes(t, self._engine.database, self._run)
+        self.lower_panes.chosen.connect(self.choose)
+        self.lower_panes.opened.connect(self._opened)
+        self.lower_panes.turned.connect(self._place)
+        self.lower_panes.retry_wanted.connect(lambda step: self._command(self._retry_items, step))
+        self.lower_panes.exported.connect(
+            lambda name: self.notice.show_text(tr("The results are in {name}.").format(name=name))
         )
-        self.items = ItemsTable(t)
-        self.items.asked.connect(lambda: self._do(self._read_items()))
-        self.items.retry_wanted.connect(lambda _: self._do(self._retry_items()))
-        self.items.export_wanted.connect(self._ask_where_to_export)
-        self.lower_tabs.chosen.connect(self.show_lower)
-        self.counts = Label(t, "", "small", "text2", digits=True)
-        self.follow_words = Label(t, tr("Follow"), "small", "text2")
-        self.follow = Toggle(t, tr("Follow"))
-        self.follow.setChecked(True)
-        self.follow.toggled.connect(self._followed)
-        self._lower_head = widget_of(
-            row_of(
-                [self.lower_tabs, (self.counts, 1), self.follow_words, self.follow],
-                10,
-                (12, 6, 16, 2),
-            )
-        )
-        self._stack = QStackedWidget()
-        self._stack.addWidget(self.timeline)
-        self._stack.addWidget(self.log)
-        self.ledger = Ledger(t)
-        self._stack.addWidget(self.ledger)
-        self._stack.addWidget(self.items)
-        self._lower = widget_of(column_of([self._lower_head, (self._stack, 1)], spacing=0))
         self.empty = Label(t, tr("This workflow has not run yet."), "ui", "text2")
         self.empty.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.empty.hide()
         column_of(
             [
                 *(self._head, Hairline(t), self.notice, self.empty, (self.pane, 1)),
-                *(Hairline(t), self._lower),
+                *(Hairline(t), self.lower_panes),
             ],
             spacing=0,
             on=self.column,
         )
         self.inspector = RunInspector(t, self)
-        inspector = self.inspector
-        inspector.tabs.chosen.connect(lambda _: self._show_chosen())
-        inspector.run.card.answered.connect(lambda id, value: self._do(self._answer(id, value)))
-        inspector.run.raised.connect(lambda *raised: self._do(self._raise(*raised)))
-        inspector.run.mission.steered.connect(lambda text: self._do(self._steer(text)))
-        inspector.run.mission.chat_wanted.connect(lambda: self._do(self._take_over()))
-        inspector.run.debugged.connect(lambda event: self._do(self._debug(event)))
-        inspector.run.changes.approved.connect(lambda drafts: self._do(self._approve(drafts)))
-        inspector.run.changes.review_wanted.connect(self.review_wanted)
-        inspector.step.chat_wanted.connect(self.chat_wanted)
-        inspector.step.run_wanted.connect(lambda id: self._do(self.show_run(id)))
-        inspector.step.item_chosen.connect(self.choose)
-        inspector.step.hold_wanted.connect(self.toggle_hold)
-        inspector.step.continued.connect(self.go_on)
-        inspector.step.stepped.connect(lambda: self.go_on(one=True))
-        inspector.step.result_given.connect(
-            lambda step, item, text: self._do(self._give_result(step, item, text))
-        )
-        inspector.step.prompt_given.connect(
-            lambda step, text: self._do(self._debug(StepEdited(step, text)))
-        )
-        inspector.step.again_wanted.connect(
-            lambda step, item, prompt: self._do(self._run_again(step, item, prompt))
-        )
-        inspector.history.chosen.connect(lambda id: self._do(self.show_run(id)))
-        inspector.history.compare_wanted.connect(self.compare_runs)
-        inspector.history.delete_wanted.connect(self._ask_to_delete)
-        inspector.history.wanted.connect(lambda: self._do(self._list_runs()))
+        self.inspector.tabs.chosen.connect(lambda _: self._show_chosen())
+        run, step, history = self.inspector.run, self.inspector.step, self.inspector.history
+        live, does = self._live, self._command
+        run.card.answered.connect(lambda *answer: self._do(self._answer(*answer)))
+        run.raised.connect(lambda *raised: does(live.raise_caps, *raised))
+        run.mission.steered.connect(lambda text: does(live.steer, text))
+        run.mission.chat_wanted.connect(lambda: does(self._take_over))
+        run.debugged.connect(self._debug)
+        run.changes.approved.connect(lambda drafts: self._do(self._approve(drafts)))
+        run.changes.review_wanted.connect(self.review_wanted)
+        step.chat_wanted.connect(self.chat_wanted)
+        step.run_wanted.connect(lambda id: self._do(self.show_run(id)))
+        step.item_chosen.connect(self.choose)
+        step.hold_wanted.connect(self.toggle_hold)
+        step.continued.connect(self.go_on)
+        step.stepped.connect(lambda: self.go_on(one=True))
+        step.result_given.connect(self._give_result)
+        step.prompt_given.connect(lambda *prompt: self._debug(StepEdited(*prompt)))
+        step.again_wanted.connect(lambda *at: does(self._run_again, *at))
+        history.chosen.connect(lambda id: self._do(self.show_run(id)))
+        history.compare_wanted.connect(self.compare_runs)
+        history.delete_wanted.connect(self._ask_to_delete)
+        history.wanted.connect(lambda: self._do(self._list_runs()))
 
     def _follow_theme(self) -> None:
         px = self.theme.px
@@ -279,8 +224,8 @@ class RunView(PaintedWidget):
         self.inspector.setVisible(shown and not self._compares)
         self.inspector.raise_()
         self.side.setChecked(shown)
-        wanted = px(LOWER[self._stack.currentIndex()])
-        self._lower.setFixedHeight(max(px(120), min(wanted, round(height * 0.52))))
+        wanted = px(HEIGHTS[self.lower_panes.pane])
+        self.lower_panes.setFixedHeight(max(px(120), min(wanted, round(height * 0.52))))
         self._show_answer_button()
         if self._compares:
             put(self.compare, 0, 0, width, height)
@@ -297,17 +242,6 @@ class RunView(PaintedWidget):
         """Show a page of the inspector: ``RUN``, ``STEP`` or ``HISTORY``."""
         self.inspector.show_page(page)
         self._show_chosen()
-
-    def show_lower(self, which: int) -> None:
-        """0 is the timeline, 1 the event log, 2 the ledger of a mission, 3 many items."""
-        self.lower_tabs.set_current(which)
-        self._stack.setCurrentIndex(which)
-        self.follow.setVisible(not which)
-        self.follow_words.setVisible(not which)
-        self._place()
-        self._show_counts()
-        if which == ITEMS:
-            self._do(self._read_items())
 
     # Which run
 
@@ -331,12 +265,9 @@ class RunView(PaintedWidget):
         self.key, self.source = ("", ""), run.started.source or self.source
         self.empty.hide()
         self.pane.show()
-        self._lower.show()
-        gone = {LEDGER: not record.is_mission, ITEMS: not record.run.tallies}
-        if gone.get(self._stack.currentIndex()):
-            self.show_lower(0)
+        self.lower_panes.show()
         self.pane.show_graph(Graph())
-        self.timeline.show_lanes(record.lanes)
+        self.lower_panes.show_record(record)
         self.title.setText(record.title)
         name = Path(run.started.source).name
         self.file.set_text(name)
@@ -377,7 +308,7 @@ class RunView(PaintedWidget):
         self.file.setVisible(False)
         self.inputs.setText("")
         self.pane.hide()
-        self._lower.hide()
+        self.lower_panes.hide()
         self.empty.show()
         self._show_buttons()
         await self._list_runs()
@@ -403,12 +334,8 @@ class RunView(PaintedWidget):
         box.open()
 
     async def _delete(self, run_id: str) -> None:
-        """Delete a run and show the newest one that is left; it may run again by now."""
-        if any(
-            one.id == run_id and one.live for one in await self._live.runs.store.list(1, run_id)
-        ):
-            raise RunInUse
-        await self._live.runs.delete(run_id)
+        """Delete a run and show the newest one that is left."""
+        await self._live.delete(run_id)
         self._wanted += 1
         await self._show_newest(self.source, self._wanted)
 
@@ -492,8 +419,7 @@ class RunView(PaintedWidget):
             self._do(self._read())
         if record.run.paused is None:
             self.inspector.run.state.show_facts(record.state_facts())
-            if self._stack.currentIndex() == 0:
-                self.timeline.grown()
+            self.lower_panes.tick()
 
     async def _read(self) -> None:
         """Read what is stored since; one reader at a time."""
@@ -541,95 +467,11 @@ class RunView(PaintedWidget):
         if record is None:
             return
         self.pane.show_graph(graph_of_run(record.workflow, record.run, record.agents))
-        if not self.timeline.isHidden():
-            self.timeline.grown()
-        self.log.show_rows(record.log)
-        self.ledger.show_rows(record.ledger.rows)
-        self._do(self._read_items())
-        self._show_counts()
+        self.lower_panes.grown()
         self._show_buttons()
         self._show_chosen()
         if record.run.end is None and self.isVisible():
             self._ticks.start()
-
-    def _show_counts(self) -> None:
-        if self.record is None:
-            return
-        words = tr("Event log")
-        self.lower_tabs.segment(1).setText(f"{words} {len(self.record.log)}")
-        self.lower_tabs.updateGeometry()
-        self.lower_tabs.segment(LEDGER).setVisible(self.record.is_mission)
-        self.lower_tabs.segment(ITEMS).setVisible(bool(self.record.run.tallies))
-        if self._stack.currentIndex() == LEDGER:
-            done = len(self.record.run.cycles)
-            self.counts.setText(tr_plural("{count} cycle ended", "{count} cycles ended", done))
-            return
-        if self._stack.currentIndex() == ITEMS:
-            self.counts.setText("")
-            return
-        if self._stack.currentIndex():
-            self.counts.setText(self.log.counts)
-            return
-        lanes, running = len(self.record.lanes.lanes), self.record.lanes.running
-        words = tr_plural("{count} lane", "{count} lanes", lanes)
-        if running:
-            more = tr_plural("{count} running", "{count} running", running)
-            words = tr("{lanes}, {more}").format(lanes=words, more=more)
-        self.counts.setText(words)
-
-    # Many items
-
-    async def _read_items(self) -> None:
-        """Show how far the items of the run are, and the newest results."""
-        record = self.record
-        if record is None or self._stack.currentIndex() != ITEMS or not record.run.tallies:
-            return
-        run, table = record.run, self.items
-        step = self.key[0] if self.key[0] in run.tallies else next(iter(run.tallies))
-        store = ItemStore(self._engine.database)
-        if (queue := await store.queue(run.id, step)) is None:
-            return
-        rows = await store.newest(queue, NEWEST, table.shown, table.words)
-        kinds = failure_kinds(await store.failures(queue))
-        if record is self.record:
-            running = run.state == "running"
-            table.show_facts(ItemsFacts(step, run.tallies[step], rows, kinds, running))
-
-    async def _retry_items(self) -> None:
-        """Do failed items once more: in this run, or in a new one where it is over."""
-        if self.record is None or self._refuses():
-            return
-        run, step = self.record.run, self.items.step
-        if run.end is None and not run.step(step).over:
-            async with self._live.held(run.id) as runner:
-                await runner.retry_failed(step)
-            await self._live.resume(run.id)
-        else:
-            plan = await self._live.runs.plan_fork(ForkRequest(run.id, step))
-            await self.show_run(await self._live.fork(plan))
-            self.show_lower(ITEMS)  # its items are being queued
-        await self._read_items()
-
-    def _ask_where_to_export(self, step: str) -> None:
-        if self.record is None:
-            return
-        run_id, names = self.record.run.id, "CSV (*.csv);;JSON lines (*.jsonl)"
-        dialog = QFileDialog(self, tr("Export results"), f"{step}.csv", names)
-        dialog.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(
-            lambda place: self._do(self.export_items(run_id, step, Path(place)))
-        )
-        dialog.open()
-
-    async def export_items(self, run_id: str, step: str, place: Path) -> None:
-        """Write the results of a step as CSV or JSON lines."""
-        store = ItemStore(self._engine.database)
-        if (queue := await store.queue(run_id, step)) is not None:
-            kind = "csv" if place.suffix.lower() == ".csv" else "jsonl"
-            text = "".join([line async for line in lines_of(store, queue, kind)])
-            await asyncio.to_thread(write_atomically, place, text.encode())
-            self.notice.show_text(tr("The results are in {name}.").format(name=place.name))
 
     def _show_buttons(self) -> None:
         record, info = self.record, self._info
@@ -704,8 +546,7 @@ class RunView(PaintedWidget):
             return
         self.key = (step, item)
         self.pane.choose(step)
-        self.timeline.choose(self.key)
-        self.log.choose(step, item)
+        self.lower_panes.choose(step, item)
         if step and self.inspector.page == HISTORY:
             self.show_tab(STEP)
         self._show_chosen()
@@ -714,8 +555,8 @@ class RunView(PaintedWidget):
         """Go on to the step's page, or to the table of its items (W-62)."""
         self.choose(step, item)
         if self.record is not None and step in self.record.run.tallies:
-            self.show_lower(ITEMS)
-            self.items.list.setFocus()
+            self.lower_panes.show_pane(ITEMS)
+            self.lower_panes.items.list.setFocus()
             return
         self.show_tab(STEP)
         self.show_inspector(True)
@@ -731,39 +572,29 @@ class RunView(PaintedWidget):
         self.show_tab(RUN)
         self.show_inspector(True)
 
-    def _followed(self, on: bool) -> None:
-        if on:
-            self.timeline.show_all()
-        else:
-            self.timeline.follows = False
-
     # What the person does
 
     def _do(self, work: Coroutine[Any, Any, None]) -> None:
         self._run(work)
 
-    def pause_or_go_on(self) -> None:
-        self._do(self._pause_or_go_on())
+    def _command(self, does: Callable[..., Coroutine[Any, Any, None]], *what: Any) -> None:
+        """Do something to the run that is shown, by its id, unless it is a step of another one."""
+        if self.record is not None and not self._refuses():
+            self._do(does(self.record.run.id, *what))
 
-    async def _pause_or_go_on(self) -> None:
-        record = self.record
-        if record is None or record.run.end is not None or self._refuses():
-            return
-        if self._runner is not None and record.run.state != "paused":
-            await self._runner.pause()
-        else:
-            await self._live.resume(record.run.id)
-            await self._read()
+    def pause_or_go_on(self) -> None:
+        if self.record is not None and self.record.run.end is None:
+            goes = self._runner is not None and self.record.run.state != "paused"
+            self._command(self._live.pause if goes else self._live.resume)
 
     def go_on(self, one: bool = False) -> None:
         """Let a paused run go on; with ``one`` until the next step."""
-        record = self.record
-        if record is not None and record.run.state == "paused" and not self._refuses():
-            self._do(self._live.resume(record.run.id, one=one))
+        if self.record is not None and self.record.run.state == "paused":
+            self._command(partial(self._live.resume, one=one))
 
     def stop_run(self) -> None:
-        if self.record is not None and self.record.run.end is None and not self._refuses():
-            self._do(self._live.stop(self.record.run.id))
+        if self.record is not None and self.record.run.end is None:
+            self._command(self._live.stop)
 
     async def _answer(self, question: str, answer: Json) -> None:
         """Answer a question of the run, at the one that carries it out."""
@@ -774,39 +605,25 @@ class RunView(PaintedWidget):
             run = await self._live.runs.read(run.started.parent)
         await self._live.answer(run.id, question, answer)
 
-    async def _raise(self, caps: Caps, minutes: float, cycles: int) -> None:
-        if (record := self.record) is None or self._refuses():
-            return
-        async with self._live.held(record.run.id) as runner:
-            await runner.raise_cap(caps, minutes=minutes, cycles=cycles)
-        await self._live.resume(record.run.id)
+    async def _take_over(self, run_id: str) -> None:
+        self.chat_wanted.emit(await self._live.take_over(run_id))
 
-    async def _steer(self, text: str) -> None:
-        """Say something to who works on the mission, also in another program."""
-        if (record := self.record) is None or self._refuses():
-            return
-        if (runner := self._runner) is not None:
-            await runner.steer(text)
+    async def _retry_items(self, run_id: str, step: str) -> None:
+        """Do failed items once more: in this run, or in a new one where it is over."""
+        assert self.record is not None
+        run = self.record.run
+        if run.end is None and not run.step(step).over:
+            await self._live.retry_failed(run_id, step)
         else:
-            await self._live.runs.wish(record.run.id, RunSteered(text))
-            await self._read()
+            plan = await self._live.runs.plan_fork(ForkRequest(run_id, step))
+            await self.show_run(await self._live.fork(plan))
+            self.lower_panes.show_pane(ITEMS)  # its items are being queued
+        self.lower_panes.read_items()
 
-    async def _take_over(self) -> None:
-        """Pause the mission, and open its present session as a chat."""
-        if (record := self.record) is None or self._refuses():
-            return
-        async with self._live.held(record.run.id) as runner:
-            await runner.pause(TAKEN_OVER)
-            session_id = await runner.as_chat()
-        await self._read()
-        self.chat_wanted.emit(session_id)
-
-    async def _run_again(self, step: str, item: str, prompt: str | None) -> None:
+    async def _run_again(self, run_id: str, step: str, item: str, prompt: str | None) -> None:
         """Say what would run again and what it cost, and the second time begin it (W-30)."""
-        if (record := self.record) is None or self._refuses():
-            return
         edits = (StepEdited(step, prompt),) if prompt is not None else ()
-        request = ForkRequest(record.run.id, step, item, edits)
+        request = ForkRequest(run_id, step, item, edits)
         tab = self.inspector.step
         try:
             plan = await self._live.runs.plan_fork(request)
@@ -825,30 +642,29 @@ class RunView(PaintedWidget):
         words = tr("These run again: {steps}. Last time they cost {cost}. All else is taken over.")
         tab.show_fork(words.format(steps=names, cost=dollars(plan.dollars)))
 
-    async def _debug(self, event: BreakpointSet | BreakpointCleared | StepEdited) -> None:
-        if (record := self.record) is None or record.run.end is not None or self._refuses():
-            return
-        try:
-            async with self._live.held(record.run.id) as runner:
-                await runner.debug(event)
-        except StudioError as error:
-            self.inspector.run.show_wrong(tr_engine(str(error)))
-            return
-        self.inspector.run.show_wrong("")
+    def _debug(self, event: BreakpointSet | BreakpointCleared | StepEdited) -> None:
+        if self.record is not None and self.record.run.end is None:
+            self._command(self._try_debug, event)
 
-    async def _give_result(self, step: str, item: str, text: str) -> None:
-        record = self.record
-        if record is None or record.run.paused is None or self._refuses():
-            return
-        outputs = record.run.step(step, item).outputs
-        async with self._live.held(record.run.id) as runner:
-            await runner.debug(ResultEdited(step, item, text, outputs))
+    async def _try_debug(
+        self, run_id: str, event: BreakpointSet | BreakpointCleared | StepEdited
+    ) -> None:
+        wrong = ""
+        try:
+            await self._live.debug(run_id, event)
+        except StudioError as error:
+            wrong = tr_engine(str(error))
+        self.inspector.run.show_wrong(wrong)
+
+    def _give_result(self, step: str, item: str, text: str) -> None:
+        if self.record is not None and self.record.run.paused is not None:
+            outputs = self.record.run.step(step, item).outputs
+            self._command(self._live.debug, ResultEdited(step, item, text, outputs))
 
     def toggle_hold(self) -> None:
         """Pause the chosen step alone, or let it go on."""
-        record, step = self.record, self.key[0]
-        if record is not None and record.can_hold(step) and not self._refuses():
-            self._do(self._live.hold(record.run.id, step))
+        if self.record is not None and self.record.can_hold(self.key[0]):
+            self._command(self._live.hold, self.key[0])
 
     def show_menu(self, id: str, place: QPoint) -> None:
         """All that can be done with a step."""
@@ -895,16 +711,10 @@ class RunView(PaintedWidget):
         record, step = self.record, self.key[0]
         if record is None or record.step(step) is None:
             return
-        if (step, "before") in record.run.breakpoints:
-            self._do(self._debug(BreakpointCleared(step)))
-        else:
-            self._do(self._debug(BreakpointSet(step)))
+        marked = (step, "before") in record.run.breakpoints
+        self._debug(BreakpointCleared(step) if marked else BreakpointSet(step))
 
     # Keys
-
-    def _next_lower(self) -> None:
-        mission = self.record is not None and self.record.is_mission
-        self.show_lower((self._stack.currentIndex() + 1) % (3 if mission else 2))
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         focus = self.focusWidget()
@@ -923,7 +733,7 @@ class RunView(PaintedWidget):
             "C": self.go_on,
             "R": self.inspector.step.run_again,
             "D": self.compare_runs,
-            "T": self._next_lower,
+            "T": self.lower_panes.show_next,
         }.get(event.text().upper())
         held = event.modifiers() & ~Qt.KeyboardModifier.ShiftModifier
         if does is None or typing or held:
