@@ -22,6 +22,9 @@ _PARAMETER = re.compile(
     re.A,
 )
 _SUM = re.compile(r"\$\(\([0-9\s+*/%<>=&|^!~?:-]*\)\)")
+_PLAIN = re.compile(r"[\w./:,=+%@-]+", re.A)
+"""What stands for itself wherever it is in a word."""
+_QUOTED_PLAIN = re.compile(r'[^"\\$`]+')
 _ENDS_WORD = frozenset(" \t\n;&|<>()")
 
 
@@ -74,7 +77,10 @@ class WordReader(ABC):
         assigns = _ASSIGNS.match(self.text, start)
         text: list[str] = []
         while char := self._next():
-            if self.text.startswith(("<(", ">("), self.at):
+            if plain := _PLAIN.match(self.text, self.at):
+                text.append(plain[0])
+                self.at = plain.end()
+            elif self.text.startswith(("<(", ">("), self.at):
                 self.at += 2
                 self._deeper(")")
                 text.append(DYNAMIC)
@@ -144,9 +150,9 @@ class WordReader(ABC):
                 text.append(self._dollar())
             elif char == "`":
                 text.append(self._backticks())
-            else:
-                text.append(char)
-                self.at += 1
+            elif plain := _QUOTED_PLAIN.match(self.text, self.at):  # all that is left
+                text.append(plain[0])
+                self.at = plain.end()
         self.at += 1
         return "".join(text)
 
