@@ -141,7 +141,8 @@ class LowerPanes(QWidget):
     def _show_counts(self) -> None:
         if (record := self._record) is None:
             return
-        self.tabs.segment(LOG).setText(f"{tr('Event log')} {len(record.log)}")
+        words = tr("Event log")
+        self.tabs.segment(LOG).setText(f"{words} {len(record.log)}")
         self.tabs.updateGeometry()
         self.tabs.segment(LEDGER).setVisible(record.is_mission)
         self.tabs.segment(ITEMS).setVisible(bool(record.run.tallies))
