@@ -128,6 +128,7 @@ def plan_fork(run: Run, workflow: Workflow, text: str, request: ForkRequest) -> 
         digest=workflow.digest,
         forked_from=run.id,
         called_by="",
+        call_id="",
         trigger="fork",
     )
     return ForkPlan(started, edited, text, (*edits, *fork.events()), tuple(fork.to_run()))
@@ -195,9 +196,9 @@ class _Fork:
                 yield ItemsFound(step.id, tuple(keys.values()))
                 for key in keys:
                     if self._keeps(step.id, key):
-                        yield self._link(self._run.step(step.id, key))
+                        yield from self._kept(self._run.step(step.id, key))
             if step.id not in self._again and one.state != "skipped":
-                yield self._link(one)
+                yield from self._kept(one)
 
     def to_run(self) -> Iterator[StepToRun]:
         for step in self._steps:
@@ -220,9 +221,10 @@ class _Fork:
     def _keeps(self, step: str, key: str) -> bool:
         return self._run.step(step, key).state == "done" and (step, key) not in self._items
 
-    def _link(self, one: StepRun) -> StepLinked:
+    def _kept(self, one: StepRun) -> Iterator[RunEvent]:
+        """What came of a step or an item that does not run, and what it changed on its desk."""
         last = one.last or Try(1, 1)
-        return StepLinked(
+        yield StepLinked(
             *(one.step, one.item, last.linked or self._run.id),
             state="failed" if one.state == "failed" else "done",
             reason=last.reason,
@@ -235,6 +237,8 @@ class _Fork:
             exposed=last.exposed,
             session_id=last.session_id,
         )
+        if (changed := self._run.changes.get((one.step, one.item))) is not None:
+            yield changed
 
 
 def _step(workflow: Workflow, name: str) -> Step:

@@ -21,6 +21,7 @@ from studio.simulator import Call, RequestView, Returned, Text, Turn, stall
 from studio.storage.snapshots.blob_store import UNDO_SECONDS, BlobStore, digest_of
 from studio.tools.drafts.three_way_merge import three_way
 from studio.workflows.change_merge import Clash
+from studio.workflows.fork import ForkRequest
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import EngineHome, engine_home
 from support.waiting import within
@@ -76,6 +77,7 @@ async def drafts_of(home: EngineHome, run: Run) -> dict[str, str]:
 
 
 async def test_w23_w26_two_writers_one_file_and_one_undo(tmp_path: Path) -> None:
+    """PRE-17."""
     script = Acting(
         {
             "Do A.": [
@@ -118,6 +120,33 @@ echo changed > {folder}/canary.txt; echo changed > link.txt; echo changed > sub/
 cp canary.txt seen.txt; echo new > {folder}/made.txt; printf '\\0\\1' > data.bin
 git -C {folder} config user.name nobody; git -C {folder} commit -qam changed
 rm {folder}/gone.txt; pwd; cat a.txt; true"""
+
+
+async def test_w30_a_fork_has_what_the_steps_before_it_changed(tmp_path: Path) -> None:
+    """The step that runs again sees it, and the drafts of the fork are those of all its steps."""
+    script = Acting(
+        {
+            "Do A.": [write("a.txt", "by a\n")],
+            "Do B.": [Call("read", {"path": "a.txt"}), write("b.txt", "by b\n")],
+        }
+    )
+    after = TWO.replace("id: b,", "id: b, needs: a,")
+    async with engine_home(tmp_path, "openai", script) as home:
+        run = await carry_out(await begin(home, after))
+        assert run.state == "done" and "by a" in script.told["Do B."]
+        both = {"a.txt": "by a\n", "b.txt": "by b\n"}
+        assert await drafts_of(home, run) == both
+        script.told.clear()
+        runs = WorkflowRuns(home.engine)
+        fork = await carry_out(await runs.fork(await runs.plan_fork(ForkRequest(run.id, "b"))))
+        assert fork.state == "done", (fork.end, states(fork))
+        assert "Do A." not in script.told and "by a" in script.told["Do B."]
+        assert await drafts_of(home, fork) == both
+        assert await home.command("drafts", "approve", "--run", run.id) == 0
+        approved = await carry_out(await runs.fork(await runs.plan_fork(ForkRequest(run.id, "b"))))
+        assert approved.state == "done", (approved.end, states(approved))
+        assert contents(home.folder) == both
+        assert not home.simulator.violations
 
 
 @pytest.mark.parametrize("number", range(TIMES))
