@@ -35,6 +35,7 @@
 - ``run_changes``: Lists what the steps of a run changed, by step, and which of it waits.
 - ``bundle``: Writes a recorded run to one file, and reads it.
 - ``live_reads``: Does the reading calls of a recorded session again in its folder.
+- ``live_steps``: Plans the run that does live what a replay found missing.
 - ``replay``: Does a recorded run again without keys and network, and compares.
 - ``imports``: Makes workflows and agents of what people have in other programs.
 - ``triggers``: Tell when a schedule wants a run.

@@ -1,10 +1,11 @@
 """Bundle: a recorded run in one file, which anyone can replay (W-29).
 
 The file is gzip of one JSON object: ``format`` and ``version``; ``workflow``, the text of its file;
-``events`` of the run, each with its time ``at``; and ``sessions``, each with ``id``, ``provider``,
+``events`` of the run, each with its time ``at``; ``sessions``, each with ``id``, ``provider``,
 ``model``, ``events``, ``epochs`` of what was sent (``system``, ``tools``, ``items``) and
-``exchanges`` with providers. It has no names of files to unpack. Keys and masked values are
-replaced before it is written.
+``exchanges`` with providers; and ``below``, the runs of its steps that are workflows, each with
+these four again. It has no names of files to unpack. Keys and masked values are replaced before it
+is written.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from studio.agent.permission.content_filter import AnyKind
@@ -77,23 +78,21 @@ class RecordedSession:
 
 @dataclass(frozen=True, slots=True)
 class RecordedRun:
-    """A run with all that it did, and the text of its workflow's file."""
+    """A run with all that it did, and the text of its workflow's file.
+
+    ``below`` are the runs of its steps that are workflows themselves.
+    """
 
     workflow: str
     events: tuple[tuple[float, RunEvent], ...]
-    sessions: tuple[RecordedSession, ...] = field(default=())
+    sessions: tuple[RecordedSession, ...] = ()
+    below: tuple[RecordedRun, ...] = ()
 
 
 def write_bundle(run: RecordedRun, secrets: Iterable[str], masks: Sequence[AnyKind]) -> bytes:
     """The bundle of a run, without these secrets and what these kinds mask. Blocks."""
     clean = _Clean(secrets, masks)
-    whole: JsonObject = {
-        "format": FORMAT,
-        "version": VERSION,
-        "workflow": clean.text(run.workflow),
-        "events": [clean.json({"at": at, **encode_event(event)}) for at, event in run.events],
-        "sessions": [_session_json(one, clean) for one in run.sessions],
-    }
+    whole: JsonObject = {"format": FORMAT, "version": VERSION, **_run_json(run, clean)}
     packer = zlib.compressobj(wbits=31)
     return packer.compress(json.dumps(whole).encode()) + packer.flush()
 
@@ -110,9 +109,7 @@ def read_bundle(data: bytes) -> RecordedRun:
             "Bring the program up to date."
         )
     try:
-        events = tuple((float(one["at"]), decode_run_event(one)) for one in whole["events"])
-        sessions = tuple(_session(one) for one in whole["sessions"])
-        return RecordedRun(str(whole["workflow"]), events, sessions)
+        return _run(whole)
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise ConfigurationError(f"This bundle is damaged: {error}.") from error
 
@@ -174,6 +171,24 @@ class _Clean:
         """An answer's body; masked values only in its texts, so that numbers stay numbers."""
         text = body.decode("utf-8", "replace")
         return _STRING.sub(lambda found: f'"{self.text(found[1])}"', text)
+
+
+def _run_json(run: RecordedRun, clean: _Clean) -> JsonObject:
+    return {
+        "workflow": clean.text(run.workflow),
+        "events": [clean.json({"at": at, **encode_event(event)}) for at, event in run.events],
+        "sessions": [_session_json(one, clean) for one in run.sessions],
+        "below": [_run_json(one, clean) for one in run.below],
+    }
+
+
+def _run(data: dict[str, Any]) -> RecordedRun:
+    return RecordedRun(
+        str(data["workflow"]),
+        tuple((float(one["at"]), decode_run_event(one)) for one in data["events"]),
+        tuple(_session(one) for one in data["sessions"]),
+        tuple(_run(one) for one in data.get("below", ())),
+    )
 
 
 def _session_json(one: RecordedSession, clean: _Clean) -> JsonObject:

@@ -8,10 +8,10 @@ from it. What the program did is done again and has to come to the same. Equal a
   things;
 - the recorded bytes of the answer, read again by the adapter, give the same words, thoughts, calls,
   tokens and items of the history;
-- each step's text and outputs follow from that.
+- each step's text and outputs follow from that, those of a workflow from its own run.
 
-A replay can go on past the steps whose record differs or is gone, and tell them all, so that a fork
-runs them live; and it can have the folder read again (``live_reads``).
+A replay can go on past the steps whose record differs or is gone, and tell them all, so that they
+are run live (``live_steps``); and it can have the folder read again (``live_reads``).
 """
 
 from __future__ import annotations
@@ -72,8 +72,9 @@ from .bundle import (
     RecordedSession,
     write_bundle,
 )
-from .expressions import ExpressionError
-from .fork import ForkRequest, edited_workflow
+from .child_runs import outcome_of
+from .expressions import ExpressionError, NotRead, as_words
+from .fork import edited_workflow
 from .live_reads import LiveReads
 from .missions.check_steps import with_checks
 from .missions.cycles import Cycles
@@ -84,6 +85,7 @@ from .workflow_runs import WorkflowRuns
 
 _ADDRESS = "https://replay.invalid/v1"
 NO_RECORD = "Nothing of its exchanges is recorded."
+_FROM_FOLDER = "it computes with files or many items, and that is taken from the record."
 _MASKED = re.compile(r"\[([a-z][a-z ]{0,29}) \d{1,6}\]")
 
 
@@ -120,12 +122,14 @@ def report_json(report: ReplayReport) -> JsonObject:
 
 
 class _Differs(Exception):
-    def __init__(self, what: str, before: str = "", after: str = "") -> None:
+    def __init__(
+        self, what: str, before: str = "", after: str = "", lines: Sequence[str] = ()
+    ) -> None:
         super().__init__(what)
-        lines = difflib.unified_diff(
+        found = difflib.unified_diff(
             before.splitlines(), after.splitlines(), "recorded", "now", lineterm="", n=2
         )
-        self.what, self.lines = what, tuple(lines)
+        self.what, self.lines = what, (*found, *lines)
 
 
 async def read_record(engine: Engine, run_id: str) -> RecordedRun:
@@ -134,13 +138,12 @@ async def read_record(engine: Engine, run_id: str) -> RecordedRun:
     run = await runs.read(run_id)
     assert run.started is not None
     events = await runs.store.events(run_id)
-    sessions = [
-        await _read_session(engine, event.session_id)
-        for _, event in events
-        if isinstance(event, StepStarted) and event.session_id
-    ]
+    begun = [event for _, event in events if isinstance(event, StepStarted)]
+    sessions = [await _read_session(engine, one.session_id) for one in begun if one.session_id]
+    below = [await read_record(engine, one.run_id) for one in begun if one.run_id]
     text = await runs.store.text(run.started.digest)
-    return RecordedRun(text, tuple(events), tuple(one for one in sessions if one is not None))
+    found = tuple(one for one in sessions if one is not None)
+    return RecordedRun(text, tuple(events), found, tuple(below))
 
 
 async def _read_session(engine: Engine, session_id: str) -> RecordedSession | None:
@@ -192,7 +195,7 @@ async def export_run(engine: Engine, run_id: str) -> bytes:
 async def replay(
     record: RecordedRun, *, fill: bool = False, reads: LiveReads | None = None
 ) -> ReplayReport:
-    """Replay a run; needs neither keys nor network.
+    """Replay a run with those below it; needs neither keys nor network.
 
     With ``fill`` it goes on past steps that differ or have no record, and reports them as
     ``missing``. With ``reads`` the folder is read again.
@@ -205,11 +208,6 @@ async def replay(
         raise ConfigurationError(f"What is recorded of this run is damaged: {error}.") from error
 
 
-def fork_to_fill(run_id: str, report: ReplayReport) -> ForkRequest:
-    """The fork that runs what a replay found missing, and links the rest."""
-    return ForkRequest(run_id, also=tuple(report.missing))
-
-
 class _Replay:
     def __init__(self, record: RecordedRun, fill: bool, reads: LiveReads | None) -> None:
         self._record = record
@@ -219,6 +217,8 @@ class _Replay:
         self._changed = False
         """Whether an agent changed something, so that the folder is not what it was."""
         self._sessions = {one.id: one for one in record.sessions}
+        runs = [(one, Run(one.events)) for one in record.below]
+        self._below = {run.id: (one, run) for one, run in runs if run.id}
         self._report = ReplayReport()
         whole = Run(record.events)
         if whole.started is None:
@@ -227,11 +227,12 @@ class _Replay:
         if found is None:
             raise ConfigurationError("The workflow of this run cannot be read.")
         self._workflow: Workflow = edited_workflow(with_checks(found), whole.edits.values())
-        self._plan = Plan(self._workflow)
+        self._plan = Plan(self._workflow, {"files": _not_recorded, "rows": _not_recorded})
         self._steps: dict[str, Step] = {step.id: step for step in self._workflow.steps}
 
     async def run(self) -> ReplayReport:
         run, events, report = Run(), self._record.events, self._report
+        whole = self._workflow
         for number, (at, event) in enumerate(events):
             step, item = getattr(event, "step", ""), getattr(event, "item", "")
             try:
@@ -243,6 +244,9 @@ class _Replay:
                     report.difference = found
                     break
                 self._miss(step, item, differs.what)
+            except NotRead:
+                label = self._steps[step].label if step in self._steps else whole.name
+                report.taken.append(f"{label}: {_FROM_FOLDER}")
             run.apply(at, event)
         if self._fill and run.end is not None and run.end.state == "stopped":
             for step in self._plan.workflow.steps:
@@ -275,8 +279,18 @@ class _Replay:
             case _:
                 pass
 
+    def _require_known(self, run: Run, step: str) -> None:
+        """Raises NotRead where a step, or the end, computes with items that have no record."""
+        before = self._plan.every[step] if step else frozenset(self._steps)
+        for name in before & run.tallies.keys():
+            raise NotRead("items", name)
+
     def _decided(self, run: Run, at: float, event: RunEvent) -> None:
-        decided = Cycles(self._workflow, run).before_end(self._plan.next(run, at).events)
+        self._require_known(run, getattr(event, "step", ""))
+        decision = self._plan.next(run, at)
+        if isinstance(event, ItemsFound) and event.step in {step.id for step in decision.queues}:
+            raise NotRead("items", event.step)
+        decided = Cycles(self._workflow, run).before_end(decision.events)
         if event not in decided:
             same = [str(one) for one in decided if type(one) is type(event)]
             raise _Differs(
@@ -285,8 +299,11 @@ class _Replay:
 
     def _prompt(self, run: Run, event: StepStarted) -> None:
         step, session = self._steps[event.step], self._sessions.get(event.session_id)
+        if event.run_id in self._below:
+            self._inputs(run, step, event)
         if step.kind != "agent" or session is None:
             return
+        self._require_known(run, step.id)
         said = next((one.said for one in session.events if isinstance(one, TurnStarted)), ())
         recorded = "".join(part.text for part in said if isinstance(part, Text))
         try:
@@ -298,12 +315,29 @@ class _Replay:
         if said and _unmasked(prompt) != _unmasked(recorded):
             raise _Differs("The prompt differs.", recorded, prompt)
 
+    def _inputs(self, run: Run, step: Step, event: StepStarted) -> None:
+        """Compare what the run of a step began with; texts may have become numbers there."""
+        started = self._below[event.run_id][1].started
+        assert started is not None
+        self._require_known(run, step.id)
+        names = self._plan.values.names(run, step, event.item)
+        try:
+            given = self._plan.values.fill_all(dict(step.inputs), names)
+        except ExpressionError as error:
+            raise _Differs(str(error)) from error
+        now = {name: as_words(one) for name, one in cast("JsonObject", given).items()}
+        recorded = {name: as_words(started.inputs.get(name)) for name in now}
+        _same("What the workflow is given", cast("Json", recorded), cast("Json", now))
+
     async def _finished(
         self, run: Run, at: float, event: StepFinished, rest: Sequence[RunEvent]
     ) -> None:
         step, one = self._steps[event.step], run.step(event.step, event.item)
         if event.item or step.id not in run.items:
-            await self._work(run, step, one.session_id, event)
+            if one.run_id in self._below:
+                await self._run_below(step, one.run_id, event)
+            else:
+                await self._work(run, step, one.session_id, event)
         if event.state == "stopped":
             return
         follow = self._plan.finished(run, event, at)
@@ -318,15 +352,42 @@ class _Replay:
                 _lines("\n".join(map(str, follow))),
             )
 
+    async def _run_below(self, step: Step, run_id: str, event: StepFinished) -> None:
+        """Replay the run of a step, and compare what came of it."""
+        record, run = self._below[run_id]
+        below = _Replay(record, self._fill, self._reads)
+        below._changed = self._changed
+        found = await below.run()
+        self._changed = below._changed
+        report = self._report
+        report.steps += 1 + found.steps
+        report.requests += found.requests
+        report.reads += found.reads
+        report.taken += [f"{step.label}, {one}" for one in found.taken]
+        for (name, item), why in found.missing.items():
+            raise _Differs(f"{f'{name}, {item}' if item else name}: {why}")
+        if (differs := found.difference) is not None:
+            place = ", ".join(filter(None, (differs.step, differs.item)))
+            what = f"{place}: {differs.what}" if place else differs.what
+            raise _Differs(what, lines=differs.lines)
+        if run.end is not None:
+            came = outcome_of(step, event.item, run)
+            _same("The text", event.text, came.text)
+            _same("The outputs", event.outputs, came.outputs)
+            _same("The end", event.state, came.state)
+
     async def _work(self, run: Run, step: Step, session_id: str, event: StepFinished) -> None:
         self._report.steps += 1
-        names = self._plan.values.names(run, step, event.item)
+        values = self._plan.values
+        if step.kind in ("set", "check"):
+            self._require_known(run, step.id)
+        names = values.names(run, step, event.item)
         if step.kind == "set" and event.state == "done":
-            _same("The values", event.outputs, self._plan.values.fill_all(dict(step.inputs), names))
+            _same("The values", event.outputs, values.fill_all(dict(step.inputs), names))
         elif step.proves is not None and step.proves.kind == "file":
             self._report.taken.append(f"{step.label}: what came of it is taken from the record.")
         elif step.kind == "check" and event.outputs is not None:
-            passed = bool(self._plan.values.compute(step.target, names))
+            passed = bool(values.compute(step.target, names))
             _same("The check", event.outputs, {"passed": passed})
         elif step.kind != "agent":
             self._report.taken.append(f"{step.label}: what came of it is taken from the record.")
@@ -340,6 +401,10 @@ class _Replay:
                     _same("The outputs", event.outputs, parse_answer(text, step.outputs))
         elif session_id and self._fill:
             raise _Differs(NO_RECORD)
+        elif step.id in run.tallies:
+            self._report.taken.append(
+                f"{step.label}: what came of its items is taken from the record."
+            )
 
     async def _read_again(self, step: Step, session: RecordedSession) -> None:
         """Do the reading calls of a session again, up to the first change of the run."""
@@ -368,6 +433,11 @@ class _Replay:
         finally:
             self._report.requests += replayed.requests
             await replayed.close()
+
+
+def _not_recorded(path: Any) -> list[Json]:
+    """In place of ``files`` and ``rows``, whose results no record has."""
+    raise NotRead("files", str(path))
 
 
 def _is_linked(rest: Sequence[RunEvent], step: str) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 from studio.domain.agents import Caps
 from studio.domain.run_events import RunEvent, StepAsked
 from studio.simulator import Pace, RequestView, Text, Turn
+from studio.workflows.replay import read_record, replay
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 from support.engine_home import engine_home
@@ -60,6 +61,9 @@ async def test_w53_w55_each_row_once_after_a_sample_and_a_yes(tmp_path: Path) ->
         assert sessions == [(0,)], "an item without tools has no session"
         used = await home.engine.usage_costs.spent("session", run.id)
         assert sum(one.usage.total for one in used.values()) == run.tokens > 0
+        replayed = await replay(await read_record(home.engine, run.id))  # W-28
+        assert replayed.difference is None, "its items have no record, and that is said"
+        assert replayed.taken[0] == "read: what came of its items is taken from the record."
         again = await begin(home, INVOICES)  # the same rows: what was done is not done again
         again.yes = True
         before = len(home.asked)

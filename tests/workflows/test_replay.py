@@ -15,13 +15,13 @@ from studio.agent.retry_policy import RetryPolicy
 from studio.domain.errors import ConfigurationError
 from studio.domain.run_events import StepFinished
 from studio.domain.runs import Run
-from studio.simulator import Call, RequestView, Turn, status
+from studio.simulator import Call, RequestView, Returned, Turn, status
 from studio.simulator import Text as Says
 from studio.workflows.bundle import RecordedRun, read_bundle, write_bundle
 from studio.workflows.replay import ReplayReport, read_record, replay
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import KEY, PROTOCOLS, EngineHome, engine_home
-from support.workflow_home import asked_in, begin, carry_out, states, workflow
+from support.workflow_home import asked_in, begin, by_words, carry_out, states, workflow, write
 
 TEXTS = "{type: object, properties: {parts: {type: array, items: {type: string}}}}"
 TEAM = workflow(
@@ -89,6 +89,7 @@ def same(report: ReplayReport) -> bool:
 async def test_w28_a_team_is_replayed_without_key_and_network(
     tmp_path: Path, provider: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """PRE-37."""
     patience = RetryPolicy(attempts=3, base=0.0)
     async with engine_home(tmp_path, provider, Team(), patience=patience) as home:
         run, record = await recorded(home)
@@ -150,6 +151,93 @@ async def test_w28_prompts_answers_and_decisions_are_compared(tmp_path: Path) ->
         for at, one in record.events
     )
     assert (await differs(replace(record, events=events)))[1] == "The text differs."
+
+
+INNER = workflow(
+    """\
+  - {id: write, agent: Writer, prompt: "Write ${{ inputs.count }} lines about ${{ inputs.what }}."}
+  - {id: long, set: {lines: "${{ inputs.count + 1 }}"}}
+""",
+    "inputs: {what: {type: string}, count: {type: integer}}\n"
+    "outputs: {text: '${{ steps.write.text }}', lines: '${{ steps.long.outputs.lines }}'}\n",
+)
+MIDDLE = workflow(
+    "  - {id: deep, workflow: inner, inputs: {what: '${{ inputs.what }}', count: '2'}}\n",
+    "inputs: {what: {type: string}}\noutputs: {text: '${{ steps.deep.outputs.text }}'}\n",
+)
+NESTED = workflow(
+    """\
+  - {id: middle, for_each: [tea, milk], workflow: middle, inputs: {what: "${{ item }}"}}
+  - {id: sum, agent: Coder, prompt: "Sum up: ${{ join(steps.middle.text) }}"}
+""",
+)
+
+
+async def nested(home: EngineHome) -> tuple[Run, RecordedRun]:
+    write(home.folder, "inner", INNER)
+    write(home.folder, "middle", MIDDLE)
+    run = await carry_out(await begin(home, NESTED))
+    assert run.state == "done", (states(run), run.reason)
+    return run, await read_record(home.engine, run.id)
+
+
+async def test_w28_w29_runs_below_are_replayed_also_from_a_bundle(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What differs there is told with the way to it; an older bundle has none of them."""
+
+    def script(view: RequestView) -> Turn:
+        return Turn(Says("All." if "Sum up" in asked_in(view) else "Some words."))
+
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        run, record = await nested(home)
+    forbid_network(monkeypatch)
+    data = write_bundle(record, [KEY], [])
+    for one in (record, read_bundle(data)):
+        report = await replay(one)
+        assert same(report), report
+        assert (report.requests, report.steps) == (3, 9)
+    assert Run(read_bundle(data).events).end == run.end
+
+    async def differs(changed: str) -> tuple[str, str]:
+        assert changed != gzip.decompress(data).decode()
+        found = (await replay(read_bundle(gzip.compress(changed.encode())))).difference
+        assert found is not None and found.step == "middle" and found.lines
+        return found.item, found.what
+
+    text = gzip.decompress(data).decode()
+    item = next(iter(run.items["middle"]))
+    what = "deep: write: The prompt differs."
+    assert await differs(text.replace("lines about", "words about", 1)) == (item, what)
+    what = "deep: What the workflow is given differs."
+    assert await differs(text.replace("count: '2'", "count: '3'", 1)) == (item, what)
+    whole = json.loads(text)
+    del whole["below"]
+    report = await replay(read_bundle(gzip.compress(json.dumps(whole).encode())))
+    assert report.difference is None
+    assert report.taken == ["middle: what came of it is taken from the record."] * 2
+
+
+async def test_w28_what_was_read_of_the_folder_for_a_prompt_is_no_difference(
+    tmp_path: Path,
+) -> None:
+    """Files that an expression found are in no record, also where they are its items."""
+    steps = """\
+  - {id: each, for_each: "${{ files('*.md') }}", agent: Writer, prompt: "Write about ${{ item }}."}
+  - id: sum
+    agent: Coder
+    prompt: "Sum up ${{ join(files('*.md')) }}: ${{ join(steps.each.text) }}"
+"""
+    script = by_words({"Write about": "Words.", "Sum up a.md, b.md: Words., Words.": "All."})
+    async with engine_home(tmp_path, "openai", script) as home:
+        for name in ("a.md", "b.md"):
+            (home.folder / name).write_text(name)
+        run = await carry_out(await begin(home, workflow(steps)))
+        assert run.state == "done", (states(run), run.reason)
+        report = await replay(await read_record(home.engine, run.id))
+    assert report.difference is None, report.difference
+    assert (report.requests, report.steps) == (3, 3)
+    assert [one.partition(":")[0] for one in report.taken] == ["each", "sum"]
 
 
 async def test_w29_no_key_and_no_masked_value_is_in_a_bundle(tmp_path: Path) -> None:
@@ -216,7 +304,7 @@ async def test_w28_steps_without_a_record_run_live_and_are_recorded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     async with engine_home(tmp_path, "anthropic", Team(), patience=RetryPolicy(3, 0.0)) as home:
-        run, record = await recorded(home)
+        run, _ = await recorded(home)
         milk = next(key for key, value in run.items["each"].items() if value == "milk")
         last = run.step("each", milk).last
         assert last is not None
@@ -234,10 +322,6 @@ async def test_w28_steps_without_a_record_run_live_and_are_recorded(
         before = len(home.asked)
         assert await home.command("workflow", "replay", "--fill", filled.id) == 0
         assert len(home.asked) == before, "a whole record needs nothing live"
-        file = tmp_path / "a.studio-run"
-        file.write_bytes(write_bundle(record, [], []))
-        assert await home.command("workflow", "replay", "--fill", str(file)) == 1
-        assert "no folder here" in capsys.readouterr().err
 
 
 async def test_w28_reading_tools_read_the_folder_again(
@@ -261,3 +345,55 @@ async def test_w28_reading_tools_read_the_folder_again(
         told = capsys.readouterr()
         assert "To run live: look: What read gives differs: a.txt." in told.out
         assert "Taken over: plan, each, kept, good" in told.err
+
+
+async def test_w28_a_bundle_is_filled_and_its_folder_read_where_the_person_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What ran elsewhere counts as a stranger's words, and what it changed there runs again."""
+
+    def script(view: RequestView) -> Turn:
+        if "Look into" in asked_in(view) and any(isinstance(one, Returned) for one in view.items):
+            return Turn(Says("It says hi."))
+        if "Sum up" in asked_in(view) and not any(isinstance(one, Returned) for one in view.items):
+            return Turn(Call("write", {"path": "sum.txt", "content": "All.\n"}))
+        return team(view)
+
+    team = Team()
+    team.refused = True
+    file, folder = tmp_path / "team.studio-run", tmp_path / "elsewhere"
+    first, second = tmp_path / "first", tmp_path / "second"
+    for one in (first, second, folder):
+        one.mkdir()
+    async with engine_home(first, "anthropic", script) as home:
+        run, record = await recorded(home)
+    look = run.step("look").session_id
+    sessions = tuple(
+        replace(one, exchanges=()) if one.id == look else one for one in record.sessions
+    )
+    file.write_bytes(write_bundle(replace(record, sessions=sessions), [KEY], []))
+    async with engine_home(second, "anthropic", script) as home:
+        live = ("workflow", "replay", "--tools", "live", str(file), "--folder", str(folder))
+        assert await home.command(*live) == 1
+        assert "look: What read gives differs: a.txt." in capsys.readouterr().out
+        (folder / "a.txt").write_text(f"hi there, key {PLANTED}\n")
+        assert await home.command(*live) == 0
+        assert "The folder was read again: 1 call." in capsys.readouterr().out
+        fill = ("workflow", "replay", "--fill", str(file), "--folder", str(folder))
+        assert await home.command(*fill) == 0
+        told = capsys.readouterr()
+        assert "To run live: look: Nothing of its exchanges is recorded." in told.out
+        assert "To run live: sum: What it did to its folder is in no bundle." in told.out
+        assert "Taken over: plan, each, kept, good" in told.err
+        (info,) = await WorkflowRuns(home.engine).store.list()
+        filled = await WorkflowRuns(home.engine).read(info.id)
+        assert filled.started is not None and filled.started.folder == str(folder)
+        assert filled.started.forked_from == run.id and filled.end == run.end
+        plan = filled.step("plan").last
+        assert plan is not None and "untrusted" in {one.exposure for one in plan.exposed}
+        last = await home.engine.sessions.open(filled.step("sum").session_id)
+        assert "untrusted" in last.transcript.exposed
+        assert await home.command("workflow", "replay", info.id) == 0
+        assert await home.command("workflow", "replay", info.id, "--folder", str(folder)) == 1
+        assert "--folder is for an exported one" in capsys.readouterr().err
+        assert not home.simulator.violations

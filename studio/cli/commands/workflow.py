@@ -91,6 +91,12 @@ def arguments(parser: CommandParser) -> None:
         default="record",
         help="live: read the folder again, up to the first change of the run",
     )
+    again.add_argument(
+        "--folder",
+        type=Path,
+        metavar="DIR",
+        help="of a bundle: where --fill runs and --tools live reads; default: the current folder",
+    )
     again.add_argument("-y", "--yes", action="store_true", help="fill without a question")
     for name in ("run", "list", "show", "resume", "fork", "diff", "replay"):
         found[name].add_argument("--json", action="store_true", help="print JSON")
@@ -381,16 +387,15 @@ async def _import(context: CommandContext, folder: Path, source: Path) -> int:
 
 async def _replay(context: CommandContext, options: argparse.Namespace) -> int:
     from studio.workflows.live_reads import LiveReads
-    from studio.workflows.replay import fork_to_fill, read_record, replay
+    from studio.workflows.live_steps import fork_to_fill
+    from studio.workflows.replay import read_record, replay
     from studio.workflows.workflow_runs import WorkflowRuns
 
-    path, console, live = Path(options.run), context.console, options.tools == "live"
+    path, live = Path(options.run), options.tools == "live"
     if path.is_file():
-        if options.fill or live:
-            raise ConfigurationError(
-                "An exported run has no folder here. --fill and --tools live are for your own runs."
-            )
-        return _tell_replay(console, options, await replay(await _read_bundle(path)))
+        return await _replay_bundle(context, options, await _read_bundle(path))
+    if options.folder is not None:
+        raise ConfigurationError("A run has its folder. --folder is for an exported one.")
     engine = await context.engine()
     runs = WorkflowRuns(engine)
     run = await runs.read((await runs.find(options.run)).id)
@@ -401,12 +406,36 @@ async def _replay(context: CommandContext, options: argparse.Namespace) -> int:
         )
     reads = LiveReads(engine, run.started) if live else None
     report = await replay(await read_record(engine, run.id), fill=options.fill, reads=reads)
-    code = _tell_replay(console, options, report)
+    code = _tell_replay(context.console, options, report)
     if code != DONE or not report.missing:
         return code
     return await _begin_fork(
         context, options, runs, await runs.plan_fork(fork_to_fill(run.id, report))
     )
+
+
+async def _replay_bundle(
+    context: CommandContext, options: argparse.Namespace, record: RecordedRun
+) -> int:
+    """Replay an exported run; without ``--fill`` and ``--tools live`` nothing here is needed."""
+    from studio.workflows.live_reads import LiveReads
+    from studio.workflows.live_steps import miss_changes, plan_of_bundle, started_in
+    from studio.workflows.replay import replay
+    from studio.workflows.workflow_runs import WorkflowRuns
+
+    live, folder = options.tools == "live", _folder(options)
+    if not (options.fill or live):
+        return _tell_replay(context.console, options, await replay(record))
+    engine = await context.engine()
+    reads = LiveReads(engine, started_in(record, folder)) if live else None
+    report = await replay(record, fill=options.fill, reads=reads)
+    if report.missing:
+        miss_changes(record, report)
+    code = _tell_replay(context.console, options, report)
+    if code != DONE or not report.missing:
+        return code
+    plan = await plan_of_bundle(engine, record, report, folder)
+    return await _begin_fork(context, options, WorkflowRuns(engine), plan)
 
 
 async def _read_bundle(path: Path) -> RecordedRun:
