@@ -19,10 +19,12 @@ from studio.storage.paths import Paths
 
 if TYPE_CHECKING:
     from argparse import Namespace
+    from types import ModuleType
 
     from studio.agent.engine import Engine
     from studio.agent.extension_sources import ExtensionSources
     from studio.cli.command_context import CommandContext
+    from studio.domain.events import Event
     from studio.extensions.packs.installed import InstalledPacks
     from studio.tools import Result
 
@@ -55,19 +57,25 @@ async def build(paths: Paths, settings: SettingsFile) -> Engine:
     engine = await build_engine(paths, settings, sources)
     engine.services.add(packs)
     engine.delegation.run_workflow = partial(_run_workflow, engine)
+    engine.delegation.late_run = partial(_late_run, engine)
     return engine
 
 
 async def _run_workflow(engine: Engine, *call: Any) -> Result:
-    """Do a tool call that is a workflow; what that needs is imported with the first one."""
+    """Do a tool call that is a workflow."""
+    return await (await asyncio.to_thread(_workflow_tools)).run_for_call(engine, *call)
 
-    def load() -> Callable[..., Awaitable[Result]]:
-        from studio.workflows.workflow_tools import run_for_call
 
-        return run_for_call
+async def _late_run(engine: Engine, *call: Any) -> list[Event]:
+    """Tell what came of such a call that the end of a program broke off."""
+    return await (await asyncio.to_thread(_workflow_tools)).late_result(engine, *call)
 
-    run_for_call = await asyncio.to_thread(load)
-    return await run_for_call(engine, *call)
+
+def _workflow_tools() -> ModuleType:
+    """What calls that are workflows need; it is imported with the first one. Blocks."""
+    from studio.workflows import workflow_tools
+
+    return workflow_tools
 
 
 def _import_parts(

@@ -85,7 +85,8 @@ class RunStarted:
     is the run whose step ``parent_step`` this one is, empty for one that a person began. Runs of
     one ``group`` are not carried out at the same time; empty for none. ``parts`` are the digests of
     the agents and tools that it began with. ``subject`` is what the chat was about whose agent
-    began it: the steps are about that too (KZ-7). ``called_by`` is the session whose call this is.
+    began it: the steps are about that too (KZ-7). ``called_by`` is the session whose call
+    ``call_id`` this is.
     """
 
     run_id: str
@@ -108,6 +109,7 @@ class RunStarted:
     subject: str = ""
     called_by: str = ""
     mission: str = ""
+    call_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class RunOptions:
     """How a run is begun. ``provider`` and ``model`` answer where a step names none.
 
     With a ``digest`` it begins only if that is the one of the file. ``subject`` is what it is
-    about, ``called_by`` the session whose call it is.
+    about, ``called_by`` the session whose call ``call_id`` it is.
     """
 
     inputs: Mapping[str, Json]
@@ -52,6 +52,7 @@ class RunOptions:
     digest: str = ""
     subject: str = ""
     called_by: str = ""
+    call_id: str = ""
     mission: str = ""
     """What has to be reached, where the file is a mission; empty for its own words."""
     more: Budget = NO_BUDGET
@@ -110,6 +111,7 @@ class WorkflowRuns:
             trigger=options.trigger,
             subject=options.subject,
             called_by=options.called_by,
+            call_id=options.call_id,
             mission=(options.mission or mission_of(workflow)) if workflow.done_when else "",
         )
         parts = await self.parts.of(workflow, folder)

@@ -2,7 +2,8 @@
 
 The run may do no more than the agent that calls it, is booked on what that one may use, and asks
 what its agents ask in the caller's chat. What only a person can move on, such as a step that wants
-approval, leaves the run waiting: the call ends and says so.
+approval, leaves the run waiting: the call ends and says so. A call that the program's end broke off
+gets its result late (W-17).
 """
 
 from __future__ import annotations
@@ -21,17 +22,22 @@ from studio.agent.session.session import Session
 from studio.agent.session.turn_options import ParentTurn
 from studio.domain.agents import Caps, DefinedTool
 from studio.domain.aio import settled
+from studio.domain.blocks import ToolBlock
 from studio.domain.errors import ConfigurationError, ToolFailed
+from studio.domain.events import Event, Exposed, ToolFinished
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.run_events import RunEvent, StepAsked
 from studio.domain.runs import Run
 from studio.domain.tools import Exposure
+from studio.domain.workflows import Workflow
 from studio.tools import Result, shorten
 
 from .runner import Runner
 from .workflow_runs import RunOptions, WorkflowRuns, answer_of_run
 
 CALLER_STOPPED = "The agent that began it was stopped."
+NO_SCHEMA: JsonObject = {}
+PROGRAM_ENDED = "The program ended meanwhile."
 
 
 async def run_for_call(
@@ -57,6 +63,7 @@ async def run_for_call(
         "client" if info.origin == "server" else "manual",
         subject=info.subject,
         called_by=info.id,
+        call_id=parent.call_id,
     )
     try:
         path = await runs.locate(defined.workflow, folder)
@@ -75,7 +82,32 @@ async def run_for_call(
         await runs.close(runner)
     for exposed in parent.guard.inherited_exposures(_exposures(run)):
         parent.record(exposed)
-    return await _result(engine, caller, runner, defined)
+    return await _result(engine, caller, runner.run, runner.plan.workflow, defined.returns)
+
+
+async def late_result(engine: Engine, caller: Session, call: ToolBlock) -> list[Event]:
+    """What came of a call that its program's end broke off, with what that exposes to (W-17).
+
+    Nothing where no run began, or where its caller stopped it.
+    """
+    runs, info = WorkflowRuns(engine), caller.info
+    run_id = await runs.store.of_call(info.id, call.call_id)
+    if not run_id:
+        return []
+    run = await runs.read(run_id)
+    if run.end is not None and run.end.state == "stopped":
+        return []
+    kept = engine.services.kept_of(info.id)
+    agent = await engine.agent(info.agent, Path(info.folder), kept=kept)
+    returns = next((one.returns for one in agent.define if one.name == call.name), NO_SCHEMA)
+    workflow = await runs.workflow_of(run)
+    made = await _result(engine, caller, run, workflow, returns, left=PROGRAM_ENDED)
+    exposed = [Exposed(kind, source) for kind, source in _exposures(run).items()]
+    seconds = run.changed - run.began
+    return [
+        *(one for one in exposed if caller.transcript.is_new(one)),
+        ToolFinished(call.call_id, made.text, made.is_error, seconds, made.summary),
+    ]
 
 
 async def _carried_out(runner: Runner) -> Run:
@@ -97,22 +129,32 @@ async def _carried_out(runner: Runner) -> Run:
         unsubscribe()
 
 
-async def _result(engine: Engine, caller: Session, runner: Runner, defined: DefinedTool) -> Result:
-    """The outputs of a run, or why there are none, and a line about it (W-37)."""
-    run = runner.run
+async def _result(
+    engine: Engine,
+    caller: Session,
+    run: Run,
+    workflow: Workflow,
+    returns: JsonObject,
+    *,
+    left: str = "It is paused.",
+) -> Result:
+    """The outputs of a run, or why there are none, and a line about it (W-37).
+
+    ``left`` says why it has no end where nothing else does.
+    """
     assert run.started is not None
     failed, answer = run.end is None or run.end.state != "done", run.reason
     if run.end is None:
         asked = "; ".join(question.text for _, question in run.questions)
-        answer = WORKFLOW_WAITS.format(why=asked or run.reason or "It is paused.")
-    elif not failed and defined.returns:
+        answer = WORKFLOW_WAITS.format(why=asked or run.reason or left)
+    elif not failed and returns:
         said = json.dumps(run.end.outputs, ensure_ascii=False)
         try:
-            answer = json.dumps(await asyncio.to_thread(parse_answer, said, defined.returns))
+            answer = json.dumps(await asyncio.to_thread(parse_answer, said, returns))
         except ValueError as error:
             failed, answer = True, CHILD_MISFIT.format(wrong=error, answer=said)
     elif not failed:
-        answer = answer_of_run(runner.plan.workflow, run)
+        answer = answer_of_run(workflow, run)
     if len(answer) > LONGEST:
         spill = engine.services.spill(caller.info.id)
         answer = await asyncio.to_thread(shorten, answer, LONGEST - NOTE, spill)

@@ -6,8 +6,9 @@ import asyncio
 from pathlib import Path
 
 from studio.agent.delegation.session_tree import session_tree
+from studio.agent.session.session import Session
 from studio.domain.agents import Caps
-from studio.domain.events import AwaitingPermission, ToolFinished
+from studio.domain.events import AwaitingPermission, Event, ToolFinished
 from studio.domain.messages import Text as Said
 from studio.domain.runs import Run
 from studio.simulator import Call, Pace, RequestView, Text, Turn
@@ -71,7 +72,39 @@ async def test_w2_a_workflow_is_a_tool_of_an_agent(tmp_path: Path) -> None:
         assert "release was not started" in told(events)[0] and "Nobody" in told(events)[0]
 
 
+async def test_w17_an_open_call_gets_the_result_of_its_run(tmp_path: Path) -> None:
+    """The program ended before its caller knew; a run that is not over is told, one stopped not."""
+    gate = NOTES.replace("---\n", "  - {id: ok, needs: put, approve: Publish it?}\n---\n", 2)
+    gate = gate.removeprefix("  - {id: ok, needs: put, approve: Publish it?}\n")
+    script = cast(Lead=[RELEASE, says("There."), RELEASE, says("It waits.")], Helper=[helped])
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        save(home.engine.paths.agents, agent("Lead", DEFINE), agent("Helper"))
+
+        async def late(text: str) -> tuple[Session, list[Event]]:
+            write(home.folder, "release", text)
+            session = await home.session("Lead")
+            await say(session)
+            (call,) = session.transcript.last_calls
+            assert call.output.startswith(("All is new.", "It waits for the person"))
+            call.state = "cancelled"
+            return session, await home.engine.delegation.late_results(session.info.id, [call])
+
+        session, (result,) = await late(NOTES)
+        assert isinstance(result, ToolFinished) and not result.is_error
+        assert result.text.startswith("All is new.\n[Story, run 1: done.")
+        assert "untrusted" in session.transcript.exposed
+        session, (result,) = await late(gate)
+        assert isinstance(result, ToolFinished) and result.is_error
+        assert "Publish it? Do not start it again." in result.text
+        (run,) = [one for one in await runs_of(home) if one.state == "needs_you"]
+        await WorkflowRuns(home.engine).stop(run.id)
+        calls = session.transcript.last_calls
+        assert not await home.engine.delegation.late_results(session.info.id, calls)
+
+
 async def test_w20_w21_a_run_of_a_tool_may_no_more_than_its_caller(tmp_path: Path) -> None:
+    """PRE-15, W-2."""
+
     def writes(view: RequestView) -> Turn:
         found = results(view)
         return says(found[-1]) if found else Turn(Call("write", {"path": "x", "content": "y"}))

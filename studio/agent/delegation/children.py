@@ -25,6 +25,7 @@ from studio.domain.errors import ProviderError, StudioError, ToolFailed
 from studio.domain.events import (
     ChildWorks,
     Event,
+    Exposed,
     Notice,
     ToolFinished,
     TurnComplete,
@@ -84,6 +85,16 @@ async def _no_workflows(
     raise ToolFailed(prompts.NO_WORKFLOWS)
 
 
+class LateRun(Protocol):
+    """Tells what came of a session's call whose program ended while its run went on."""
+
+    def __call__(self, caller: Session, call: ToolBlock) -> Awaitable[list[Event]]: ...
+
+
+async def _no_late_run(caller: Session, call: ToolBlock) -> list[Event]:
+    return []
+
+
 class Delegation:
     """The children of all sessions of one program."""
 
@@ -97,6 +108,8 @@ class Delegation:
         """Called with the caller, whose turn is over, and a child that ends or asks then (W-38)."""
         self.run_workflow: WorkflowTool = _no_workflows
         """What runs a tool that has a workflow; see ``studio.workflows.workflow_tools``."""
+        self.late_run: LateRun = _no_late_run
+        """What tells of a run that the end of the program left; see there."""
         self._children: dict[str, list[Child]] = {}
         self._places: dict[str, tuple[int, asyncio.Semaphore]] = {}
 
@@ -161,12 +174,19 @@ class Delegation:
         """Make drafts of what children in the background had done when their program was killed."""
         await bring_back_left(self.services, self.sessions)
 
-    async def late_results(self, calls: Iterable[ToolBlock]) -> list[ToolFinished]:
-        """The results of children whose program ended while it waited for them (W-17)."""
-        found: list[ToolFinished] = []
+    async def late_results(self, session_id: str, calls: Iterable[ToolBlock]) -> list[Event]:
+        """What came of calls whose program ended while they waited for a child or a run (W-17).
+
+        With the results comes what these expose to (T-9).
+        """
+        found: list[Event] = []
         for call in calls:
             child = call.child
-            if child is None or child.background or call.state in ("done", "error"):
+            if call.state in ("done", "error") or (child is not None and child.background):
+                continue
+            if child is None:
+                if call.name not in self.services.toolbox.tools:  # an agent's file defines it
+                    found += await self.late_run(await self.sessions.open(session_id), call)
                 continue
             events = await self.services.store.events(child.session_id)
             ends = [one for one in events if isinstance(one, TurnStarted | TurnComplete)]
@@ -182,6 +202,9 @@ class Delegation:
                 total((await self.services.usage_costs.of_tree(child.session_id)).values()),
                 self.services.spill(caller.id if caller else ""),
             )
+            known = (await self.sessions.open(session_id)).transcript
+            exposed = (Exposed(*one) for one in session.transcript.exposed.items())
+            found += [one for one in exposed if known.is_new(one)]
             found.append(ToolFinished(call.call_id, result.text, False, end.seconds, "done"))
         return found
 

@@ -12,7 +12,7 @@ from studio.agent.agent_files.finder import Agents
 from studio.agent.prompts import DEFINED_ARGUMENTS, OFFERED_AGENTS
 from studio.domain.agents import Agent, DefinedTool
 from studio.domain.blocks import ToolBlock
-from studio.domain.events import ToolFinished
+from studio.domain.events import Event
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.tools import CHILD_TOOLS, DELEGATE, ToolSpec
 from studio.tools import Tool
@@ -37,8 +37,8 @@ class Delegation(Protocol):
         """What the session's agent has not been told of ends in the background (W-38)."""
         ...
 
-    async def late_results(self, calls: Iterable[ToolBlock]) -> Sequence[ToolFinished]:
-        """The results of children that ended while the program that waited for them did (W-17)."""
+    async def late_results(self, session_id: str, calls: Iterable[ToolBlock]) -> Sequence[Event]:
+        """What came of a session's calls that waited for others when the program ended (W-17)."""
         ...
 
     def running(self, session_id: str) -> Sequence[object]:

@@ -166,7 +166,7 @@ class TurnBuilder:
             return await self._turn_of_call(started, options, options.call)
         self._add_client_results(options.results)
         calls = self._session.transcript.last_calls
-        for late in await self._services.delegation.late_results(calls):
+        for late in await self._services.delegation.late_results(self._session.info.id, calls):
             self._session.record(late)
         if not options.escalated:
             self._message_budget = None

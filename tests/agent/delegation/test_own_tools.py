@@ -27,6 +27,7 @@ DEFINE = """define:
 
 @pytest.mark.parametrize("provider", PROTOCOLS)
 async def test_w2_tools_of_an_agents_own_run_as_children(tmp_path: Path, provider: str) -> None:
+    """PRE-7, PRE-32."""
     seen: dict[str, RequestView] = {}
 
     def lead(view: RequestView) -> Turn:
@@ -69,8 +70,9 @@ async def test_w17_an_open_call_gets_the_result_of_a_child_that_finished(tmp_pat
         await say(session)
         call = session.transcript.last_calls[0]
         call.state = "cancelled"
-        late = await home.engine.delegation.late_results([call])
-        assert [one.call_id for one in late] == [call.call_id]
-        assert late[0].text.startswith("It is so.\n[Helper (child ")
+        late = await home.engine.delegation.late_results(session.info.id, [call])
+        (result,) = late
+        assert isinstance(result, ToolFinished) and result.call_id == call.call_id
+        assert result.text.startswith("It is so.\n[Helper (child ")
         call.state = "done"
-        assert not await home.engine.delegation.late_results([call])
+        assert not await home.engine.delegation.late_results(session.info.id, [call])
