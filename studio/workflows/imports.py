@@ -37,6 +37,14 @@ _TOOLS: Mapping[str, tuple[str, ...]] = {
     "web_fetch": ("fetch",),
     "memory_read": ("notes_read", "notes_detail"),
     "memory_write": ("remember",),
+    "knowledge_query": ("recall", "notes_detail"),
+    "knowledge_contribute": ("remember",),
+    "blackboard_read": ("board_read",),
+    "blackboard_write": ("board_write",),
+    "publish": ("post",),
+    "subscribe": ("inbox",),
+    "task_queue_read": ("board_read",),
+    "task_queue_write": ("task_add", "task_take", "task_done"),
 }
 _STARTERS = ("spawn_agent", "delegate")
 _RIGHTS = (

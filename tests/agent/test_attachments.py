@@ -174,7 +174,7 @@ async def turn(session: Session, *said: Image | File | Text) -> list[Event]:
 
 @pytest.mark.parametrize("provider", list(PROTOCOLS))
 async def test_files_are_native_blocks_on_each_protocol(tmp_path: Path, provider: str) -> None:
-    """H-2: a picture, a PDF and a text; and the next turn is accepted, too."""
+    """PRE-1, H-2: a picture, a PDF and a text; and the next turn is accepted, too."""
     paper = provider in ("anthropic", "openai", "gemini")
     async with engine_home(
         tmp_path, provider, [Turn(Words("I see.")), Turn(Words("Yes."))]

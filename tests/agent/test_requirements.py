@@ -352,7 +352,7 @@ async def test_l11_several_tools_and_their_children_stop_at_once(tmp_path: Path)
 @pytest.mark.parametrize("unit", ["tokens", "dollars"])
 @pytest.mark.parametrize("scope", ["turn", "agent", "session", "day"])
 async def test_l14_every_scope_has_its_cap(scope: str, unit: str, tmp_path: Path) -> None:
-    """L-14: in tokens and in money; the agent's own is the turn's; checked before a request."""
+    """PRE-1, L-14: in tokens and money; the agent's own is the turn's; checked before a request."""
     most = 20_000 if unit == "tokens" else 0.07
     script = [
         Turn(Call("list", {"path": "."}), stop="tool_use", usage=Usage(19_500, out=100)),
@@ -391,7 +391,7 @@ PLAIN = {
 
 
 async def test_t8_the_built_in_tools(tmp_path: Path) -> None:
-    """T-8: each there, and said to a model what it is for and takes."""
+    """PRE-40, T-8: each there, and said to a model what it is for and takes."""
     async with engine_home(tmp_path, "anthropic", [END]) as home:
         assert set(home.engine.tools()) == BUILT_IN
         for made in home.engine.tools().values():

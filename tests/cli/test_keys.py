@@ -35,6 +35,7 @@ def printing(text: str, code: int = 0) -> list[str]:
 async def test_a_key_is_kept_tested_and_removed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """PRE-16, P-4."""
     vault = Vault()
     async with engine_home(tmp_path, "openai-compatible", lambda _: Turn(Text("Hi."))) as one:
         with_keychain(one, Keychain(backend=vault))

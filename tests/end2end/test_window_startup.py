@@ -158,6 +158,7 @@ def home(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
 
 
 def test_the_window_is_shown_before_any_sdk_is_imported(home: Path) -> None:
+    """PRE-23, G-1."""
     with program(home) as running:
         painted = running.hear()
         early = LATER & set(painted["modules"])

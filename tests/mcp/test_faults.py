@@ -157,7 +157,7 @@ async def test_a_start_that_takes_long_is_waited_for(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("mode", ["deaf_to_unknown", "dies_if_unknown", "modern", ""])
 async def test_both_eras_are_spoken_and_remembered(tmp_path: Path, mode: str) -> None:
-    """M-1: a server that cannot bear the question for its era is asked it once."""
+    """PRE-7, M-1: a server that cannot bear the question for its era is asked it once."""
     async with running_servers(tmp_path, raw_server(mode), times=QUICK) as servers:
         await works(servers)
         revision = (await servers.list("raw")).revision

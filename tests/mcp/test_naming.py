@@ -41,6 +41,7 @@ def test_a_taken_name_is_not_given_again() -> None:
 def test_names_are_valid_unique_and_the_same_each_time(
     server: str, tools: list[str], taken: set[str]
 ) -> None:
+    """PRE-7, M-9."""
     names = tool_names(server, tools, taken=taken)
     assert list(names.values()) == list(dict.fromkeys(tools))
     assert all(NAME.fullmatch(name) for name in names) and not names.keys() & taken

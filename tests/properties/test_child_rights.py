@@ -43,7 +43,7 @@ def verdict(policy: Policy, spec: ToolSpec, target: str) -> Verdict:
 def test_w21_no_tree_allows_what_one_above_denies(
     line: list[tuple[PermissionMode, Role, list[Rule]]], later: Rule
 ) -> None:
-    """Also not by a rule that the person gives a child for the chat."""
+    """Also not by a rule that the person gives a child for the chat. PRE-15."""
     alone = [policy_of(*one) for one in line]
     ceiling = alone[0].for_children()
     for own in alone[1:]:

@@ -42,11 +42,13 @@ VALUES = st.recursive(
 
 @pytest.mark.parametrize("text", REPAIRED)
 def test_l6_repaired(text: str) -> None:
+    """PRE-1."""
     assert parse_arguments(text) == REPAIRED[text]
 
 
 @pytest.mark.parametrize("text", HOPELESS)
 def test_l6_what_nobody_can_be_sure_of_is_sent_again(text: str) -> None:
+    """PRE-1."""
     assert parse_arguments(text) is None
 
 

@@ -33,6 +33,7 @@ STEPS = """\
 
 
 async def test_w13_a_run_goes_on_by_its_file_and_says_what_has_changed(tmp_path: Path) -> None:
+    """PRE-19."""
     script = by_words({"Do a": "A.", "Do b": "B.", "Do c": "C."})
     async with engine_home(tmp_path, "anthropic", script) as home:
         agents = home.engine.paths.agents

@@ -42,6 +42,7 @@ def stop_of(run: Run) -> tuple[str, str]:
 
 
 async def test_w65_a_run_stops_is_changed_and_goes_on_after_a_restart(tmp_path: Path) -> None:
+    """PRE-37."""
     async with engine_home(tmp_path, "anthropic", ANSWERS) as home:
         runner = await begin(home, STEPS)
         await runner.debug(BreakpointSet("note"))

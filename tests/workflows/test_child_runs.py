@@ -35,6 +35,7 @@ OUTER = workflow(
 
 
 async def test_w5_a_step_is_a_run_with_inputs_and_outputs(tmp_path: Path) -> None:
+    """PRE-33."""
     script = by_words({"Say one": "1.", "Say two": "2."})
     async with engine_home(tmp_path, "anthropic", script) as home:
         write(home.folder, "inner", INNER)
@@ -86,6 +87,7 @@ def acts(view: RequestView) -> Turn:
 async def test_w22_a_question_comes_once_with_its_path_and_its_answer_is_for_the_run(
     tmp_path: Path,
 ) -> None:
+    """PRE-21."""
     async with engine_home(tmp_path, "anthropic", acts) as home:
         write(
             home.folder,
@@ -124,6 +126,7 @@ async def reopened(home: EngineHome, runner: Runner) -> Runner:
 
 
 async def test_w20_a_cap_of_the_run_holds_below_and_is_raised_above(tmp_path: Path) -> None:
+    """PRE-10."""
     script = by_words({"Say one": "1.", "Say two": "2."})
     async with engine_home(tmp_path, "anthropic", script) as home:
         write(home.folder, "inner", INNER)
@@ -143,6 +146,7 @@ async def test_w20_a_cap_of_the_run_holds_below_and_is_raised_above(tmp_path: Pa
 
 
 async def test_w19_stop_ends_the_runs_below(tmp_path: Path) -> None:
+    """PRE-9."""
     async with engine_home(
         tmp_path, "anthropic", [Turn(Call("ask", {"question": "Which?"}))]
     ) as home:

@@ -104,7 +104,7 @@ def test_w61_what_cannot_be_done_says_why() -> None:
 
 
 def test_w11_random_edits_change_only_steps() -> None:
-    """Comments, quotes, blank lines and the body survive any order of edits."""
+    """Comments, quotes, blank lines and the body survive any order of edits. PRE-17."""
     for seed in range(150):
         chance, text = random.Random(seed), FILE
         for count in range(6):

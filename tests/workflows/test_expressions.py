@@ -150,6 +150,7 @@ def test_w7_templates_keep_the_kind_of_a_single_value() -> None:
 
 
 def test_w7_what_a_model_wrote_is_never_evaluated() -> None:
+    """PRE-13."""
     names = {"steps": {"a": {"text": "${{ inputs.tag }} and inputs.tag"}}, "inputs": {"tag": "x"}}
     text = parse_template("Said: ${{ steps.a.text }}").evaluate(names)
     assert text == "Said: ${{ inputs.tag }} and inputs.tag"

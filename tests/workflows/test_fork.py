@@ -66,6 +66,7 @@ async def fork(home: EngineHome, request: ForkRequest) -> Run:
 
 
 async def test_w30_what_is_not_downstream_is_linked_and_not_run(tmp_path: Path) -> None:
+    """PRE-37."""
     model = Model()
     async with engine_home(tmp_path, "anthropic", model) as home:
         old = await ran(home, model)

@@ -54,6 +54,7 @@ tools:
   - vfs_read
   - spawn_agent
   - blackboard_write
+  - run_shell
   - name: rate
     description: Rates a text
     prompt: "Rate {text} from 1 to 5. Keep {braces}."
@@ -136,14 +137,44 @@ def test_w12_a_folder_of_the_predecessor(tmp_path: Path) -> None:
     )
     agent = parse_agent(made.files["agents/writer.md"], tmp_path / "writer.md")
     assert agent.name == "Story Writer" and agent.model == "gemini-2.5-flash"
-    assert set(agent.tools) == {"web_search", "write", "edit"} and agent.agents == ("*",)
+    assert set(agent.tools) == {"web_search", "write", "edit", "board_write"}
+    assert agent.agents == ("*",)
     [rate] = agent.define
     assert rate.prompt == "Rate ${{ text }} from 1 to 5. Keep {braces}."
     assert not agent.permissions, "no right comes along"
     told = {name: "\n".join(left_out) for name, left_out in made.left_out.items()}
-    for words in ("safety_mode", "blackboard_write", "autonomous"):
+    for words in ("safety_mode", "the tool run_shell", "autonomous"):
         assert words in told["writer.md"]
     assert "max_tokens of the step write" in told["pipeline.md"] and "memory/" in told
+
+
+STARTS = ["spawn_agent", "delegate"]
+SIGNALS = ["signal_parent"]
+TOOLS = {
+    "vfs_read": "read", "vfs_write": "write", "vfs_list": "list", "vfs_delete": "delete",
+    "web_fetch": "fetch", "web_search": "web_search",
+    "memory_read": "notes_read", "memory_write": "remember",
+    "knowledge_query": "recall", "knowledge_contribute": "remember",
+    "blackboard_read": "board_read", "blackboard_write": "board_write",
+    "publish": "post", "subscribe": "inbox",
+    "task_queue_read": "board_read", "task_queue_write": "task_take",
+}  # fmt: skip
+"""All tools of the predecessor but those above, which need none here, each with one of ours."""
+
+
+async def test_w12_each_tool_of_the_predecessor_has_its_counterpart(tmp_path: Path) -> None:
+    """PRE-40: an agent with all of them gets ours, and nothing is left out."""
+    listed = [*TOOLS, *STARTS, *SIGNALS]
+    assert len(listed) == 19
+    path = tmp_path / "agents" / "all.md"
+    path.parent.mkdir()
+    path.write_text(f"---\nname: All\ntools: [{', '.join(listed)}]\n---\nYou work.\n", "utf-8")
+    made = import_from(path)
+    agent = parse_agent(made.files["agents/all.md"], path)
+    assert set(TOOLS.values()) <= set(agent.tools) and agent.agents == ("*",)
+    assert not made.left_out
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        assert set(agent.tools) <= set(home.engine.tools())
 
 
 def test_w12_headings_and_expressions_of_others_are_text(tmp_path: Path) -> None:

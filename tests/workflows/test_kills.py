@@ -73,6 +73,7 @@ class Model:
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="it forks")
 async def test_w15_w16_a_killed_run_ends_as_if_it_never_was(tmp_path: Path) -> None:
+    """PRE-19."""
     folder = tmp_path / "work"
     folder.mkdir()
     (folder / "x.txt").write_text("x")

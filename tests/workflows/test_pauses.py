@@ -63,6 +63,7 @@ class Reader:
 
 
 async def test_w19_a_paused_run_ends_its_reply_and_goes_on_after_a_restart(tmp_path: Path) -> None:
+    """PRE-10."""
     script = Reader()
     async with engine_home(tmp_path, "anthropic", script) as home:
         (home.folder / "x.txt").write_text("x")

@@ -183,6 +183,7 @@ def outcomes(seed: int) -> Outcome:
 def test_w18_every_run_ends_once_and_no_step_starts_before_its_needs(
     workflow: Workflow, seed: int, order: int
 ) -> None:
+    """PRE-10."""
     driver = Driver(workflow, outcomes(seed), random.Random(order))
     run = driver.to_the_end()
     assert sum(isinstance(event, RunFinished) for _, event in driver.log) == 1
@@ -226,6 +227,7 @@ def test_w15_a_run_read_again_after_any_event_ends_the_same(
 
 
 def test_w18_a_failed_step_stops_the_run_and_the_rest_is_left_out() -> None:
+    """PRE-13."""
     one = drive("  - {id: a, run: x}\n  - {id: b, run: x, needs: a}", failing("a"))
     assert one.run.end == RunFinished("failed", "a: it broke")
     assert (one.run.step("b").state, one.run.step("b").reason) == (

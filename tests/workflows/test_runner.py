@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from studio.domain.run_events import RunFinished
-from support.engine_home import engine_home
-from support.workflow_home import begin, by_words, carry_out, go_on, states, workflow
+from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
+from support.delegation_home import agent, save
+from support.engine_home import KEY, engine_home
+from support.workflow_home import begin, by_words, carry_out, go_on, states, workflow, write
 
 PARTS = "{type: object, properties: {parts: {type: array, items: {type: string}}}}"
 THREE = (
@@ -40,4 +42,27 @@ async def test_w14_three_steps_hand_on_what_they_found(tmp_path: Path) -> None:
         assert run.step("plan").tokens == used.total > 0
         again = (await go_on(home, run.id)).run
         assert again.steps == run.steps and again.end == run.end
+        assert not home.simulator.violations
+
+
+async def test_w1_agents_of_one_run_answer_by_different_providers(tmp_path: Path) -> None:
+    """PRE-8: each by the model that its file names, and one hears what the other said."""
+    steps = """\
+  - {id: one, agent: One, prompt: Say one}
+  - {id: two, agent: Two, prompt: "Say two after ${{ steps.one.text }}"}
+"""
+    script = by_words({"Say one": "It is one.", "Say two after It is one.": "It is two."})
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        home.engine.settings.values.base_urls["openai"] = home.simulator.url("responses")
+        home.engine.keychain.keep_for_session("openai", KEY)
+        save(
+            home.engine.paths.agents,
+            agent("One", "model: anthropic/sim-model"),
+            agent("Two", "model: openai/sim-model"),
+        )
+        path = write(home.folder, "two", workflow(steps))
+        runs = WorkflowRuns(home.engine)
+        run = await carry_out(await runs.start(path, home.folder, RunOptions({})))
+        assert (run.state, run.step("two").text) == ("done", "It is two."), (run.end, states(run))
+        assert [one.path.rpartition("/")[2] for one in home.asked] == ["messages", "responses"]
         assert not home.simulator.violations

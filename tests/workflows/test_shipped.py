@@ -24,7 +24,7 @@ async def start(home: EngineHome, name: str, **inputs: Json) -> Runner:
 
 
 async def test_w60_research(tmp_path: Path) -> None:
-    """The parts side by side, and a report that is written again until it is sound."""
+    """The parts side by side, and a report that is written again until it is sound. PRE-38."""
     checks = iter(['{"sound": false, "why": "No source."}', '{"sound": true, "why": "All have."}'])
     reports: list[str] = []
 

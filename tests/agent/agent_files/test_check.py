@@ -173,6 +173,7 @@ def agent_of(head: str, *, trusted: bool = True) -> Agent:
 
 
 def test_w1_the_keys_of_agents_that_start_others_are_read() -> None:
+    """PRE-31."""
     agent = agent_of(KEYS)
     assert (agent.agents, agent.children, agent.depth) == (("Researcher", "Tester"), 4, 3)
     assert agent.background and not agent.user_invocable and not agent.model_invocable

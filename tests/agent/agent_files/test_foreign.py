@@ -162,7 +162,7 @@ def test_w4_a_converted_file_says_the_same(place: Path, head: str) -> None:
 
 
 def test_w4_places_and_trust(tmp_path: Path) -> None:
-    """Later places win by name; until the folder is trusted its files widen nothing."""
+    """Later places win by name; until the folder is trusted its files widen nothing. PRE-16."""
     folder, home = tmp_path / "work", tmp_path / "home"
     texts = {
         folder

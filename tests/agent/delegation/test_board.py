@@ -26,7 +26,7 @@ async def results(home: EngineHome, name: str) -> list[tuple[str, bool]]:
 
 
 async def test_w40_two_of_a_hundred_agents_never_take_one_task(tmp_path: Path) -> None:
-    """Also by two programs at once; a task of an agent that ended is free again."""
+    """Also by two programs at once; a task of an agent that ended is free again. PRE-14, PRE-40."""
     async with engine_home(tmp_path, "anthropic", []) as home:
         boards = home.engine.services.boards
         lead = (await home.session()).info.id
@@ -89,7 +89,7 @@ async def test_w40_a_lost_update_is_an_error_that_shows_what_is_there(tmp_path: 
 
 
 async def test_w40_a_message_wakes_who_waits_on_the_inbox(tmp_path: Path) -> None:
-    """It reaches all but its author, each once, and again on request."""
+    """It reaches all but its author, each once, and again on request. PRE-35."""
     script = cast(
         Lead=[
             Turn(

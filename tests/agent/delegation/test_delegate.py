@@ -46,6 +46,7 @@ async def children(home: EngineHome, session: Session) -> list[str]:
 async def test_w32_w36_the_answer_of_a_child_reaches_its_caller(
     tmp_path: Path, provider: str
 ) -> None:
+    """PRE-34."""
     seen: list[RequestView] = []
 
     def help_out(view: RequestView) -> Turn:
@@ -77,6 +78,7 @@ async def test_w32_w36_the_answer_of_a_child_reaches_its_caller(
 
 
 async def test_w33_an_unknown_agent_gets_the_list(tmp_path: Path) -> None:
+    """PRE-14."""
     offered: list[str] = []
 
     def lead(view: RequestView) -> Turn:
@@ -96,7 +98,7 @@ async def test_w33_an_unknown_agent_gets_the_list(tmp_path: Path) -> None:
 
 
 async def test_w32_w34_several_work_side_by_side_and_no_more_than_allowed(tmp_path: Path) -> None:
-    """Three of which two may work at a time: the third begins when one has ended."""
+    """Three of which two may work at a time: the third begins when one has ended. PRE-40."""
     calls = Turn(*(delegate("Helper", f"Task {n}") for n in range(3)))
     ask = Turn(Call("ask", {"question": "May I?"}))
     script = cast(Lead=[calls, repeats], Helper=[ask, says("Done.")])
@@ -136,7 +138,7 @@ async def test_w34_a_child_at_the_lowest_level_is_offered_nobody(tmp_path: Path)
 
 
 async def test_runaway_an_agent_that_starts_itself_for_ever(tmp_path: Path) -> None:
-    """W-34, W-35: at most 32 children and $1.00, and the turn ends by itself."""
+    """PRE-12, W-34, W-35: at most 32 children and $1.00, and the turn ends by itself."""
 
     def reply(view: RequestView) -> Turn:
         n = len(results(view))
@@ -310,6 +312,7 @@ async def test_w37_a_long_answer_is_kept_whole_and_a_schema_is_kept_to(tmp_path:
 
 
 async def test_w19_stop_ends_the_whole_tree(tmp_path: Path) -> None:
+    """PRE-9."""
     run = Call("run", {"command": "sleep 3600"})
     script = cast(
         Lead=[Turn(delegate("Middle", "x"))],
@@ -336,7 +339,7 @@ async def test_w19_stop_ends_the_whole_tree(tmp_path: Path) -> None:
 
 
 async def test_w38_the_end_of_a_child_in_the_background_reaches_its_caller(tmp_path: Path) -> None:
-    """W-35: the person is asked before it starts, with name, task, model and cap."""
+    """PRE-34, W-35: the person is asked before it starts, with name, task, model and cap."""
     done = asyncio.Event()
     told: list[str] = []
 

@@ -77,7 +77,7 @@ async def test_two_steps_with_parallel_calls(tmp_path: Path, provider: str) -> N
 
 
 async def test_restart_goes_on_in_the_same_session(tmp_path: Path, provider: str) -> None:
-    """H-1: what was stored is what the next request is made of, byte for byte."""
+    """PRE-1, H-1: what was stored is what the next request is made of, byte for byte."""
     script = [Turn(Think("hm"), read("a.txt"), stop="tool_use"), Turn(Text("First."), stop="end")]
     async with engine_home(tmp_path, provider, script) as home:
         (home.folder / "a.txt").write_text("alpha\n")
@@ -194,7 +194,7 @@ async def test_draft_never_overwrites_a_changed_file(tmp_path: Path, provider: s
 
 
 async def test_cancel_in_the_stream_then_go_on(tmp_path: Path, provider: str) -> None:
-    """H-5, L-11: the connection is closed at once, and the next request is accepted."""
+    """PRE-1, H-5, L-11: the connection is closed at once, and the next request is accepted."""
     script = [
         Turn(Text("This answer never ends. " * 20), faults=[stall(at=6)]),
         Turn(Text("Here again."), stop="end"),

@@ -288,7 +288,7 @@ async def test_the_same_name_is_the_same_model_at_every_door(
 async def test_w1_fallback_models_begin_chats_where_the_first_cannot_be_reached(
     tmp_path: Path,
 ) -> None:
-    """In their order; where none can be reached the person's own choice answers."""
+    """In their order; where none can be reached the person's own choice answers. PRE-8."""
     async with engine_home(tmp_path, "anthropic", []) as home:
         engine = home.engine
         mine = engine.paths.agents / "mine.md"

@@ -38,7 +38,10 @@ def results(events: list[Event]) -> list[str]:
 
 
 async def test_titles_that_are_trusted_are_told_once_and_the_cache_holds(tmp_path: Path) -> None:
-    """W-42: after the system text, before the first words; what strangers or orders are in is not."""
+    """W-42: after the system text, before the first words; what strangers or orders are in is not.
+
+    PRE-20.
+    """
     script = [Turn(Text("One.")), Turn(Text("Two.")), Turn(Text("Three."))]
     async with engine_home(tmp_path, "anthropic", script) as home:
         save(home.engine.paths.agents, agent("Keeper", "memory: index", "notes_detail"))
@@ -72,7 +75,10 @@ async def test_titles_that_are_trusted_are_told_once_and_the_cache_holds(tmp_pat
 
 
 async def test_what_an_agent_notes_waits_unless_a_rule_allows_it(tmp_path: Path) -> None:
-    """W-44: nobody is asked meanwhile; a rule or the setting keeps it, and never strangers' words."""
+    """W-44: nobody is asked meanwhile; a rule or the setting keeps it, and never strangers' words.
+
+    PRE-20.
+    """
     look = Turn(Call("notes_detail", {"name": "rates"}))
     script = [
         *(noted("one"), Turn(Text("."))),

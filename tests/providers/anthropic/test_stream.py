@@ -96,7 +96,7 @@ SAID = block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": "Hm
 
 @pytest.mark.parametrize("chunking", ["whole", "event", every(1), every(7), "adversarial"])
 async def test_h8_two_iterations_have_their_calls_and_results(http: Http, chunking: Any) -> None:
-    """H-8, H-3, H-4, H-6."""
+    """PRE-1, H-8, H-3, H-4, H-6."""
     async with Simulator(TWO_ITERATIONS, chunking=chunking) as sim:
         await two_iterations(provider(sim, http), sim, model=PRESERVED)
         second: Any = sim.requests[1].json["messages"]

@@ -76,7 +76,7 @@ def chunk(*parts: Any, finish: str = "", **more: Any) -> dict[str, Any]:
 async def test_h8_two_iterations_have_their_calls_and_results(
     http: Http, chunking: Any, model: str
 ) -> None:
-    """H-8, H-3, H-4, H-6: matched by id where one was given, by order where not."""
+    """PRE-1, H-8, H-3, H-4, H-6: matched by id where one was given, by order where not."""
     async with Simulator(TWO_ITERATIONS, chunking=chunking) as sim:
         await two_iterations(provider(sim, http), sim, model=model)
         second: Any = sim.requests[1].json["contents"]

@@ -60,7 +60,7 @@ def provider(simulator: Simulator, http: Http, key: str = "sim-key") -> OpenAIPr
 async def test_h8_two_iterations_have_their_calls_and_results(
     http: Http, chunking: Any, model: str
 ) -> None:
-    """H-8, H-3, H-4, H-6."""
+    """PRE-1, H-8, H-3, H-4, H-6."""
     async with Simulator(TWO_ITERATIONS, strict="beyond", chunking=chunking) as sim:
         await two_iterations(provider(sim, http), sim, model=model)
         second: Any = sim.requests[1].json

@@ -235,7 +235,7 @@ def test_child_environment_judges_values() -> None:
 
 
 async def test_a_real_child_gets_none_of_our_keys(monkeypatch: pytest.MonkeyPatch) -> None:
-    """P-4: whatever the variable is called, and wherever in it the key stands."""
+    """PRE-16, P-4: whatever the variable is called, and wherever in it the key stands."""
     keychain = Keychain(backend=Vault())
     await keychain.set("openai", "one-of-a-kind-1")
     keychain.keep_for_session("brave", "one-of-a-kind-2")

@@ -30,7 +30,10 @@ async def do(context: Context, command: str, **arguments: object) -> Result:
 
 
 async def test_its_six_commands_work_on_proposals(tmp_path: Path) -> None:
-    """W-45: the chat sees what it wrote, no other chat does, and nothing is kept by itself."""
+    """W-45: the chat sees what it wrote, no other chat does, and nothing is kept by itself.
+
+    PRE-20.
+    """
     context = here(tmp_path)
     assert "/memories" in (await do(context, "view", path="/memories")).text
     await do(context, "create", path=FILE, file_text="one\ntwo\nthree")

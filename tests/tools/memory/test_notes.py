@@ -73,7 +73,7 @@ def test_a_rule_keeps_a_note_but_never_what_strangers_or_orders_went_into(tmp_pa
 
 
 def test_trust_is_the_lowest_of_all_a_note_was_made_from(tmp_path: Path) -> None:
-    """W-43: through changes, merges, edits and what a file says of itself."""
+    """PRE-20, W-43: through changes, merges, edits and what a file says of itself."""
     kept, place = store(tmp_path)
     chat(tmp_path, origin=lambda: "page").remember("strange", "Rates are 10 a minute.")
     kept.keep(place, "strange")
@@ -141,7 +141,7 @@ NOTES = {
     ],
 )
 def test_recall_finds_words_in_german_and_english(query: str, name: str, tmp_path: Path) -> None:
-    """W-41: words, their forms and beginnings, pieces of them, and other spellings."""
+    """PRE-20, W-41: words, their forms and beginnings, pieces of them, and other spellings."""
     notes = own(tmp_path)
     for one, text in NOTES.items():
         notes.write(one, text)
@@ -173,7 +173,7 @@ def test_the_index_follows_the_files_and_can_be_thrown_away(tmp_path: Path) -> N
 
 
 def test_a_deleted_note_leaves_no_copy_in_the_index(tmp_path: Path) -> None:
-    """W-46: nor of what it was before."""
+    """PRE-20, W-46: nor of what it was before."""
     kept, place = store(tmp_path)
     notes = own(tmp_path)
     notes.write("keep", "Something else altogether.")

@@ -51,7 +51,7 @@ def rows(person: Person) -> list[str]:
 
 @on_window_loop
 async def test_w32_w38_w62_agents_at_work_in_rows_tree_and_graph(tmp_path: Path, bus: str) -> None:
-    """W-22, W-39: from their beginning, through a question, to an end after the turn."""
+    """PRE-37, W-22, W-39: from their beginning, through a question, to an end after the turn."""
     first = Turn(delegate("Middle", "Read both"), delegate("Helper", "slow", background=True))
     script = cast(
         Lead=[first, says("Both round up.")],

@@ -134,6 +134,7 @@ def test_w63_what_streams_lays_nothing_out_and_idle_paints_nothing(
 
 
 def test_w63_a_new_step_moves_no_other_to_another_layer(pane: GraphPane) -> None:
+    """PRE-37."""
     before = pane.view.placed.boxes
     new = GraphNode("more", "More")
     pane.show_graph(replace(RUN, nodes=(*RUN.nodes, new), edges=(*RUN.edges, ("code", "more"))))

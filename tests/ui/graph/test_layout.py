@@ -89,6 +89,7 @@ def test_w63_a_new_node_moves_no_other_to_another_layer(
 
 
 def test_w63_a_graph_of_500_steps_keeps_all_that_it_promises() -> None:
+    """PRE-23."""
     chance = random.Random(7)
     sizes: dict[str, Size] = {f"s{at}": (208.0, 60.0) for at in range(500)}
     edges = {

@@ -174,7 +174,10 @@ async def test_w11_problems_are_fixed_and_values_changed_word_by_word(tmp_path: 
 
 @on_window_loop
 async def test_w11_nothing_that_is_written_is_lost(tmp_path: Path) -> None:
-    """With mistakes it is kept, also through a restart; a change outside is merged or asked."""
+    """With mistakes it is kept, also through a restart; a change outside is merged or asked.
+
+    PRE-17.
+    """
     file = write_files(tmp_path)
     good = PROOF.replace("modle", "model").replace("serach", "search")
     file.write_text(good)

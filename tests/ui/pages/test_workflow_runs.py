@@ -105,7 +105,7 @@ def states(view: RunView) -> list[str]:
 
 @on_window_loop
 async def test_w64_a_run_is_watched_answered_and_chosen_in(tmp_path: Path) -> None:
-    """W-18, W-22: from the form of its inputs through the person's answer to its end."""
+    """PRE-21, W-18, W-22: from the form of its inputs through the person's answer to its end."""
     async with at_window(tmp_path, "anthropic", ANSWERS) as person:
         page = await page_of(person, tmp_path)
         person.click(page.run_button)
@@ -160,6 +160,7 @@ async def test_w64_a_run_is_watched_answered_and_chosen_in(tmp_path: Path) -> No
 
 @on_window_loop
 async def test_w64_the_log_is_filtered_and_searched(tmp_path: Path) -> None:
+    """PRE-37."""
     async with at_window(tmp_path, "anthropic", ANSWERS) as person:
         page = await page_of(person, tmp_path)
         view = await start(person, page)
@@ -184,7 +185,7 @@ async def test_w64_the_log_is_filtered_and_searched(tmp_path: Path) -> None:
 
 @on_window_loop
 async def test_w66_any_old_run_is_shown_as_it_was(tmp_path: Path) -> None:
-    """Also after the file has changed, and by key."""
+    """Also after the file has changed, and by key. PRE-37."""
     async with at_window(tmp_path, "anthropic", ANSWERS) as person:
         page = await page_of(person, tmp_path)
         runs = WorkflowRuns(person.engine)
@@ -441,7 +442,7 @@ async def test_w62_the_run_of_a_step_is_opened_and_left_again(tmp_path: Path) ->
 
 @on_window_loop
 async def test_w68_the_palette_runs_shows_and_goes_on(tmp_path: Path) -> None:
-    """And who looks elsewhere is told that a run needs them, and of its end."""
+    """And who looks elsewhere is told that a run needs them, and of its end. PRE-39."""
     async with at_window(tmp_path, "anthropic", ANSWERS) as person:
         page = await page_of(person, tmp_path)
         told = list[tuple[str, str]]()

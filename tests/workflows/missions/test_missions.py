@@ -98,6 +98,7 @@ def found(run: Run) -> list[list[bool]]:
 async def test_w47_w48_only_the_checks_end_a_mission_whatever_its_model_says(
     tmp_path: Path,
 ) -> None:
+    """PRE-15, PRE-36."""
     script = Liar()
     async with engine_home(tmp_path, "anthropic", script) as home:
         await allow(home)
@@ -161,6 +162,7 @@ async def test_w51_a_killed_mission_goes_on_in_its_cycle_and_ends_by_its_checks(
 async def test_w49_w51_caps_pause_and_are_raised_and_steering_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """PRE-11."""
     script = Liar()
     async with engine_home(tmp_path, "anthropic", script) as home:
         await allow(home)
