@@ -104,11 +104,15 @@ class MarkdownStream:
         """Move the border of what is final to the start of the last open block.
 
         A block is closed by a later one only once that one's first line is
-        whole: "2" is a paragraph, "2. b" goes on with a list.
+        whole: "2" is a paragraph, "2. b" goes on with a list. Of a table it is
+        the second line: with "|-|-|" below it, "|a" is no head of one.
         """
         for start, index, folds in reversed(tops):
-            line = source.rfind("\n", 0, start) + 1
-            if source.find("\n", start) < 0 or line == self._offset:
+            line, told = source.rfind("\n", 0, start) + 1, source.find("\n", start)
+            begun = self._count + index
+            if told >= 0 and begun < len(self.blocks) and self.blocks[begun].kind == "table":
+                told = source.find("\n", told + 1)
+            if told < 0 or line == self._offset:
                 continue
             above = source[source.rfind("\n", 0, max(0, line - 1)) + 1 : line]
             if above.strip() and "]:" in source[self._offset : line]:

@@ -200,6 +200,14 @@ def test_streamed_equals_whole(pieces: list[str], chance: random.Random) -> None
         assert stream.blocks == parse(source[:at])
 
 
+def test_a_line_that_was_a_tables_head_for_a_moment_belongs_to_the_words_above() -> None:
+    source, stream = "words above\n|word\n|---|:-:|\n go on", MarkdownStream()
+    for size in range(1, len(source) + 1):
+        stream.update(source[:size])
+        assert stream.blocks == parse(source[:size])
+    assert [block.kind for block in stream.blocks] == ["paragraph"]
+
+
 def test_only_the_tail_is_parsed_again() -> None:
     stream = MarkdownStream()
     source = ""
