@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from measure import HERE, Row, child, quick, show
-from screen import run_window, serve, studio_home
-from streaming import TOKEN, check
+from screen import SIZE, serve, studio_home
+from streaming import TOKEN, check, run_window, when_idle
 
 if TYPE_CHECKING:
     from studio.simulator import Turn
@@ -66,9 +66,6 @@ def window(turns: int) -> None:
         done = [0]
 
         def say() -> None:
-            if window.chat.model.input.state != "idle":  # the turn before is still being stored
-                QTimer.singleShot(100, say)
-                return
             used.append(time.process_time())
             window.chat.model.input.send_text("Go on.")
 
@@ -77,14 +74,17 @@ def window(turns: int) -> None:
             if isinstance(event, TurnComplete):
                 used[-1] = time.process_time() - used[-1]
                 done[0] += 1
-                QTimer.singleShot(500, next_)
+                QTimer.singleShot(500, lambda: when_idle(window, next_))
 
         def next_() -> None:
             if done[0] % IN_A_CHAT == 0:
                 memories.append(memory())
+                print(f"{memories[-1]:.0f} MB after {done[0]} answers", file=sys.stderr, flush=True)
                 window.new_chat()
-            QTimer.singleShot(500, say if done[0] < turns else window.close)
+            after = say if done[0] < turns else window.close
+            QTimer.singleShot(500, lambda: when_idle(window, after))
 
+        window.resize(*SIZE)
         window.chat.model.subscribe(lambda change: seen(change.event), "event", "text")
         QTimer.singleShot(300, say)
 
@@ -95,7 +95,6 @@ def rows(turns: int) -> list[Row]:
     with studio_home(Path(__file__)) as (home, _):
         found = child([HERE / "lasting.py", "--window", str(turns)], home, 3600)
     memories, used = found["memories"], found["used"]
-    print("MB after each chat:", *(f"{mb:.0f}" for mb in memories), file=sys.stderr)
     early, late = memories[len(memories) // 3], memories[-1]
     tokens = turns * TOKENS
     part = tokens * len(memories) // 3 // len(memories)

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from measure import HERE, Row, child, middle, quick, show
-from streaming import KEY, PROVIDER, TOKEN, check
+from streaming import KEY, PROVIDER, TOKEN, check, run_window, when_idle
 
 if TYPE_CHECKING:
     from studio.simulator import Turn
@@ -121,30 +121,6 @@ def studio_home(script: Path) -> Iterator[tuple[Path, str]]:
             server.stdin.close()
 
 
-def run_window(begin: Callable[[Any], None], found: object) -> None:
-    """Run the program, with ``begin`` once its window is ready; prints what was found."""
-    import studio.app
-
-    build = studio.app.build
-
-    def start(window: Any) -> None:
-        window.resize(*SIZE)
-        window.engine.keychain.keep_for_session(PROVIDER, KEY)
-        begin(window)
-
-    async def measured(*arguments: Any) -> Any:
-        from PySide6.QtWidgets import QApplication
-
-        window: Any = next(w for w in QApplication.topLevelWidgets() if w.isVisible())
-        window.ready.add_done_callback(lambda _: start(window))
-        return await build(*arguments)
-
-    studio.app.build = measured
-    code = studio.app.main(None)
-    print(json.dumps(found))
-    sys.exit(code)
-
-
 def window(rate: int, counting: bool) -> None:
     """A turn in the window, as if the words were typed; the first one warms it up.
 
@@ -178,19 +154,10 @@ def window(rate: int, counting: bool) -> None:
         eye = Eye(window)
 
         def say() -> None:
-            if window.chat.model.input.state != "idle":  # the turn before is still being stored
-                QTimer.singleShot(100, say)
-                return
             began[0] = time.process_time()
             for one in (updates, pixels, words):
                 one.clear()
             window.chat.model.input.send_text(f"Go on at {rate}.")
-
-        def end() -> None:
-            if window.chat.model.input.state != "idle":  # else the window asks what is to be done
-                QTimer.singleShot(100, end)
-            else:
-                window.close()
 
         def seen(event: object) -> None:
             check(event)
@@ -199,7 +166,7 @@ def window(rate: int, counting: bool) -> None:
             elif isinstance(event, TurnComplete):
                 turns[0] += 1
                 if turns[0] == 1:
-                    QTimer.singleShot(500, say)
+                    QTimer.singleShot(500, lambda: when_idle(window, say))
                     return
                 live = [at for at in updates if words[0] <= at <= words[-1]]
                 gaps = [after - before for before, after in pairwise(live)]
@@ -208,8 +175,9 @@ def window(rate: int, counting: bool) -> None:
                 found["updates"] = len(live) / found["wall"]
                 found["gap"] = max(gaps)
                 found["pixels"] = sum(pixels) / max(1, len(updates))
-                QTimer.singleShot(0, end)
+                QTimer.singleShot(0, lambda: when_idle(window, window.close))
 
+        window.resize(*SIZE)
         app = QApplication.instance()
         assert app is not None
         (app if counting else window).installEventFilter(eye)
