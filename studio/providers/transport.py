@@ -319,15 +319,16 @@ class _Connection(asyncio.Protocol):
 
     async def _more(self) -> None:
         """Return when something has come; raises ReadTimeout, or what ended the connection."""
-        early = self._last + GATHER - (now := self._loop.time())
-        if early > 0 and now > self._began + AT_ONCE and self._paused:
-            await asyncio.sleep(early)  # what comes meanwhile gathers in the socket
         if self._fault is not None:
             raise self._fault
         self._reader = self._loop.create_future()
-        self._resume()
+        now, again = self._loop.time(), self._last + GATHER
+        if now < again and now > self._began + AT_ONCE and self._paused:
+            self._loop.call_at(again, self._resume)  # what comes meanwhile gathers in the socket
+        else:
+            self._resume()
         if self._seconds is not None:
-            self._until = self._loop.time() + self._seconds
+            self._until = now + self._seconds
             if self._timer is None:
                 self._timer = self._loop.call_at(self._until, self._look)
         try:

@@ -14,6 +14,7 @@ import asyncio
 import heapq
 import math
 import os
+import select
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
@@ -238,10 +239,15 @@ class _Reader:
         self._handle: asyncio.Handle | None = None
         self._notifier = QSocketNotifier(fd, QSocketNotifier.Type.Read)
         self._notifier.activated.connect(self._ready)
+        self._waiting = select.poll()
+        self._waiting.register(fd, select.POLLIN)
 
     def listen(self, handle: asyncio.Handle) -> None:
         self._handle = handle
-        self._notifier.setEnabled(True)
+        if self._waiting.poll(0):  # there already: no need to hear of it from Qt
+            self._loop.call_soon(self._run, handle)
+        else:
+            self._notifier.setEnabled(True)
 
     def stop(self) -> bool:
         """Returns whether somebody listened."""

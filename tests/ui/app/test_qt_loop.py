@@ -200,7 +200,7 @@ def test_a_socket_is_read_again_with_the_notifier_that_it_had(loop: StudioLoop) 
             with ours, theirs:
                 theirs.send(b"ab")  # each is asked for, though both are there
                 out += [await hear(ours, name), await hear(ours, name)]
-                theirs.send(b"c")
+                loop.call_later(0.01, theirs.send, b"c")  # comes while it is waited for
                 out.append(await hear(ours, "after "))
                 assert not loop.remove_reader(ours.fileno())
         return out
@@ -209,3 +209,27 @@ def test_a_socket_is_read_again_with_the_notifier_that_it_had(loop: StudioLoop) 
     wanted = ["first a", "first b", "after c", "later a", "later b", "after c"]
     assert loop.run_until_complete(main()) == wanted
     assert len(loop._readers) <= before + 1
+
+
+@pytest.mark.skipif(os.name == "nt", reason="sockets are read in another way there")
+def test_what_a_socket_has_already_is_read_before_qt_gets_its_turn(loop: StudioLoop) -> None:
+    """G-3: a stream that is read in turns goes through Qt once a turn, for its timer."""
+    order: list[str] = []
+
+    async def main() -> None:
+        ours, theirs = socket.socketpair()
+        qt = loop.create_future()
+
+        def ready() -> None:
+            order.append(ours.recv(1).decode())
+            loop.remove_reader(ours.fileno())
+
+        with ours, theirs:
+            theirs.send(b"a")
+            QTimer.singleShot(0, lambda: qt.set_result(order.append("Qt")))
+            loop.add_reader(ours.fileno(), ready)
+            async with within():
+                await qt
+
+    loop.run_until_complete(main())
+    assert order == ["a", "Qt"]
