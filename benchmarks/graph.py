@@ -9,6 +9,7 @@ import random
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from measure import Row, middle, quick, show
 from PySide6.QtCore import QPointF
@@ -16,7 +17,7 @@ from PySide6.QtGui import QColor, QPainter, QPixmap
 from PySide6.QtWidgets import QApplication
 
 from studio.ui.graph.layout import Edge, LayeredGraph, Size
-from studio.ui.graph.nodes import Graph, GraphNode
+from studio.ui.graph.nodes import Fold, Graph, GraphNode
 from studio.ui.graph.view import GraphView
 from studio.ui.theme import Theme
 
@@ -80,6 +81,34 @@ def frames(app: QApplication, rounds: int) -> dict[str, list[float]]:
     return found
 
 
+def nestings(rounds: int) -> tuple[list[float], list[float]]:
+    """Milliseconds of unfolding 25 of 250 steps, ten steps each, and of a frame with news."""
+    view = GraphView(theme := Theme("light"))
+    view.resize(840, 600)
+    nodes, ways = list[GraphNode](), list[Edge]()
+    for at in range(250):
+        fold: Fold = "" if at % 10 else "folded"
+        nodes.append(GraphNode(f"s{at}", f"step {at}", state="running", fold=fold))
+        ways.append((f"s{at // 4}", f"s{at}"))
+    inside, within = list[GraphNode](), list[Edge]()
+    for node in nodes:
+        inside.append(replace(node, fold="open") if node.fold else node)
+        for at in range(10 if node.fold else 0):
+            inside.append(GraphNode(f"{node.id}/{at}", f"{at}", state="done", within=node.id))
+            within.append((f"{node.id}/{at // 2}", f"{node.id}/{at}"))
+    folded, unfolded = Graph(tuple(nodes), tuple(ways)), Graph(tuple(inside), (*ways, *within))
+    turned, news = list[float](), list[float]()
+    for number in range(rounds):
+        view.show_graph(folded)
+        turned.append(timed(lambda: view.show_graph(unfolded)))
+        for at in range(20):
+            one = replace(inside[-1], about=f"{number} {at}")
+            graph = replace(unfolded, nodes=(*inside[:-1], one))
+            news.append(timed(lambda graph=graph: view.show_graph(graph)))
+    theme.deleteLater()
+    return turned, news
+
+
 def plain(view: GraphView) -> None:
     """As many rounded boxes as a frame has, and nothing else."""
     made = QPixmap(view.size())
@@ -102,6 +131,7 @@ def main() -> None:
     app = QApplication([])
     whole, grown = layouts(rounds)
     found = frames(app, rounds)
+    turned, news = nestings(rounds)
     base, against = middle(found["plain"]), "30 rounded boxes"
     show(
         [
@@ -109,6 +139,8 @@ def main() -> None:
             Row("one more step laid out, least", min(grown), None, "ms", "<= 4 ms"),
             Row("a frame of a move, p99", slowest(found["move"]), base, "ms", "<= 16 ms", against),
             Row("a frame of a zoom, p99", slowest(found["zoom"]), base, "ms", "<= 16 ms", against),
+            Row("25 of 250 steps unfolded, ten in each, least", min(turned), None, "ms", ""),
+            Row("news from inside of one of them, p99", slowest(news), None, "ms", ""),
             Row("all of it at once, least", min(found["overview"]), base, "ms", "", against),
         ]
     )

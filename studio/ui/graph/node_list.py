@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QPoint, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QPainter
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPoint, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
     QFrame,
     QListView,
+    QStyle,
     QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
@@ -24,11 +25,15 @@ from studio.ui.widgets.row_list import paint_row_ground
 from .nodes import STATES, Graph, GraphNode
 from .painting import paint_state
 
+INDENT = 22
+"""Pixels that a node inside of another is set in."""
+
 
 class _Nodes(QAbstractListModel):
     def __init__(self) -> None:
         super().__init__()
         self.graph = Graph()
+        self.depths: dict[str, int] = {}
 
     def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
         return 0 if parent.isValid() else len(self.graph.nodes)
@@ -49,6 +54,8 @@ class _Nodes(QAbstractListModel):
         needs = [titles[id] for id in self.graph.needs(node.id) if id in titles]
         then = [titles[id] for id in self.graph.needed_by(node.id) if id in titles]
         found: list[str] = []
+        if node.within:
+            found.append(tr("inside {step}").format(step=titles[node.within]))
         if needs:
             found.append(tr("needs {steps}").format(steps=", ".join(needs)))
         if then:
@@ -60,6 +67,9 @@ class _Nodes(QAbstractListModel):
         return found
 
     def show(self, graph: Graph) -> None:
+        self.depths = {"": -1}
+        for node in graph.nodes:
+            self.depths[node.id] = self.depths[node.within] + 1
         same = [one.id for one in graph.nodes] == [one.id for one in self.graph.nodes]
         if same and (graph.edges, graph.ways_back) == (self.graph.edges, self.graph.ways_back):
             before, self.graph = self.graph, graph
@@ -73,7 +83,10 @@ class _Nodes(QAbstractListModel):
 
 
 class _Row(QStyledItemDelegate):
-    """Tile and title, state and time at the right, what it needs below."""
+    """Tile and title, state and time at the right, what it needs below.
+
+    What stands inside of a node is set in.
+    """
 
     def __init__(self, theme: Theme, nodes: _Nodes) -> None:
         super().__init__()
@@ -88,21 +101,35 @@ class _Row(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         t = self._theme
         node: GraphNode = index.data(Qt.ItemDataRole.UserRole)
-        box = QRectF(option.rect).adjusted(t.px(8), 1, -t.px(8), -1)
+        box = self._box(option.rect)
         paint_row_ground(painter, t, option, box)
-        side = t.px(24)
-        tile = QRectF(box.x() + t.px(10), box.center().y() - side / 2, side, side)
+        side, depth = t.px(24), self._nodes.depths[node.id]
+        tile = QRectF(box.x() + t.px(10 + INDENT * depth), box.center().y() - side / 2, side, side)
         paint_tile(painter, t, tile, node.icon, node.hue)
         top, lower = t.metrics("ui_medium").height(), t.metrics("small").height()
         y = box.center().y() - (top + lower + t.px(1)) / 2
         left, right = tile.right() + t.px(10), box.right() - t.px(10)
         canvas = cast("QListView", option.widget).viewport()
+        if node.fold:
+            mark = self.fold_mark(option.rect)
+            icon = "chevrons-down-up" if node.fold == "open" else "chevrons-up-down"
+            t.paint_icon(painter, mark, icon, "text2")
+            right = mark.x() - t.px(10)
         end = self._state(painter, QRectF(left, y, right - left, top), node, canvas)
         first = QRectF(left, y, end - left, top)
         paint_text(painter, t, first, node.title, "ui_medium", room=first.width())
         second = QRectF(left, y + top + t.px(1), right - left, lower)
         words = "  ·  ".join(part for part in (node.about, *self._nodes.ways(node)) if part)
         paint_text(painter, t, second, words, "small", "text2", room=second.width())
+
+    def _box(self, rect: QRect) -> QRectF:
+        return QRectF(rect).adjusted(self._theme.px(8), 1, -self._theme.px(8), -1)
+
+    def fold_mark(self, rect: QRect) -> QRectF:
+        """Where a row has the mark to fold or unfold its node."""
+        t, box = self._theme, self._box(rect)
+        side = t.px(16)
+        return QRectF(box.right() - t.px(10) - side, box.center().y() - side / 2, side, side)
 
     def _state(self, painter: QPainter, row: QRectF, node: GraphNode, canvas: QWidget) -> float:
         """The state with its icon, and what stands beside the title; returns where they begin."""
@@ -132,13 +159,15 @@ class NodeList(QListView):
     radius = 7
     chosen = Signal(str)
     opened = Signal(str)
+    fold_wanted = Signal(str)
     menu_wanted = Signal(str, QPoint)
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self._nodes = _Nodes()
         self.setModel(self._nodes)
-        self.setItemDelegate(_Row(theme, self._nodes))
+        self._row = _Row(theme, self._nodes)
+        self.setItemDelegate(self._row)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setMouseTracking(True)
         self.setAccessibleName(tr("Steps. L shows them as a graph"))
@@ -174,6 +203,21 @@ class NodeList(QListView):
     def _current_changed(self, index: QModelIndex) -> None:
         if id := self._id(index):
             self.chosen.emit(id)
+
+    def fold_mark_of(self, index: Index) -> QRect:
+        """Where the mark of a row that folds is in the viewport."""
+        rect = self.visualRect(index)
+        mark = self._row.fold_mark(rect).adjusted(-6, -6, 6, 6).toAlignedRect()
+        return QStyle.visualRect(self.layoutDirection(), rect, mark)
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        place = event.position().toPoint()
+        index = self.indexAt(place)
+        node = index.data(Qt.ItemDataRole.UserRole)
+        if node is not None and node.fold and self.fold_mark_of(index).contains(place):
+            self.fold_wanted.emit(node.id)
+        else:
+            super().mousePressEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:
         by_mouse = event.reason() == QContextMenuEvent.Reason.Mouse

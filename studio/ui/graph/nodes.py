@@ -39,6 +39,9 @@ STATES: Mapping[NodeState, tuple[str, str, str]] = {
     "unsure": (tr_later("may have happened"), "triangle-alert", "warn"),
 }
 """Words, icon and colour of each state. What runs has a spinner for an icon."""
+Fold: TypeAlias = Literal["", "folded", "open"]
+"""Whether a node has others inside that can be shown, and whether they are."""
+FOLDS: Mapping[Fold, str] = {"folded": tr_later("folded"), "open": tr_later("unfolded")}
 AHEAD: frozenset[NodeState] = frozenset({"waiting", "queued", "skipped"})
 """What has not begun is drawn with dashes."""
 
@@ -50,7 +53,8 @@ class GraphNode:
     ``gate`` waits for a person. ``items`` are those that are done and all there are, for a step
     that runs for each of them; all is 0 while nobody knows. ``since`` is when it began to run, in
     seconds since 1970; its time so far then stands in place of ``aside``. ``wrong`` counts the
-    mistakes in its text. ``stops`` says where a run stops at it, empty if it does not.
+    mistakes in its text. ``stops`` says where a run stops at it, empty if it does not. ``within``
+    is the node that it stands inside of, which comes before it and is open.
     """
 
     id: str
@@ -65,13 +69,16 @@ class GraphNode:
     since: float = 0.0
     wrong: int = 0
     stops: str = ""
+    fold: Fold = ""
+    within: str = ""
 
     @property
     def spoken(self) -> str:
         """What a screen reader says of it."""
         words = tr(STATES[self.state][0]) if self.state else ""
         wrong = tr_plural("{count} mistake", "{count} mistakes", self.wrong) if self.wrong else ""
-        return joined((self.title, words, self.measure, self.about, wrong, self.stops))
+        fold = tr(FOLDS[self.fold]) if self.fold else ""
+        return joined((self.title, words, self.measure, self.about, wrong, self.stops, fold))
 
     @property
     def measure(self) -> str:
@@ -81,9 +88,9 @@ class GraphNode:
         return clock(time.time() - self.since) if self.since else self.aside
 
     @property
-    def size_class(self) -> tuple[bool, bool]:
+    def size_class(self) -> tuple[bool, bool, bool]:
         """What its size depends on: nodes alike in this change places without a new layout."""
-        return self.gate, self.items is not None
+        return self.gate, self.items is not None, self.fold == "open"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +104,10 @@ class WayBack:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """Nodes in the order of the file, and what each of them needs."""
+    """Nodes in the order of the file, and what each of them needs.
+
+    Those inside of a node follow it; edges and ways back join nodes inside of the same one.
+    """
 
     nodes: tuple[GraphNode, ...] = ()
     edges: tuple[Edge, ...] = ()
@@ -108,3 +118,7 @@ class Graph:
 
     def needed_by(self, id: str) -> list[str]:
         return [second for first, second in self.edges if first == id]
+
+    def inside(self, id: str) -> list[str]:
+        """The nodes inside of an open one."""
+        return [node.id for node in self.nodes if id and node.within == id]

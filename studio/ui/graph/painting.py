@@ -27,6 +27,10 @@ NODE, GATE = (208, 60), (196, 40)
 """Width and height in pixels at text size 100 %."""
 CARDS = (4, 8)
 """How far the two cards behind a node of many items look out below it."""
+HEAD, SIDE = 42, 18
+"""Room above what stands inside of an open node, and at its other sides."""
+MARK = 15
+"""Side of the icons at the right of a node."""
 RING = 5
 """How far the ring of the chosen node lies around it, its line included."""
 STOP = 16
@@ -50,6 +54,13 @@ def node_size(theme: Theme, node: GraphNode) -> tuple[float, float]:
 
 def rect_of(box: Box) -> QRectF:
     return QRectF(box.x, box.y, box.width, box.height)
+
+
+def fold_mark(theme: Theme, box: QRectF) -> QRectF:
+    """Where a node that folds has the mark to do so: at the right of its title."""
+    side, pad = theme.px(MARK), theme.px(12)
+    middle = box.y() + theme.px(11) + theme.px(20) / 2
+    return QRectF(box.right() - pad - side, middle - side / 2, side, side)
 
 
 def edge_pieces(points: Sequence[Point]) -> list[QPainterPath]:
@@ -111,7 +122,7 @@ class NodePainter:
         """
         to_device = painter.worldTransform()
         zoom = to_device.m11()
-        if node.state == "running" or zoom < DETAIL:
+        if node.state == "running" or node.fold == "open" or zoom < DETAIL:
             self.paint(painter, box, node, chosen)
             return True
         around = box.adjusted(-RING - 2, -RING - 2, RING + 2, RING + 2)
@@ -153,7 +164,7 @@ class NodePainter:
         t = self._theme
         if node.items is not None:
             box = box.adjusted(0, 0, 0, -t.px(CARDS[1]))
-        radius = box.height() / 2 if node.gate else t.px(9)
+        radius = box.height() / 2 if node.gate else t.px(12 if node.fold == "open" else 9)
         if painter.worldTransform().m11() < DETAIL:
             self._small(painter, box, node, chosen, radius)
             return
@@ -192,6 +203,8 @@ class NodePainter:
         ahead = node.state in AHEAD
         dashed = ahead or (node.gate and node.state in ("", "needs_you"))
         fill = self._theme.color("canvas" if ahead else "raised")
+        if node.fold == "open":
+            fill = self._theme.color("sunken")
         ink, width = self._ink(node)
         if not dashed:
             paint_rounded(painter, box, radius, fill, ink, width)
@@ -215,7 +228,15 @@ class NodePainter:
         painter.setOpacity(0.7 if ahead else 1.0)
         paint_tile(painter, t, tile, node.icon, node.hue)
         painter.setOpacity(1.0)
-        right = self._state(painter, upper, node)
+        row = upper
+        if node.fold:
+            mark = fold_mark(t, box)
+            icon = "chevrons-down-up" if node.fold == "open" else "chevrons-up-down"
+            t.paint_icon(painter, mark, icon, "text2")
+            row = upper.adjusted(0, 0, mark.x() - t.px(7) - upper.right(), 0)
+        right = row.right()
+        if not (node.fold and node.state in ("waiting", "queued")):  # their dashes say so
+            right = self._state(painter, row, node)
         aside = node.measure
         if aside:
             metrics = t.metrics("ui digits")
@@ -231,6 +252,8 @@ class NodePainter:
         first.setRight(right)
         ink = "text2" if ahead else "text1"
         paint_text(painter, t, first, node.title, "ui_strong", ink, room=first.width())
+        if node.fold == "open":
+            return
         lower = QRectF(upper.x(), upper.bottom() + t.px(2), upper.width(), t.px(18))
         warns = {"needs_you": "warn", "unsure": "warn", "failed": "err"}
         tone = "err" if node.wrong else warns.get(node.state, "text2")
@@ -242,7 +265,7 @@ class NodePainter:
         """The icon of the state at the right of a row; returns what is left of it."""
         if not node.state and not node.wrong:
             return row.right()
-        side = self._theme.px(15)
+        side = self._theme.px(MARK)
         mark = QRectF(row.right() - side, row.center().y() - side / 2, side, side)
         paint_state(painter, self._theme, self._canvas, mark, node)
         if node.since:
@@ -290,6 +313,8 @@ class NodePainter:
         painter.setPen(QPen(ink, max(width, 2)))
         painter.setBrush(fill)
         painter.drawRoundedRect(box, radius, radius)
+        if node.fold == "open":
+            return  # what stands inside is painted over it
         name = t.metrics("title")
         words = name.elidedText(node.title, Qt.TextElideMode.ElideRight, int(box.width() - 12))
         painter.setFont(t.font("title"))

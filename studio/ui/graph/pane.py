@@ -8,13 +8,14 @@ from PySide6.QtWidgets import QStackedWidget
 
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr
+from studio.ui.widgets import MenuItem
 from studio.ui.widgets.announcement import announce
 from studio.ui.widgets.layouts import column_of
 from studio.ui.widgets.painting import PaintedWidget
 from studio.ui.widgets.roles import give_role
 
 from .node_list import NodeList
-from .nodes import STATES, Graph, NodeState
+from .nodes import FOLDS, STATES, Graph, GraphNode, NodeState
 from .view import GraphView
 
 SPOKEN: frozenset[NodeState] = frozenset(
@@ -22,16 +23,27 @@ SPOKEN: frozenset[NodeState] = frozenset(
 )
 
 
+def fold_item(node: GraphNode) -> MenuItem:
+    """The line of a node's menu that unfolds or folds it."""
+    open_ = node.fold == "open"
+    words, icon = tr("Fold"), "chevrons-down-up"
+    if not open_:
+        words, icon = tr("Unfold"), "chevrons-up-down"
+    return MenuItem("fold", words, icon, "F", enabled=bool(node.fold))
+
+
 class _Ground(PaintedWidget):
     ground = "canvas"
 
 
 class GraphPane(QStackedWidget):
-    """Shows one of the two; ``L`` changes between them."""
+    """Shows one of the two; ``L`` changes between them, ``F`` folds and unfolds."""
 
     chosen = Signal(str)
     """The person chose a node."""
     opened = Signal(str)
+    fold_wanted = Signal(str)
+    """The person wants to see what stands inside of a node, or not any more."""
     menu_wanted = Signal(str, QPoint)
     turned = Signal()
     """The other of the two is shown."""
@@ -48,6 +60,7 @@ class GraphPane(QStackedWidget):
             part.chosen.connect(other.choose)
             part.chosen.connect(self.chosen)
             part.opened.connect(self.opened)
+            part.fold_wanted.connect(self.fold_wanted)
             part.menu_wanted.connect(self.menu_wanted)
 
     @property
@@ -63,15 +76,19 @@ class GraphPane(QStackedWidget):
         return self.currentWidget() is self._ground
 
     def show_graph(self, graph: Graph) -> None:
-        """Show a graph; what changed of states since is spoken once."""
-        before = {node.id: node.state for node in self.graph.nodes}
+        """Show a graph; what changed of states since is spoken once, and what unfolded."""
+        before = {node.id: node for node in self.graph.nodes}
         self.view.show_graph(graph)
         self.list.show_graph(graph)
         for node in graph.nodes:
             old = before.get(node.id)
-            if old is not None and old != node.state and node.state in SPOKEN:
+            if old is None:
+                continue
+            if old.state != node.state and node.state in SPOKEN:
                 words = joined((node.title, tr(STATES[node.state][0])))
                 announce(self, words, urgent=node.state == "needs_you")
+            if old.fold and node.fold and old.fold != node.fold:
+                announce(self, joined((node.title, tr(FOLDS[node.fold]))))
 
     def choose(self, id: str) -> None:
         self.view.choose(id)
@@ -86,9 +103,16 @@ class GraphPane(QStackedWidget):
             (self.list if wanted else self.view).setFocus()
         self.turned.emit()
 
+    def ask_fold(self) -> None:
+        """Fold or unfold the chosen node, or fold the one that it stands inside of."""
+        if (node := self.view.node(self.current)) is not None and (node.fold or node.within):
+            self.fold_wanted.emit(node.id if node.fold else node.within)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_L and not event.modifiers():
             self.show_list(not self.lists)
             (self.list if self.lists else self.view).setFocus(Qt.FocusReason.TabFocusReason)
+        elif event.key() == Qt.Key.Key_F and not event.modifiers():
+            self.ask_fold()
         else:
             super().keyPressEvent(event)

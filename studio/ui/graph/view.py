@@ -6,7 +6,8 @@ Only what changed is painted again; a new layout is made only where nodes or edg
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSizeF, Qt, QTimer, Signal
 from PySide6.QtGui import (
@@ -36,8 +37,20 @@ from studio.ui.widgets.painting import PaintedWidget, paint_rounded
 from studio.ui.widgets.roles import give_role
 
 from .layout import Box, Edge, Gaps, GraphLayout, LayeredGraph
-from .nodes import AHEAD, Graph, GraphNode
-from .painting import DETAIL, RING, EdgeShape, NodePainter, WayBackShape, node_size, rect_of
+from .nesting import Frame, Nesting
+from .nodes import AHEAD, Graph, GraphNode, WayBack
+from .painting import (
+    DETAIL,
+    HEAD,
+    RING,
+    SIDE,
+    EdgeShape,
+    NodePainter,
+    WayBackShape,
+    fold_mark,
+    node_size,
+    rect_of,
+)
 
 ZOOMS = (0.25, 0.33, 0.5, 0.67, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5)
 READABLE = 0.75
@@ -79,6 +92,8 @@ class GraphView(PaintedWidget):
     """The person chose a node, by its id."""
     opened = Signal(str)
     """The person wants to see more of a node."""
+    fold_wanted = Signal(str)
+    """The person wants to see what stands inside of a node, or not any more."""
     linked = Signal(str, str)
     """The person drew an edge from one node to another."""
     menu_wanted = Signal(str, QPoint)
@@ -101,6 +116,8 @@ class GraphView(PaintedWidget):
         self._nodes: Mapping[str, GraphNode] = {}
         self._edges: dict[Edge, EdgeShape] = {}
         self._ways: list[WayBackShape] = []
+        self._open: list[str] = []
+        """The nodes that show what stands inside of them."""
         self._layers: LayeredGraph | None = None
         self._grabbed: QPointF | None = None
         self.editable = False
@@ -144,7 +161,7 @@ class GraphView(PaintedWidget):
             self._name()
             self.update()
         if self.current:
-            self._reveal(self.placed.boxes[id])
+            self._reveal(self._spot(id))
 
     def node(self, id: str) -> GraphNode | None:
         return self._nodes.get(id)
@@ -158,11 +175,45 @@ class GraphView(PaintedWidget):
     # Layout
 
     def _lay_out(self, before: Graph, old: Mapping[str, GraphNode]) -> None:
-        """Place all nodes; those that are new at the end only beside the others."""
+        """Place all nodes; those that are new at the end only beside the others.
+
+        A node that was unfolded or folded stays where it is seen.
+        """
+        stood, shapes = self.placed, self._edges
+        self._place_nodes(before, old)
+        boxes = self.placed.boxes
+        self._edges = {
+            edge: shapes[edge] if stood.routes.get(edge) == points else EdgeShape(points)
+            for edge, points in self.placed.routes.items()
+        }
+        self._ways = [
+            self._shape(way, boxes)
+            for way in self.graph.ways_back
+            if way.start in boxes and way.end in boxes
+        ]
+        self._open = [id for id, node in self._nodes.items() if node.fold == "open"]
+        if self.current not in self._nodes:
+            self.current = ""
+        turned = next(
+            (id for id in boxes if id in old and (id in self._open) != (old[id].fold == "open")), ""
+        )
+        if turned:
+            before_it, now = stood.boxes[turned], boxes[turned]
+            by = QPointF(before_it.centre - now.centre, before_it.y - now.y)
+            self._origin += by * self.zoom
+            self._own = True
+            self._reveal(now)
+        elif not self._own:
+            self.show_from_top()
+        self.update()
+
+    def _place_nodes(self, before: Graph, old: Mapping[str, GraphNode]) -> None:
         t = self.theme
+        within = {node.id: node.within for node in self.graph.nodes}
         new = [node for node in self.graph.nodes if node.id not in old]
         grown = (
             self._layers is not None
+            and not any(within.values())
             and list(self._nodes)[: len(old)] == list(old)
             and self.graph.edges[: len(before.edges)] == before.edges
             and all(old[id].size_class == self._nodes[id].size_class for id in old)
@@ -171,27 +222,31 @@ class GraphView(PaintedWidget):
         if grown and self._layers is not None and len(new) <= 20:
             for node in new:
                 self._layers.add(node.id, node_size(t, node), self.graph.needs(node.id))
+            self.placed = self._layers.layout()
+            return
+        gaps = Gaps(t.px(36), t.px(36), t.px(14))
+        sizes = {node.id: node_size(t, node) for node in self.graph.nodes}
+        self._layers = None
+        if any(within.values()):
+            frame = Frame(t.px(HEAD), t.px(SIDE))
+            nesting = Nesting(sizes, within, self.graph.edges, gaps, frame, self._reach)
+            self.placed = nesting.layout()
         else:
-            gaps = Gaps(t.px(36), t.px(36), t.px(14))
-            sizes = {node.id: node_size(t, node) for node in self.graph.nodes}
             self._layers = LayeredGraph(sizes, self.graph.edges, gaps)
-        stood, shapes = self.placed.routes, self._edges
-        self.placed = self._layers.layout()
-        self._edges = {
-            edge: shapes[edge] if stood.get(edge) == points else EdgeShape(points)
-            for edge, points in self.placed.routes.items()
-        }
-        boxes = self.placed.boxes
-        self._ways = [
-            WayBackShape(t, way, boxes.values(), (boxes[way.start], boxes[way.end]))
-            for way in self.graph.ways_back
-            if way.start in boxes and way.end in boxes
-        ]
-        if self.current not in self._nodes:
-            self.current = ""
-        if not self._own:
-            self.show_from_top()
-        self.update()
+            self.placed = self._layers.layout()
+
+    def _shape(self, way: WayBack, boxes: Mapping[str, Box]) -> WayBackShape:
+        """A way back around the nodes that stand beside its ends."""
+        within = self._nodes[way.start].within
+        near = [box for id, box in boxes.items() if self._nodes[id].within == within]
+        return WayBackShape(self.theme, way, near, (boxes[way.start], boxes[way.end]))
+
+    def _reach(self, placed: GraphLayout) -> float:
+        """How far to the right go the ways back between these nodes."""
+        boxes = placed.boxes
+        ways = [way for way in self.graph.ways_back if way.start in boxes and way.end in boxes]
+        bounds = [self._shape(way, boxes).bounds for way in ways]
+        return max([one.right() for one in bounds], default=placed.bounds[2])
 
     def _lay_out_again(self) -> None:
         """Sizes follow the size of the text."""
@@ -294,18 +349,31 @@ class GraphView(PaintedWidget):
         size = rect.size() * self.zoom
         return QRectF(corner, size).toAlignedRect()
 
+    def _spot(self, id: str) -> Box:
+        """Where a node is pointed at: of an open one the head. Raises KeyError."""
+        box = self.placed.boxes[id]
+        return replace(box, height=self.theme.px(HEAD)) if id in self._open else box
+
     def place_of(self, id: str) -> QPoint:
         """The middle of a node in the widget; raises KeyError."""
-        return self._area(self.placed.boxes[id]).center()
+        return self._area(self._spot(id)).center()
 
     def node_at(self, place: QPointF) -> str:
         """The node at a place of the widget; empty if there is none."""
         at = (place - self._origin) / self.zoom
         x, y = at.x(), at.y()
         for id, box in self.placed.boxes.items():
-            if box.x <= x <= box.right and box.y <= y <= box.bottom:
+            bottom = self._spot(id).bottom if id in self._open else box.bottom
+            if box.x <= x <= box.right and box.y <= y <= bottom:
                 return id
         return ""
+
+    def fold_mark_of(self, id: str) -> QRect:
+        """Where the mark of a node that folds is in the widget; raises KeyError."""
+        mark = fold_mark(self.theme, rect_of(self.placed.boxes[id]))
+        grown = mark.adjusted(*(-5, -5, 5, 5))
+        corner = grown.topLeft() * self.zoom + self._origin
+        return QRectF(corner, grown.size() * self.zoom).toAlignedRect()
 
     # Painting
 
@@ -317,6 +385,9 @@ class GraphView(PaintedWidget):
         painter.setRenderHint(QPainter.RenderHint.Antialiasing, self.zoom >= DETAIL)
         corner = (QPointF(event.rect().topLeft()) - self._origin) / self.zoom
         seen = QRectF(corner, QSizeF(event.rect().size()) / self.zoom)
+        for id in self._open:
+            if (rect := rect_of(self.placed.boxes[id])).intersects(seen):
+                self._painter.paint(painter, rect, self._nodes[id], id == self.current)
         self._paint_edges(painter, seen)
         began, sharp = time.perf_counter(), True
         left, top, right, bottom = seen.left(), seen.top(), seen.right(), seen.bottom()
@@ -326,6 +397,7 @@ class GraphView(PaintedWidget):
                 and box.right + RING > left
                 and box.y - RING < bottom
                 and box.bottom + RING > top
+                and self._nodes[id].fold != "open"
             ):
                 fresh = time.perf_counter() - began < SHARPENING
                 sharp &= self._painter.paint_at(
@@ -361,7 +433,10 @@ class GraphView(PaintedWidget):
         id = self.node_at(event.position())
         middle = event.button() == Qt.MouseButton.MiddleButton
         shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
-        if id and shift and self.editable and not middle:
+        left = event.button() == Qt.MouseButton.LeftButton
+        if id and left and not shift and self._folds_at(id, event.position()):
+            self.fold_wanted.emit(id)
+        elif id and shift and self.editable and not middle:
             self._link = id, event.position()
         elif id and not middle:
             self._choose(id)
@@ -386,8 +461,16 @@ class GraphView(PaintedWidget):
                 self.linked.emit(link[0], end)
         self.unsetCursor()
 
+    def _folds_at(self, id: str, place: QPointF) -> bool:
+        seen = bool(self._nodes[id].fold) and self.zoom >= DETAIL
+        return seen and self.fold_mark_of(id).contains(place.toPoint())
+
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:
-        if id := self.node_at(event.position()):
+        if not (id := self.node_at(event.position())):
+            return
+        if self._folds_at(id, event.position()):
+            self.fold_wanted.emit(id)  # the second of two quick clicks
+        else:
             self.opened.emit(id)
 
     def wheelEvent(self, event: QWheelEvent) -> None:
@@ -458,36 +541,58 @@ class GraphView(PaintedWidget):
         if new:
             self.chosen.emit(id)
 
-    def _first(self) -> str:
+    def _first(self, within: str = "") -> str:
         boxes = self.placed.boxes
-        return min(boxes, key=lambda id: (boxes[id].layer, boxes[id].x), default="")
+        ids = [id for id, node in self._nodes.items() if node.within == within]
+        return min(ids, key=lambda id: (boxes[id].layer, boxes[id].x), default="")
 
     def _above(self) -> str:
-        return self._nearest(self.graph.needs(self.current))
+        """The nearest that the chosen one needs: of an open node its last ones inside."""
+        here = self._nodes.get(self.current)
+        if here is None:
+            return self._first()
+        needs = self.graph.needs(here.id)
+        if not needs:
+            return here.within
+        return self._nearest([last for id in needs for last in self._ends(id)])
+
+    def _ends(self, id: str) -> list[str]:
+        """A node, or the last ones inside of it where it is open."""
+        if id not in self._open:
+            return [id]
+        inside = [one for one in self.graph.inside(id) if not self.graph.needed_by(one)]
+        return [last for one in inside for last in self._ends(one)] or [id]
 
     def _below(self) -> str:
-        return self._nearest(self.graph.needed_by(self.current))
-
-    def _nearest(self, ids: list[str]) -> str:
-        """That of these which is nearest to the chosen one; the first of all if none is."""
-        boxes = self.placed.boxes
+        """The nearest that needs the chosen one: of an open node the first ones inside."""
         if not self.current:
             return self._first()
+        if self.current in self._open:
+            return self._first(self.current)
+        id = self.current
+        while not (found := self.graph.needed_by(id)) and self._nodes[id].within:
+            id = self._nodes[id].within
+        return self._nearest(found)
+
+    def _nearest(self, ids: Iterable[str]) -> str:
+        """That of these which is nearest to the chosen one."""
+        boxes = self.placed.boxes
         here = boxes[self.current]
 
-        def distance(id: str) -> tuple[int, float]:
-            return abs(boxes[id].layer - here.layer), abs(boxes[id].centre - here.centre)
+        def distance(id: str) -> tuple[float, float]:
+            return abs(boxes[id].y - here.y), abs(boxes[id].centre - here.centre)
 
         return min((id for id in ids if id in boxes), key=distance, default="")
 
     def _beside(self, step: int) -> str:
-        boxes = self.placed.boxes
         if not self.current:
             return self._first()
-        layer = boxes[self.current].layer
-        row = sorted((id for id in boxes if boxes[id].layer == layer), key=lambda id: boxes[id].x)
-        at = row.index(self.current) + step
-        return row[at] if 0 <= at < len(row) else ""
+        boxes, nodes = self.placed.boxes, self._nodes
+        at = boxes[self.current].layer, nodes[self.current].within
+        row = [id for id in boxes if (boxes[id].layer, nodes[id].within) == at]
+        row.sort(key=lambda id: boxes[id].x)
+        place = row.index(self.current) + step
+        return row[place] if 0 <= place < len(row) else ""
 
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)

@@ -184,3 +184,79 @@ def wheel(
     QApplication.sendEvent(
         view, QWheelEvent(place, place, QPoint(), turn, none, held, phase, False)
     )
+
+
+FOLDED = replace(
+    RUN,
+    nodes=tuple(
+        replace(one, fold="folded" if one.id == "test" else "", since=0.0) for one in RUN.nodes
+    ),
+)
+INSIDE = (
+    GraphNode("test/unit", "Unit", state="running", within="test"),
+    GraphNode("test/all", "All", state="waiting", within="test"),
+)
+OPEN = replace(
+    FOLDED,
+    nodes=(
+        *FOLDED.nodes[:3],
+        replace(FOLDED.nodes[3], fold="open"),
+        *INSIDE,
+        *FOLDED.nodes[4:],
+    ),
+    edges=(*FOLDED.edges, ("test/unit", "test/all")),
+    ways_back=(*FOLDED.ways_back, WayBack("test/all", "test/unit", "try 1 of 2")),
+)
+
+
+def test_w62_a_node_unfolds_in_place_by_key_and_mouse(
+    pane: GraphPane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """W-67: its head stays where it is seen, the arrows lead through it, the list has it all."""
+    spoken = list[str]()
+    monkeypatch.setattr(pane_module, "announce", lambda _, text, urgent=False: spoken.append(text))
+    view, wanted = pane.view, list[str]()
+    pane.show_graph(FOLDED)
+    pane.fold_wanted.connect(wanted.append)
+    pane.fold_wanted.connect(lambda _: pane.show_graph(OPEN if pane.graph == FOLDED else FOLDED))
+    view.setFocus()
+    pane.choose("test")
+    assert "folded" in view.accessibleDescription()
+    spoken.clear()
+    before = view.place_of("test")
+    QTest.keyClick(view, Key.Key_F)
+    assert pane.graph == OPEN and spoken == ["Test, unfolded"]
+    seen = view.place_of("test")
+    assert abs(seen.x() - before.x()) <= 1 and abs(seen.y() - before.y()) <= 20
+    frame = view._area(view.placed.boxes["test"])
+    assert all(frame.contains(view._area(view.placed.boxes[one.id])) for one in INSIDE)
+    assert view.node_at(QPointF(view.place_of("test/unit"))) == "test/unit"
+    below_head = QPointF(frame.left() + 10, view.place_of("test/unit").y())
+    assert view.node_at(below_head) == "", "between what stands inside, the graph is moved"
+    chosen = list[str]()
+    pane.chosen.connect(chosen.append)
+    for key in (*[Key.Key_Down] * 3, *[Key.Key_Up] * 4):
+        QTest.keyClick(view, key)
+    assert chosen == ["test/unit", "test/all", "ok", "test/all", "test/unit", "test", "code"]
+    QTest.mouseClick(view, Qt.MouseButton.LeftButton, pos=view.fold_mark_of("test").center())
+    assert pane.graph == FOLDED and pane.current == "code"
+
+    pane.show_list(True)
+    rows = pane.list.model()
+    index = rows.index(3, 0)
+    place = pane.list.fold_mark_of(index).center()
+    QTest.mouseClick(pane.list.viewport(), Qt.MouseButton.LeftButton, pos=place)
+    assert pane.graph == OPEN and pane.list.current == "code"
+    assert str(rows.index(4, 0).data()) == "Unit, running, inside Test, then All"
+    pane.choose("test/all")
+    pane.list.setFocus()
+    QTest.keyClick(pane.list, Key.Key_F)
+    assert wanted == ["test"] * 4, "from inside the node itself is folded"
+    assert pane.graph == FOLDED
+
+
+def test_w63_news_from_inside_of_a_node_lays_nothing_out(pane: GraphPane) -> None:
+    pane.show_graph(OPEN)
+    placed = pane.view.placed
+    pane.show_graph(changed(OPEN, "test/unit", state="done", about="All good"))
+    assert pane.view.placed is placed

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
-from itertools import combinations
+from collections.abc import Mapping
+from itertools import combinations, groupby
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.ui.graph.layout import Edge, GraphLayout, LayeredGraph, Size, lay_out
+from studio.ui.graph.layout import Box, Edge, Gaps, GraphLayout, LayeredGraph, Size, lay_out
+from studio.ui.graph.nesting import Frame, Nesting
 
 SIZES = st.sampled_from([(208.0, 60.0), (208.0, 68.0), (196.0, 40.0)])
 
@@ -107,3 +109,48 @@ def test_w62_a_step_stands_below_the_middle_of_what_it_needs() -> None:
     assert boxes["a"].centre == boxes["d"].centre == (boxes["b"].centre + boxes["c"].centre) / 2
     assert boxes["b"].x < boxes["c"].x, "in the order of the file"
     assert lay_out({}, []).bounds == (0.0, 0.0, 0.0, 0.0)
+
+
+@given(graphs(circles=True), graphs(), st.data())
+def test_w62_what_stands_inside_of_a_node_moves_no_other_to_another_place_in_its_layer(
+    outer: tuple[dict[str, Size], list[Edge]],
+    inner: tuple[dict[str, Size], list[Edge]],
+    data: st.DataObject,
+) -> None:
+    """Two nodes are unfolded, one inside of the other; all have room of their own."""
+    sizes, edges = outer
+    opened = data.draw(st.sampled_from([*sizes]))
+    deep = f"{opened}/{data.draw(st.sampled_from([*inner[0]]))}"
+    whole, within, ways = dict(sizes), dict.fromkeys(sizes, ""), list(edges)
+    for above in (opened, deep):
+        whole |= {f"{above}/{id}": size for id, size in inner[0].items()}
+        within |= dict.fromkeys((f"{above}/{id}" for id in inner[0]), above)
+        ways += [(f"{above}/{a}", f"{above}/{b}") for a, b in inner[1]]
+    frame = Frame(42, 18)
+    nesting = Nesting(whole, within, ways, Gaps(), frame, lambda placed: placed.bounds[2] + 30)
+    boxes = (placed := nesting.layout()).boxes
+    alone = lay_out(sizes, edges).boxes
+
+    def rows(boxes: Mapping[str, Box]) -> list[list[str]]:
+        found = sorted(sizes, key=lambda id: (boxes[id].layer, boxes[id].x))
+        return [[*row] for _, row in groupby(found, key=lambda id: boxes[id].layer)]
+
+    assert rows(boxes) == rows(alone)
+    names = [*boxes]
+    for above in (opened, deep):
+        around = boxes[above]
+        for id in (one for one in names if within[one] == above):
+            assert names.index(above) < names.index(id)
+            box = boxes[id]
+            assert around.x + frame.side - 1 <= box.x and box.right <= around.right - 30
+            assert around.y + frame.head <= box.y and box.bottom <= around.bottom - frame.side
+    for group in {*within.values()}:
+        beside = [boxes[id] for id in names if within[id] == group]
+        for one, other in combinations(beside, 2):
+            apart = one.right < other.x or other.right < one.x
+            assert apart or one.bottom < other.y or other.bottom < one.y
+    for (first, second), points in placed.routes.items():
+        if (first, second) in placed.upwards:
+            first, second, points = second, first, points[::-1]
+        assert points[0] == (boxes[first].centre, boxes[first].bottom)
+        assert points[-1] == (boxes[second].centre, boxes[second].y)

@@ -440,6 +440,78 @@ async def test_w62_the_run_of_a_step_is_opened_and_left_again(tmp_path: Path) ->
         await over(view)
 
 
+def lane_names(view: RunView) -> list[str]:
+    lanes = view.lower_panes.timeline.lanes
+    return [lane.name for lane in lanes.lanes] if lanes is not None else []
+
+
+INNER = """\
+  - {id: say, agent: Writer, prompt: Part one}
+  - {id: i, needs: say, approve: Go on?}
+"""
+
+
+@on_window_loop
+async def test_w62_the_run_of_a_step_unfolds_in_place(tmp_path: Path) -> None:
+    """W-64, W-67: live inside, and chosen in graph, list, timeline, log and inspector at once."""
+    async with at_window(tmp_path, "anthropic", ANSWERS) as person:
+        page = await page_of(person, tmp_path)
+        write(person.folder, "inner", workflow(INNER))
+        text = workflow("  - {id: w, workflow: inner}\n  - {id: e, needs: w, set: {a: b}}\n")
+        page.editor.replace_text(text)
+        page.save()
+        path = tmp_path / "studio" / "workflows" / "story.md"
+        await until(lambda: path.read_text() == text and page.file.is_checked)
+        view = await start(person, page)
+        await until(lambda: states(view) == ["needs_you", "waiting"], "the question")
+        graph, lower = view.pane.view, view.lower_panes
+        await until(lambda: (node := graph.node("w")) and node.fold == "folded", "what is inside")
+        node = graph.node("w")
+        assert node is not None and node.aside == "2 steps"
+        assert lane_names(view) == ["inner"]
+
+        graph.setFocus(Qt.FocusReason.TabFocusReason)
+        view.choose("w")
+        person.press(Key.Key_F)
+        await until(lambda: states(view) == ["needs_you", "done", "needs_you", "waiting"])
+        assert [one.id for one in view.pane.graph.nodes] == ["w", "w/say", "w/i", "e"]
+        assert lane_names(view) == ["inner", "Writer", "You"]
+        person.press(Key.Key_Down)
+        assert view.key == ("w/say", "") == lower.timeline.key
+        assert view.pane.list.current == "w/say"
+        assert lower.log.list.currentIndex().data(Qt.ItemDataRole.UserRole).step == "w/say"
+        view.show_tab(STEP)
+        tab = view.inspector.step
+        assert (tab.shown.title, tab.shown.text) == ("say", "First.")
+        assert tab.chat.isVisible() and not tab.hold.isVisible()
+        person.press(Key.Key_B)
+        assert "inside of another one" in view.notice.text
+
+        rows = [row.step for row in view.below.log]
+        assert rows.index("w") < rows.index("w/say") < rows.index("w/i")
+        lower.log.list.setCurrentIndex(lower.log.list.model().index(rows.index("w/i"), 0))
+        assert view.pane.current == "w/i", "chosen in the log"
+        await asked(view)
+        person.click(view.inspector.run.card.buttons[0])
+        await until(lambda: states(view) == ["done"] * 4, "its end, inside too")
+
+        graph.setFocus()
+        person.press(Key.Key_F)
+        await until(lambda: view.key == ("w", ""), "folded from inside")
+        assert len(view.pane.graph.nodes) == 2
+        assert lane_names(view) == ["inner"]
+        assert not any("/" in row.step for row in view.below.log)
+
+        mark = graph.fold_mark_of("w").center()
+        QTest.mouseClick(graph, Qt.MouseButton.LeftButton, pos=mark)
+        await until(lambda: len(view.pane.graph.nodes) == 4, "unfolded by the mouse")
+        person.press(Key.Key_Escape)
+        await until(page.run_button.isVisible)
+        view = await start(person, page)
+        await until(lambda: len(view.pane.graph.nodes) == 4, "still unfolded in the next run")
+        await until(lambda: states(view)[2] == "needs_you", "which is live")
+
+
 @on_window_loop
 async def test_w68_the_palette_runs_shows_and_goes_on(tmp_path: Path) -> None:
     """And who looks elsewhere is told that a run needs them, and of its end. PRE-39."""

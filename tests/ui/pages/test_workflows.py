@@ -312,3 +312,80 @@ async def test_w61_the_properties_of_a_step_change_only_their_own_words(tmp_path
         await choose(page, "Research")  # comes along
         page._step_chosen(page.pane.graph.nodes[0].id)
         assert properties.isVisible() and not properties.agent.isEnabled()
+
+
+OUTER = """\
+---
+name: Outer
+steps:
+  - {id: plan, agent: Writer, prompt: 'Plan it'}
+  - {id: below, needs: plan, workflow: middle}
+  - {id: each, for_each: [a, b], workflow: middle}
+  - {id: gone, workflow: nowhere}
+---
+"""
+MIDDLE = """\
+---
+name: Middle
+steps:
+  - {id: read, agent: Writer, prompt: Read it}
+  - {id: deep, needs: read, workflow: inner}
+---
+"""
+INNERMOST = """\
+---
+name: Inner
+steps:
+  - {id: last, run: make test}
+---
+"""
+
+
+@on_window_loop
+async def test_w62_the_workflow_of_a_step_unfolds_in_the_graph(tmp_path: Path) -> None:
+    """Two deep, by key; what is inside is another file's, and Enter opens that one."""
+    folder = write_files(tmp_path).parent
+    for name, text in (("outer", OUTER), ("middle", MIDDLE), ("inner", INNERMOST)):
+        (folder / f"{name}.md").write_text(text)
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        await choose(page, "Outer")
+        view = page.pane.view
+
+        def folds() -> list[str]:
+            return [node.fold for node in page.pane.graph.nodes]
+
+        await until(lambda: folds() == ["", "folded", "", ""], "what is inside of one step")
+        view.setFocus(Qt.FocusReason.TabFocusReason)
+        page.pane.choose("below")
+        person.press(Key.Key_F)
+        await until(lambda: folds() == ["", "open", "", "folded", "", ""], "both files")
+        person.press(Key.Key_Down)
+        person.press(Key.Key_Down)
+        assert page.pane.current == "below/deep"
+        assert page.editor.text()[page.editor.caret :].startswith("{id: below")
+        assert page.properties.isVisible() and page.properties.lines.text() == "middle.md"
+        person.press(Key.Key_F)
+        assert nodes(page)[1:5] == ["below", "below/read", "below/deep", "below/deep/last"]
+
+        before = page.editor.text()
+        person.press(Key.Key_Delete)
+        person.press(Key.Key_B)
+        assert page.editor.text() == before and "file of its own" in page.notice.text
+        page.editor.go_to(page.editor.text().index("Plan it"))
+        assert page.pane.current == "plan"
+        page.editor.setFocus()
+        person.type("Better: ")
+        about = "Better: Plan it"
+        await until(lambda: page.pane.graph.nodes[0].about == about, "it is drawn anew")
+        assert len(nodes(page)) == 7, "the fold stays while the text is changed"
+
+        await choose(page, "Middle")
+        await until(lambda: folds() == ["", "folded"], "each file has its own")
+        await choose(page, "Outer")
+        assert len(nodes(page)) == 7
+        view.setFocus()
+        page.pane.choose("below/read")
+        person.press(Key.Key_Return)
+        await until(lambda: page.document is not None and page.document.path.stem == "middle")
+        await until(lambda: page.pane.current == "read", "its step")

@@ -9,6 +9,8 @@
 - ``run_form``: Asks for the inputs of a run.
 - ``trigger_strip``: Shows what begins runs of the file by itself, and switches it.
 - ``run_graph``: Makes the graph of a run, each step with its state; free of Qt.
+- ``nested_graph``: Puts the graphs of steps that are workflows inside of their nodes; free of Qt.
+- ``files_below``: Reads the workflows that steps run, as their files are now; free of Qt.
 - ``runs``: Shows a run, and those before it.
 - ``evals``: Shows two variants of an eval side by side.
 - ``problem_texts``: Has the problems of workflow files in the person's language; free of Qt.

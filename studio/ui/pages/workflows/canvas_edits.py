@@ -13,7 +13,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from studio.domain.errors import ConfigurationError
 from studio.ui.engine_texts import tr_engine
-from studio.ui.graph.pane import GraphPane
+from studio.ui.graph.pane import GraphPane, fold_item
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import put
 from studio.ui.translation import tr
@@ -30,6 +30,8 @@ from studio.workflows.editing import (
     rename,
     set_step,
 )
+
+from .nested_graph import top_of
 
 
 class _NameBox(Card):
@@ -124,7 +126,7 @@ class CanvasEdits(QObject):
         id = free_id(text, "step")
         words = tr("Say what to do")
         lines = ["agent: Researcher", f'prompt: "{words}"']
-        if self._make(lambda: add_step(text, id, lines, after or self._pane.current)):
+        if self._make(lambda: add_step(text, id, lines, top_of(after or self._pane.current))):
             self.step_wanted.emit(id)
 
     def toggle_need(self, first: str, second: str) -> None:
@@ -132,15 +134,15 @@ class CanvasEdits(QObject):
         text = self._text()
         there = first in self._pane.graph.needs(second)
         change = disconnect if there else connect
-        self._make(lambda: change(text, first, second))
+        self._make(lambda: change(text, first, second), first, second)
 
     def set_value(self, id: str, path: Path, value: Value) -> None:
         """Give a key of a step a value; None takes it out."""
         text = self._text()
-        self._make(lambda: set_step(text, id, path, value))
+        self._make(lambda: set_step(text, id, path, value), id)
 
     def ask_name(self, id: str) -> None:
-        if id and self._allowed:
+        if id and self._allowed and not self.refuses_inside(id):
             self.name.ask(id)
 
     def _named(self, new: str) -> None:
@@ -152,11 +154,18 @@ class CanvasEdits(QObject):
     def remove(self, id: str) -> None:
         text = self._text()
         if id:
-            self._make(lambda: remove_step(text, id))
+            self._make(lambda: remove_step(text, id), id)
 
-    def _make(self, change: Callable[[], str]) -> bool:
-        """Make a change; whether it could be made."""
-        if not self._allowed:
+    def refuses_inside(self, *ids: str) -> bool:
+        """Whether a step is inside of another one, and so in another file; says so."""
+        inside = any("/" in id for id in ids)
+        if inside:
+            self.refused.emit(tr("This step is in a file of its own. Enter opens that one."))
+        return inside
+
+    def _make(self, change: Callable[[], str], *ids: str) -> bool:
+        """Make a change of these steps; whether it could be made."""
+        if not self._allowed or self.refuses_inside(*ids):
             return False
         try:
             made = change()
@@ -172,22 +181,23 @@ class CanvasEdits(QObject):
     def show_menu(self, id: str, place: QPoint) -> None:
         """All that can be done with a step."""
         self._pane.choose(id)
-        can = self._allowed
-        self._popup(
-            [
-                MenuItem("add", tr("Add step after this"), "plus", "A", can),
-                MenuItem("needs", tr("Needs"), items=tuple(self._needs(id)), enabled=can),
-                MenuItem("rename", tr("Rename…"), "pencil", "F2", can),
-                MenuItem("remove", tr("Delete step"), "trash-2", tr("Del"), can),
-                MenuItem("stop", tr("Breakpoint"), "octagon-pause", "B"),
-            ],
-            place,
-        )
+        node, here = self._pane.view.node(id), "/" not in id
+        can = self._allowed and here
+        items = [
+            MenuItem("add", tr("Add step after this"), "plus", "A", self._allowed),
+            MenuItem("needs", tr("Needs"), items=tuple(self._needs(id)), enabled=can),
+            MenuItem("rename", tr("Rename…"), "pencil", "F2", can),
+            MenuItem("remove", tr("Delete step"), "trash-2", tr("Del"), can),
+            MenuItem("stop", tr("Breakpoint"), "octagon-pause", "B", here),
+        ]
+        if node is not None and node.fold:
+            items.append(fold_item(node))
+        self._popup(items, place)
 
     def show_needs(self) -> None:
         """A menu of the steps that the chosen one may need."""
         id = self._pane.current
-        if id and self._allowed:
+        if id and self._allowed and not self.refuses_inside(id):
             place = self._pane.view.mapToGlobal(self._pane.view.place_of(id))
             self._popup(self._needs(id), place)
 
@@ -196,7 +206,7 @@ class CanvasEdits(QObject):
         return [
             MenuItem(f"need {node.id}", node.title, checked=node.id in needs)
             for node in self._pane.graph.nodes
-            if node.id != id
+            if node.id != id and not node.within
         ]
 
     def _popup(self, items: list[MenuItem], place: QPoint) -> None:
@@ -216,6 +226,8 @@ class CanvasEdits(QObject):
                 self.remove(id)
             case ["stop"]:
                 self.stop_wanted.emit()
+            case ["fold"]:
+                self._pane.ask_fold()
             case ["need", other]:
                 self.toggle_need(other, id)
             case _:

@@ -21,6 +21,7 @@ from studio.domain.run_events import BreakpointSet
 from studio.storage.triggers import TriggerMark
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars
+from studio.ui.graph.nodes import Graph
 from studio.ui.graph.pane import GraphPane
 from studio.ui.pages.files.document import FileDocument
 from studio.ui.pages.files.model_items import model_items
@@ -47,6 +48,8 @@ from studio.workflows.workflow_runs import RunOptions
 from .canvas_edits import CanvasEdits
 from .evals.eval_facts import eval_rows
 from .evals.eval_view import EvalView
+from .files_below import FilesBelow
+from .nested_graph import nested, top_of
 from .run_form import RunForm
 from .runs.live_runs import LiveRuns
 from .runs.run_inspector import RUN
@@ -110,6 +113,11 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         """The states of runs that the person was told of last."""
         self.stops: dict[Path, set[str]] = {}
         """The steps before which runs of a file stop, as the person marked them in its graph."""
+        self._below = FilesBelow(self.live.runs.files)
+        self._inside: dict[Path, Mapping[str, WorkflowText]] = {}
+        """The workflows that steps of a file run, by the paths of these steps."""
+        self.unfolded: dict[Path, set[str]] = {}
+        """The steps of a file that show these in the graph."""
         self._awaited = ""
         """A step that was made in the graph, and is chosen when it is drawn."""
         self._view = BOTH
@@ -167,6 +175,7 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         self.pane = GraphPane(t)
         self.pane.chosen.connect(self._step_chosen)
         self.pane.opened.connect(self._step_opened)
+        self.pane.fold_wanted.connect(self._fold)
         self.edits = CanvasEdits(t, self.pane, self.editor.text)
         self.edits.changed.connect(self.editor.replace_text)
         self.edits.refused.connect(self._refuse)
@@ -308,6 +317,7 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         self.edits.allow(not document.read_only)
         if self.file.checked.workflow is not None:  # else the graph stays until the text is right
             self._draw()
+            self._run(self._read_below())
         self._run(self._show_triggers())
 
     def _refuse(self, why: str) -> None:
@@ -328,10 +338,46 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         stops = self.stops.get(document.path, set()) if document is not None else set[str]()
         words = tr("Stops before this step")
         nodes = [replace(one, stops=words) if one.id in stops else one for one in graph.nodes]
-        self.pane.show_graph(replace(graph, nodes=tuple(nodes)))
+        graph = replace(graph, nodes=tuple(nodes))
+        inside, unfolded = dict[str, Graph](), set[str]()
+        if document is not None:
+            found = self._inside.get(document.path, {})
+            inside = {path: graph_of(one, self._agents) for path, one in found.items()}
+            unfolded = self.unfolded.get(document.path, unfolded)
+        self.pane.show_graph(nested(graph, inside, unfolded))
         if self._awaited and self.pane.view.node(self._awaited) is not None:
             awaited, self._awaited = self._awaited, ""
             self._step_chosen(awaited)
+
+    async def _read_below(self) -> None:
+        """Read the workflows that steps run, and draw them where that is news."""
+        document, workflow = self.document, self.file.checked.workflow
+        if document is None or workflow is None:
+            return
+        unfolded = self.unfolded.get(document.path, ())
+        found = await self._below.read(workflow, await self._run_folder(), unfolded)
+        if found != self._inside.get(document.path, {}):
+            self._inside[document.path] = found
+            if document is self.document and self.file.checked.workflow is not None:
+                self._draw()
+
+    def _fold(self, path: str) -> None:
+        """Show the steps of the workflow that a step runs, or not any more (W-62)."""
+        if self.document is None:
+            return
+        chosen = self.pane.current
+        self.unfolded.setdefault(self.document.path, set()).symmetric_difference_update({path})
+        self._draw()
+        if chosen.startswith(f"{path}/"):
+            self._step_chosen(path)
+        self._run(self._read_below())
+
+    def _holder(self, path: str) -> WorkflowText:
+        """The text that has a step: of one inside of another that of its own file."""
+        above, document = path.rpartition("/")[0], self.document
+        if not above or document is None:
+            return self.file.checked
+        return self._inside.get(document.path, {}).get(above, WorkflowText())
 
     # -- text and graph ---------------------------------------------------------------------
 
@@ -341,29 +387,33 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         if (
             self.document is not None and self.file.is_checked
         ):  # else the places are of another text
-            self._mark(step_at(self.file.checked, self.editor.caret))
+            here = step_at(self.file.checked, self.editor.caret)
+            inside = top_of(self.pane.current) == here
+            self._mark(self.pane.current if inside else here)
 
     def _mark(self, id: str) -> None:
-        self.editor.show_block(place_of(self.file.checked, id) if id else None)
+        self.editor.show_block(place_of(self.file.checked, top_of(id)) if id else None)
         self.pane.choose(id)
         self._show_properties(id)
 
     def _show_properties(self, id: str) -> None:
         """Show the values of the chosen step; nothing where the text cannot be read."""
-        found, document = self.file.checked, self.document
-        step = next((one for one, _ in steps_of(found) if one.id == id), None)
+        found, document = self._holder(id), self.document
+        own = found is self.file.checked
+        step = next((one for one, _ in steps_of(found) if one.id == id.rpartition("/")[2]), None)
         self.properties.setVisible(step is not None)
         if step is None or document is None or found.workflow is None:
             return
-        others = [one for one in found.workflow.steps if one.id != id]
+        others = [one for one in found.workflow.steps if one is not step]
         models = [one for one in model_items(self._engine) if one.key != "/"]
         self.properties.show_step(step, others, self._agents, models)
         place = place_of(found, id)
-        if place is not None:
+        self.properties.lines.setText(Path(found.workflow.source).name)
+        if place is not None and own:
             stops = id in self.stops.get(document.path, set())
             first, last = line_numbers(document.text, *place)
             self.properties.show_place(first, last, stops=stops)
-        self.properties.allow(not document.read_only)
+        self.properties.allow(own and not document.read_only)
 
     def _write_key(self, key: str) -> None:
         """Put the caret to a key of the chosen step, or to its end where it is not there."""
@@ -382,13 +432,19 @@ class WorkflowsPage(FilesPage[WorkflowText]):
 
     def _step_chosen(self, id: str) -> None:
         """Put the caret to the step that was chosen in the graph."""
-        place = place_of(self.file.checked, id)
+        place = place_of(self.file.checked, top_of(id))
         if place is not None and self.file.is_checked:
             self.editor.go_to(place[0])
         self._mark(id)
 
     def _step_opened(self, id: str) -> None:
-        """Go on in the text of a step."""
+        """Go on in the text of a step; of one inside of another in that of its own file."""
+        inside = self._holder(id).workflow
+        if "/" in id and inside is not None:
+            if (path := Path(inside.source)) in self.names:
+                self._awaited = id.rpartition("/")[2]
+                self._run(self._load(path))
+            return
         self._show_text()
         self._step_chosen(id)
         self.editor.setFocus()
@@ -526,7 +582,7 @@ class WorkflowsPage(FilesPage[WorkflowText]):
     def toggle_breakpoint(self) -> None:
         """Mark the chosen step, or not any more: runs that begin here stop before it."""
         document, step = self.document, self.pane.current
-        if document is None or not step:
+        if document is None or not step or self.edits.refuses_inside(step):
             return
         stops = self.stops.setdefault(document.path, set())
         stops.symmetric_difference_update({step})

@@ -5,6 +5,7 @@
 - ``run_view``: The page of a run: head, graph and inspector, and which run is shown; its keys.
 - ``lower_panes``: What is below the graph: timeline, event log, ledger or items; exports results.
 - ``run_record``: Makes what is shown of a run's events.
+- ``runs_below``: What is known of the runs of its steps, and what of them is unfolded; free of Qt.
 - ``run_inspector``: The three tabs at the right: ``run_tab``, ``step_tab`` and ``history_tab``.
 - ``step_facts``: What is known of a chosen step or item; free of Qt.
 - ``question_card``: Asks the person what a step asks.

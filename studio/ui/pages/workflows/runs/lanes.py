@@ -9,7 +9,7 @@ import math
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from studio.domain.agents import Agent
@@ -114,7 +114,7 @@ class Lanes:
 
     def __init__(self, workflow: Workflow, agents: Mapping[str, Agent]) -> None:
         self._agents = agents
-        self._steps = {step.id: step for step in workflow.steps}
+        self._steps: dict[str, Step] = {}
         self._lanes: dict[str, Lane] = {}
         self.keys: list[Key] = []
         self._numbers: dict[Key, int] = {}
@@ -124,9 +124,14 @@ class Lanes:
         self.count = 0
         self.began = self.ended = 0.0
         """When the run began, and when it ended; 0 before."""
+        self.add(workflow)
+
+    def add(self, workflow: Workflow, within: str = "") -> None:
+        """Add the lanes of a workflow; its steps are called as in the run, after ``within``."""
         for step in workflow.steps:
             if step.kind not in ("set", "check"):
                 self._lane(step)
+            self._steps[f"{within}{step.id}"] = step
 
     @property
     def lanes(self) -> list[Lane]:
@@ -167,8 +172,11 @@ class Lanes:
         _, row, at = max(bars, key=lambda one: one[0])
         return list(self._lanes).index(name), row, at
 
-    def apply(self, at: float, event: RunEvent) -> None:
+    def apply(self, at: float, event: RunEvent, within: str = "") -> None:
+        """Take in what happened; ``within`` is as in ``add``."""
         self.began = self.began or at
+        if within and hasattr(event, "step"):
+            event = replace(event, step=f"{within}{getattr(event, 'step', '')}")
         match event:
             case ItemsFound():
                 keys = item_keys(event.items)
@@ -189,9 +197,10 @@ class Lanes:
             case RetryPlanned():
                 self._begin(at, (event.step, event.item), AGAIN)
             case RunFinished():
-                self.ended = at
+                self.ended = self.ended if within else at
                 for key in tuple(self._open):
-                    self._end(at, key)
+                    if key[0].startswith(within):
+                        self._end(at, key)
             case _:
                 pass
 

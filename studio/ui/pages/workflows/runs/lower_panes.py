@@ -23,6 +23,7 @@ from .items_table import ItemsFacts, ItemsTable
 from .lanes import Key
 from .ledger import Ledger
 from .run_record import RunRecord
+from .runs_below import RunsBelow
 from .timeline import Timeline
 
 if TYPE_CHECKING:
@@ -48,9 +49,9 @@ class LowerPanes(QWidget):
     exported = Signal(str)
     """The name of a file that has the results of items now."""
 
-    def __init__(self, theme: Theme, database: Database, run: Start) -> None:
+    def __init__(self, theme: Theme, database: Database, run: Start, below: RunsBelow) -> None:
         super().__init__()
-        self._run = run
+        self._run, self._below = run, below
         self._store = ItemStore(database)
         self._record: RunRecord | None = None
         self._key: Key = ("", "")
@@ -115,9 +116,10 @@ class LowerPanes(QWidget):
         """Show what the run has got since."""
         if (record := self._record) is None:
             return
+        self.timeline.change_lanes(self._below.lanes)
         if not self.timeline.isHidden():
             self.timeline.grown()
-        self.log.show_rows(record.log)
+        self.log.show_rows(self._below.log)
         self.ledger.show_rows(record.ledger.rows)
         self.read_items()
         self._show_counts()
@@ -142,13 +144,14 @@ class LowerPanes(QWidget):
         if (record := self._record) is None:
             return
         words = tr("Event log")
-        self.tabs.segment(LOG).setText(f"{words} {len(record.log)}")
+        self.tabs.segment(LOG).setText(f"{words} {len(self._below.log)}")
         self.tabs.updateGeometry()
         self.tabs.segment(LEDGER).setVisible(record.is_mission)
         self.tabs.segment(ITEMS).setVisible(bool(record.run.tallies))
         match self.pane:
             case 0:
-                lanes, running = len(record.lanes.lanes), record.lanes.running
+                shown = self._below.lanes or record.lanes
+                lanes, running = len(shown.lanes), shown.running
                 words = tr_plural("{count} lane", "{count} lanes", lanes)
                 if running:
                     more = tr_plural("{count} running", "{count} running", running)

@@ -27,12 +27,10 @@ from studio.storage.runs import RunInfo
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars
 from studio.ui.graph.nodes import Graph
-from studio.ui.graph.pane import GraphPane
+from studio.ui.graph.pane import GraphPane, fold_item
 from studio.ui.pages.files.notice import Notice
-from studio.ui.pages.workflows.run_graph import (
-    graph_of_run,
-    run_id_of,
-)
+from studio.ui.pages.workflows.nested_graph import top_of
+from studio.ui.pages.workflows.run_graph import run_id_of
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import put
 from studio.ui.translation import tr, tr_in
@@ -61,7 +59,8 @@ from .live_runs import LiveRuns
 from .lower_panes import HEIGHTS, ITEMS, LowerPanes
 from .run_inspector import HISTORY, RUN, STEP, RunInspector
 from .run_record import RUN_STATES, RunRecord
-from .step_facts import facts_of
+from .runs_below import RunsBelow
+from .step_facts import facts_inside, facts_of
 
 if TYPE_CHECKING:
     from studio.ui.pages.page import Run as Start
@@ -97,6 +96,8 @@ class RunView(PaintedWidget):
         """The file whose runs are listed."""
         self.key: Key = ("", "")
         """The step and item that are chosen."""
+        self.below = RunsBelow(live.runs)
+        """The runs of its steps, and which are unfolded."""
         self._asked_fork: ForkRequest | None = None
         """What would be run again, as the person was told."""
         self._info: RunInfo | None = None
@@ -152,9 +153,10 @@ class RunView(PaintedWidget):
         self.pane = GraphPane(t)
         self.pane.chosen.connect(lambda id: self.choose(id, ""))
         self.pane.opened.connect(self._opened)
+        self.pane.fold_wanted.connect(lambda path: self._do(self._fold(path)))
         self.pane.menu_wanted.connect(self.show_menu)
         self.pane.turned.connect(lambda: self.which.set_current(int(self.pane.lists)))
-        self.lower_panes = LowerPanes(t, self._engine.database, self._run)
+        self.lower_panes = LowerPanes(t, self._engine.database, self._run, self.below)
         self.lower_panes.chosen.connect(self.choose)
         self.lower_panes.opened.connect(self._opened)
         self.lower_panes.turned.connect(self._place)
@@ -266,6 +268,7 @@ class RunView(PaintedWidget):
         self.empty.hide()
         self.pane.show()
         self.lower_panes.show()
+        self.below.show(record)
         self.pane.show_graph(Graph())
         self.lower_panes.show_record(record)
         self.title.setText(record.title)
@@ -415,7 +418,7 @@ class RunView(PaintedWidget):
         if record is None or record.run.end is not None:
             self._ticks.stop()
             return
-        if self._runner is None:
+        if self._runner is None or self.below.unfolded:
             self._do(self._read())
         if record.run.paused is None:
             self.inspector.run.state.show_facts(record.state_facts())
@@ -431,9 +434,11 @@ class RunView(PaintedWidget):
             while (record := self.record) is not None:
                 self._read_again = False
                 new = await self._live.runs.store.events(record.run.id, record.count)
-                if record is self.record and new:
-                    before = record.run.state, record.run.stopped
+                before = record.run.state, record.run.stopped
+                if record is self.record:
                     record.apply(new)
+                below = await self.below.read()
+                if record is self.record and (new or below):
                     self._show()
                     self._speak(before[0])
                     if record.run.stopped is not None and record.run.stopped != before[1]:
@@ -466,7 +471,7 @@ class RunView(PaintedWidget):
         record = self.record
         if record is None:
             return
-        self.pane.show_graph(graph_of_run(record.workflow, record.run, record.agents))
+        self.pane.show_graph(self.below.graph())
         self.lower_panes.grown()
         self._show_buttons()
         self._show_chosen()
@@ -527,7 +532,7 @@ class RunView(PaintedWidget):
         step, item = self.key
         if self.inspector.page == RUN:
             run_tab = self.inspector.run
-            run_tab.show_record(record, run_id_of(step))
+            run_tab.show_record(record, run_id_of(top_of(step)))
             most = Cycles(record.workflow, record.run).most
             run_tab.show_caps(record.run.caps.get("", NO_CAPS), record.minutes, most)
             run_tab.choose_step(step if record.step(step) else record.workflow.steps[0].id)
@@ -536,7 +541,12 @@ class RunView(PaintedWidget):
             prompt = record.prompt
             if runner is not None:
                 prompt = partial(runner.plan.values.prompt, runner.run)
-            facts = facts_of(record, step, item, prompt)
+            inside = self.below.of(step) if "/" in step else None
+            facts = (
+                facts_inside(*inside, step, item)
+                if inside
+                else facts_of(record, step, item, prompt)
+            )
             can_hold = facts.can_hold and not self._is_below
             self.inspector.step.show_step(replace(facts, can_hold=can_hold))
 
@@ -661,55 +671,79 @@ class RunView(PaintedWidget):
             outputs = self.record.run.step(step, item).outputs
             self._command(self._live.debug, ResultEdited(step, item, text, outputs))
 
+    async def _fold(self, path: str) -> None:
+        """Show what is inside of a step that is a workflow, or not any more."""
+        self.below.toggle(path)
+        await self.below.read()
+        self._show()
+        if self.key[0].startswith(f"{path}/"):
+            self.choose(path)
+
+    def _is_inside(self) -> bool:
+        """Whether the chosen step is inside of another one; says that it cannot be changed."""
+        if inside := "/" in self.key[0]:
+            words = tr("This step is inside of another one. Pause or mark that one.")
+            self.notice.show_text(words)
+        return inside
+
     def toggle_hold(self) -> None:
         """Pause the chosen step alone, or let it go on."""
+        if self._is_inside():
+            return
         if self.record is not None and self.record.can_hold(self.key[0]):
             self._command(self._live.hold, self.key[0])
 
     def show_menu(self, id: str, place: QPoint) -> None:
         """All that can be done with a step."""
         self.choose(id)
-        record = self.record
-        if record is None or record.step(id) is None:
+        found, node = self.below.of(id), self.pane.view.node(id)
+        if found is None or found[0].step(found[1]) is None or node is None:
             return
-        open_ = record.run.end is None
-        held = id in record.run.held
+        record, step = found
+        own = record is self.record
+        one, open_ = record.run.step(step), record.run.end is None
+        held = own and step in record.run.held
         words = tr("Let this step go on") if held else tr("Pause this step")
-        chat = bool(record.run.step(id).session_id)
         again = tr("Run again from here")
+        can_hold = own and record.can_hold(step)
         items = [
-            MenuItem("hold", words, "play" if held else "pause", "H", record.can_hold(id)),
-            MenuItem("stop", tr("Breakpoint"), "octagon-pause", "B", open_),
-            MenuItem("again", again, "rotate-ccw", "R", not open_),
-            MenuItem("chat", tr("Open chat"), "message-square", enabled=chat),
+            MenuItem("hold", words, "play" if held else "pause", "H", can_hold),
+            MenuItem("stop", tr("Breakpoint"), "octagon-pause", "B", own and open_),
+            MenuItem("again", again, "rotate-ccw", "R", own and not open_),
+            MenuItem("chat", tr("Open chat"), "message-square", enabled=bool(one.session_id)),
         ]
-        if record.run.step(id).run_id:
+        if one.run_id:
             items.append(MenuItem("below", tr("Open its run"), "workflow"))
+        if node.fold:
+            items.append(fold_item(node))
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         fill_menu(menu, self.theme, items, self._picked)
         menu.popup(place)
 
     def _picked(self, key: str) -> None:
+        if (found := self.below.of(self.key[0])) is None:
+            return
+        record, step = found
         match key:
             case "hold":
                 self.toggle_hold()
             case "stop":
                 self.toggle_breakpoint()
+            case "fold":
+                self.pane.ask_fold()
             case "below":
-                assert self.record is not None
-                self._do(self.show_run(self.record.run.step(self.key[0]).run_id))
+                self._do(self.show_run(record.run.step(step).run_id))
             case "again":
                 self._opened(self.key[0])
                 self.inspector.step.run_again()
             case _:
-                assert self.record is not None
-                self.chat_wanted.emit(self.record.run.step(self.key[0]).session_id)
+                self.chat_wanted.emit(record.run.step(step).session_id)
 
     def toggle_breakpoint(self) -> None:
         """Set or clear the breakpoint before the chosen step."""
         record, step = self.record, self.key[0]
-        if record is None or record.step(step) is None:
+        if self._is_inside() or record is None or record.step(step) is None:
             return
         marked = (step, "before") in record.run.breakpoints
         self._debug(BreakpointCleared(step) if marked else BreakpointSet(step))
@@ -733,6 +767,7 @@ class RunView(PaintedWidget):
             "C": self.go_on,
             "R": self.inspector.step.run_again,
             "D": self.compare_runs,
+            "F": self.pane.ask_fold,
             "T": self.lower_panes.show_next,
         }.get(event.text().upper())
         held = event.modifiers() & ~Qt.KeyboardModifier.ShiftModifier

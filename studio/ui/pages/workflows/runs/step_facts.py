@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from studio.domain.run_events import MERGE
@@ -97,6 +97,14 @@ def facts_of(
         record.can_hold(id),
         id in run.held,
         one.run_id,
+    )
+
+
+def facts_inside(record: RunRecord, id: str, path: str, item: str) -> StepFacts:
+    """What is shown of a step with this path inside of another one: only that can be changed."""
+    facts = facts_of(record, id, item, record.prompt)
+    return replace(
+        facts, step=path, editable=False, can_run_again=False, template="", can_hold=False
     )
 
 

@@ -97,6 +97,14 @@ class Timeline(QAbstractScrollArea):
         self.verticalScrollBar().setValue(0)
         self.grown()
 
+    def change_lanes(self, lanes: Lanes | None) -> None:
+        """Show other lanes of the same run; what is in sight and chosen stays."""
+        if lanes is not self.lanes:
+            key, self.lanes = self.key, lanes
+            self.key, self._bar = ("", ""), None
+            self.grown()
+            self.choose(key)
+
     def grown(self) -> None:
         """Show what the lanes have got since."""
         if self.follows:
