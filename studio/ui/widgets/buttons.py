@@ -158,6 +158,11 @@ class Button(FoldingButton):
         self._icon = icon
         self.update()
 
+    def set_keycap(self, keycap: str | None) -> None:
+        self._keycap = keycap
+        self.updateGeometry()
+        self.update()
+
     def folded_size(self) -> QSize:
         height = self.theme.height(28)
         return QSize(height, height) if self._folded_icon else self._words_size(keycap=False)

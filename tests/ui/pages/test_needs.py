@@ -9,11 +9,12 @@ import pytest
 
 from studio.agent.session.session import Session
 from studio.domain.blocks import NoticeBlock
+from studio.domain.run_events import RunStarted, StepStarted
 from studio.domain.runs import Run
 from studio.simulator import Call, RequestView, Turn
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
-from studio.ui.pages.needs.page import NeedsPage
+from studio.ui.pages.needs.page import NeedsPage, going_on
 from studio.ui.pages.needs.waiting import Known, count_waiting, find_waiting
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
@@ -120,6 +121,68 @@ async def test_w22_an_answer_is_given_though_the_page_looks_again(tmp_path: Path
         await until(lambda: results_in(person.session) == ["b"], "the answer")
 
 
+def reader(view: RequestView) -> Turn:
+    match len(results(view)):
+        case 0:
+            return Turn(Call("read", {"path": "notes.txt"}))
+        case 1:
+            choices = ["one", "two", "three", "four", "five"]
+            return Turn(Call("ask", {"question": "Which part?", "choices": choices}))
+        case _:
+            return says("So be it.")
+
+
+@on_window_loop
+async def test_w22_the_oldest_comes_first_and_what_came_before_is_seen(tmp_path: Path) -> None:
+    """Up to nine choices are buttons with their numbers."""
+    save(Paths.below(tmp_path / "studio").agents, agent("Helper", tools="read, ask"))
+    (tmp_path / "gate.md").write_text(GATE)
+
+    def helped(settings: SettingsFile) -> None:
+        settings.values.default_agent = "Helper"
+
+    script = cast(Helper=[reader] * 3)
+    async with at_window(tmp_path, "anthropic", script, setup=helped) as person:
+        (person.folder / "notes.txt").write_text("a\nb\n")
+        person.say("Go")
+        await until(lambda: person.view.canvas.waiting(), "the question of the chat")
+        runs = WorkflowRuns(person.engine)
+        runner = await runs.start(tmp_path / "gate.md", person.folder, RunOptions({}))
+        work = asyncio.create_task(runner.carry_out())
+        await until(lambda: runner.run.state == "needs_you", "the gate, which asks later")
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        await runs.close(runner)
+        person.window.pages.show_page("needs")
+        page = person.window.pages.currentWidget()
+        assert isinstance(page, NeedsPage)
+        await until(lambda: len(page.rows) == 2, "both questions")
+        assert [one.group for one in page.rows] == ["Gate, run 1", "Chats"]
+        assert page._model.heads(1) and page.card.title.text() == "Write the drafts?"
+        assert page.before.isHidden(), "nobody did anything before the gate"
+        person.click(page.order.segment(1))
+        assert [one.group for one in page.rows] == ["Chats", "Gate, run 1"]
+        assert not page._model.heads(0), "no runs stand above them"
+        assert page.card.title.text() == "Write the drafts?", "it stays chosen"
+        page.list.setFocus()
+        person.press(Key.Key_K)
+        await until(page.before.isVisible, "what the agent did")
+        assert [fact.left for fact in page.before.facts] == ["Just before", "Read  notes.txt"]
+        shown = [one for one in page.card.buttons if one.isVisible()]
+        assert [one.text() for one in shown] == ["one", "two", "three", "four", "five"]
+        person.press(Key.Key_4)
+        await until(lambda: results_in(person.session)[-1:] == ["four"], "the answer")
+        person.click(page.order.segment(0))
+        await until(lambda: [one.group for one in page.rows] == ["Gate, run 1"])
+
+
+def test_w22_how_many_steps_of_a_run_go_on() -> None:
+    events = [(1.0, RunStarted("r", "Story", ""))]
+    known = Known(Run([*events, (2.0, StepStarted("a")), (3.0, StepStarted("b", "x"))]), 7)
+    assert going_on(known) == "2 of 7 steps go on"
+    assert going_on(Known(Run(events), 7)) == ""
+
+
 OUTER = """\
 ---
 name: Outer
@@ -144,14 +207,14 @@ async def test_w22_a_question_below_counts_once_and_a_run_is_read_once(tmp_path:
         known: dict[str, Known] = {}
         found = await find_waiting(home.engine, known)
         assert sorted(one.path[1:] for one in found) == [("below", "ok"), ("more",)]
-        first, count = known[runner.run.id]
+        one = known[runner.run.id]
+        first, count = one.run, one.count
         await runner.answer(
             next(one.question.id for one in found if one.path[1:] == ("more",)), True
         )
         (left,) = await find_waiting(home.engine, known)
         assert left.path[1:] == ("below", "ok")
-        again, now = known[runner.run.id]
-        assert again is first and now > count
+        assert known[runner.run.id].run is first and one.count > count
         await runner.stop()
         assert not await find_waiting(home.engine, known) and not known
 

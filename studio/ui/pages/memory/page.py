@@ -8,9 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QModelIndex, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QKeySequence, QPainter, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtCore import QModelIndex, Qt
+from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtWidgets import QWidget
 
 from studio.agent.engine import Engine
 from studio.agent.session.memory import MOST_TITLES, MOST_TOKENS, fitting, title_tokens
@@ -25,8 +25,8 @@ from studio.ui.pages.page import Page, Run
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import Field, Hairline, IconButton, Label, Segmented
+from studio.ui.widgets.key_foot import KeyFoot
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
-from studio.ui.widgets.painting import PaintedWidget, keycaps_width, paint_keycaps, paint_text
 
 from .note_detail import NoteDetail, ShownNote
 from .note_facts import HERE, FactsPane, NoteFacts
@@ -43,34 +43,6 @@ _FOOT = (
     (("D",), tr_later("Drop")),
     (("M",), tr_later("Merge")),
 )
-
-
-class _Foot(PaintedWidget):
-    """Keys and what they do. Where there is no room for all, the last ones go."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__(theme)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(tr("J and K move, A keeps, D drops, M merges"))
-
-    def sizeHint(self) -> QSize:
-        return QSize(200, self.theme.px(42))
-
-    def paint(self, painter: QPainter, rect: QRectF) -> None:
-        t = self.theme
-        x, middle = float(t.px(16)), self.height() / 2
-        for keys, does in _FOOT:
-            words = tr(does)
-            caps = sum(keycaps_width(t, key) + t.px(4) for key in keys)
-            wide = t.metrics("small").horizontalAdvance(words)
-            if x + caps + wide > rect.width():
-                return
-            for key in keys:
-                paint_keycaps(painter, t, QPointF(x, middle), key)
-                x += keycaps_width(t, key) + t.px(4)
-            place = QRectF(x + t.px(3), 0, wide + 2, rect.height())
-            paint_text(painter, t, place, words, "small", "text2")
-            x += wide + t.px(16)
 
 
 class MemoryPage(Page):
@@ -135,7 +107,9 @@ class MemoryPage(Page):
             spacing=t.px(6),
             margins=(t.px(10), t.px(8), t.px(10), t.px(4)),
         )
-        column_of([self._head, Hairline(t), find, (self.list, 1), _Foot(t)], spacing=0, on=left)
+        hints = [(keys, tr(does)) for keys, does in _FOOT]
+        foot = KeyFoot(t, hints, tr("J and K move, A keeps, D drops, M merges"))
+        column_of([self._head, Hairline(t), find, (self.list, 1), foot], spacing=0, on=left)
         return left
 
     def resizeEvent(self, event: QResizeEvent) -> None:

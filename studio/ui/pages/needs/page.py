@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QPainter, QResizeEvent
@@ -15,12 +15,13 @@ from PySide6.QtWidgets import (
 )
 
 from studio.agent.engine import Engine
+from studio.domain.blocks import ToolBlock
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json
 from studio.domain.questions import ServerAnswer
-from studio.domain.runs import Run as WorkflowRun
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import clock
+from studio.ui.graph.nodes import NodeState
 from studio.ui.inspector.fact_list import Fact, FactList
 from studio.ui.pages.page import Page, Run
 from studio.ui.pages.workflows.runs.changes_list import ChangesList
@@ -28,16 +29,19 @@ from studio.ui.pages.workflows.runs.letter_list import LetterList
 from studio.ui.pages.workflows.runs.question_card import QuestionCard
 from studio.ui.theme import Theme, joined
 from studio.ui.theme.mirroring import mirrored_row
-from studio.ui.translation import tr
-from studio.ui.widgets import Button, Hairline, Index, Label
+from studio.ui.transcript.model import row_status, verb
+from studio.ui.translation import tr, tr_in, tr_plural
+from studio.ui.widgets import Button, Hairline, Index, Label, Segmented
+from studio.ui.widgets.key_foot import KeyFoot
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
-from studio.ui.widgets.painting import paint_text
+from studio.ui.widgets.painting import paint_ends, paint_text
 from studio.ui.widgets.panels import scrolled
 from studio.ui.widgets.row_list import RowModel, paint_row_ground
 from studio.workflows.run_changes import approve_drafts, changes_by_step
 
-from .waiting import Known, Waiting, find_waiting
+from .waiting import Known, Waiting, find_waiting, just_before
 
+BY_RUN = 0
 LIST = 376
 CHANGES = 320
 AGAIN = 2_000
@@ -47,10 +51,13 @@ AGAIN = 2_000
 class _Questions(RowModel):
     def __init__(self) -> None:
         super().__init__(lambda row: joined((title_of(row), row.group, *row.path)))
+        self.grouped = True
+        self.asides: Mapping[str, str] = {}
+        """What stands at the right of a group's heading."""
 
     def heads(self, at: int) -> bool:
         """Whether a row is the first of its group."""
-        return not at or self.rows[at - 1].group != self.rows[at].group
+        return self.grouped and (not at or self.rows[at - 1].group != self.rows[at].group)
 
 
 def title_of(row: Waiting) -> str:
@@ -59,20 +66,59 @@ def title_of(row: Waiting) -> str:
     return tr_engine(row.question.text)
 
 
-def _who_asks(row: Waiting) -> list[Fact]:
+def going_on(known: Known) -> str:
+    """“3 of 7 steps go on”; empty where none does."""
+    count = len({one.step for one in known.run.steps.values() if one.state == "running"})
+    if not (count and known.steps):
+        return ""
+    all_ = known.steps
+    return tr_plural(
+        "{count} of {all} steps goes on", "{count} of {all} steps go on", count, all=all_
+    )
+
+
+def _who_asks(row: Waiting, known: Known | None) -> list[Fact]:
     """The way from the run or the chat down to who asks, as a tree."""
     kinds = "workflow" if row.run_id else "message-square"
     last = len(row.path) - 1
-    heads = [Fact(tr("Who asks"), style="heading")]
-    return heads + [
+    facts = [Fact(tr("Who asks"), style="heading")]
+    for depth, name in enumerate(row.path):
+        aside, state = _about(known, row, depth) if depth < last else ("", "needs_you")
+        if depth == last:
+            aside = clock(max(0.0, time.time() - row.since))
+        icon = kinds if not depth else "bot" if depth == last else "workflow"
+        facts.append(Fact(name, aside, icon=icon, state=state, depth=depth))
+    return facts
+
+
+def _about(known: Known | None, row: Waiting, depth: int) -> tuple[str, NodeState]:
+    """What is known of who stands above who asks: the run, or its step with items."""
+    if known is None or known.run.started is None:
+        return "", ""
+    run, started = known.run, known.run.started
+    if not depth:
+        words = tr("run {number}").format(number=started.number)
+        given = [str(value) for value in started.inputs.values() if value not in (None, "")]
+        return ", ".join([words, *given])[:60], "running"
+    step = next((one for one, asked in run.questions if asked.id == row.question.id), None)
+    if depth > 1 or step is None or step.step not in run.items:
+        return "", ""
+    keys = run.items[step.step]
+    over = sum(run.step(step.step, key).over for key in keys)
+    return tr("{done} of {all} items").format(done=over, all=len(keys)), "running"
+
+
+def _before(calls: Sequence[ToolBlock]) -> list[Fact]:
+    """What who asks did just before."""
+    states: Mapping[str, NodeState] = {"done": "done", "error": "failed"}
+    return [Fact(tr("Just before"), style="heading")] * bool(calls) + [
         Fact(
-            name,
-            clock(max(0.0, time.time() - row.since)) if depth == last else "",
-            icon=kinds if not depth else "bot" if depth == last else "workflow",
-            state="needs_you" if depth == last else "",
-            depth=depth,
+            f"{verb(call)}  {call.target}".rstrip(),
+            row_status(call, None),
+            icon=call.icon,
+            state=states.get(call.state, "stopped"),
         )
-        for depth, name in enumerate(row.path)
+        for call in calls
     ]
 
 
@@ -97,7 +143,8 @@ class _Line(QStyledItemDelegate):
         whole = QRectF(option.rect)
         if self._questions.heads(index.row()):
             place = QRectF(t.px(16), whole.y(), whole.width() - t.px(32), self._head)
-            paint_text(painter, t, place, row.group, "label", "text2", room=place.width())
+            aside = self._questions.asides.get(row.run_id, "")
+            paint_ends(painter, t, place, (row.group, "label", "text2"), (aside, "small", "text2"))
             whole.setTop(whole.top() + self._head)
         box = whole.adjusted(t.px(8), 1, -t.px(8), -1)
         paint_row_ground(painter, t, option, box)
@@ -131,6 +178,8 @@ class NeedsPage(Page):
         t = theme
         self.count = Label(t, "", "ui", "text2", digits=True)
         self._known: dict[str, Known] = {}
+        self._found: Sequence[Waiting] = ()
+        """What waits, by run."""
         self._model = _Questions()
         self.list = LetterList(t, tr("Needs you"))
         self.list.setModel(self._model)
@@ -139,25 +188,39 @@ class NeedsPage(Page):
         self.list.activated.connect(lambda _: self.open_asker())
         self.path = Label(t, "", "ui", "text2")
         self.to_asker = Button(t, tr("Open"), clicked=self.open_asker)
-        self.card = QuestionCard(t)
+        self.card = QuestionCard(t, digits=True)
         self.card.answered.connect(lambda _, value: self._answer(value))
         self.nothing = Label(t, tr("Nothing needs you."), "ui", "text2")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self.order = Segmented(t, [tr("By run"), tr("Oldest")], name=tr("Order"))
+        self.order.chosen.connect(self.show_order)
+        heading = Label(t, tr("Needs you"), "heading")
         self._list_head = widget_of(
-            row_of([Label(t, tr("Needs you"), "heading"), (self.count, 1)], 8, (16, 0, 16, 0))
+            row_of([heading, (self.count, 1), self.order], 8, (16, 0, 10, 0))
         )
+        hints = [
+            (("Ctrl+J",), tr("Next")),
+            (("J", "K"), tr("Move")),
+            (("1", "9"), tr_in("a button", "Answer")),
+        ]
+        foot = KeyFoot(t, hints, tr("Ctrl+J goes to what waits next, J and K move, 1 to 9 answer"))
         self._head = widget_of(row_of([(self.path, 1), self.to_asker], 8, (20, 0, 12, 0)))
-        self._left = widget_of(column_of([self._list_head, Hairline(t), (self.list, 1)], spacing=0))
+        parts = [self._list_head, Hairline(t), (self.list, 1), foot]
+        self._left = widget_of(column_of(parts, spacing=0))
         self.asker = FactList(t)
-        self.asker.hide()
+        self.before = FactList(t)
+        for facts in (self.asker, self.before):
+            facts.hide()
         self.changes = ChangesList(t)
         self.changes.approved.connect(lambda drafts: self._run(self._approve(drafts)))
         self.changes.review_wanted.connect(lambda *of: self.page_wanted.emit("drafts", *of))
         self._looked: tuple[str, int] = ("", 0)
         """The run whose changes are shown, after so many of its events."""
+        self._seen = ""
+        """The question before which ``before`` shows what was done."""
         self._aside: asyncio.Task[None] | None = None
         card = widget_of(column_of([self.card, self.nothing], 0, (20, 16, 20, 0)))
-        body = widget_of(column_of([card, self.asker, STRETCH], 8))
+        body = widget_of(column_of([card, self.asker, self.before, STRETCH], 8))
         parts = [(body, 1), (self.changes, 0)]
         self._body = row_of(parts, 0)
         area = scrolled(widget_of(self._body))
@@ -205,9 +268,19 @@ class NeedsPage(Page):
     async def _read(self) -> None:
         self._show(await find_waiting(self._engine, self._known))
 
-    def _show(self, rows: Sequence[Waiting]) -> None:
+    def show_order(self, order: int) -> None:
+        """Show what waits by run, or the oldest first."""
+        self.order.set_current(order)
+        self._show(self._found)
+
+    def _show(self, found: Sequence[Waiting]) -> None:
+        self._found, grouped = found, self.order.current == BY_RUN
+        rows = found if grouped else sorted(found, key=lambda row: row.since)
         ids = [row.question.id for row in rows]
-        if ids != [row.question.id for row in self._model.rows]:
+        self._model.asides = {id: going_on(known) for id, known in self._known.items()}
+        before_it = [row.question.id for row in self._model.rows], self._model.grouped
+        if (ids, grouped) != before_it:
+            self._model.grouped = grouped
             before, at = self.chosen, self.list.currentIndex().row()
             self._model.show(rows)
             kept = before.question.id if before is not None else ""
@@ -242,24 +315,29 @@ class NeedsPage(Page):
         self.to_asker.set_text(words)
 
     def _look_aside(self) -> None:
-        """Show who asks and what its run changed, if that is not what is shown."""
+        """Show who asks, what came before and what its run changed, if that is not shown."""
         row = self.chosen
-        self.asker.show_facts(_who_asks(row) if row is not None else [])
-        run, count = self._known.get(row.run_id, (None, 0)) if row is not None else (None, 0)
-        wanted = (run.id if run is not None else "", count)
-        if wanted == self._looked:
+        known = self._known.get(row.run_id) if row is not None else None
+        self.asker.show_facts(_who_asks(row, known) if row is not None else [])
+        wanted = (known.run.id, known.count) if known is not None else ("", 0)
+        question = row.question.id if row is not None else ""
+        if (wanted, question) == (self._looked, self._seen):
             return
         if wanted[0] != self._looked[0]:
             self.changes.show_groups([])
-        self._looked = wanted
+        if question != self._seen:
+            self.before.show_facts([])
+        self._looked, self._seen = wanted, question
         if self._aside is not None:
             self._aside.cancel()
             self._aside = None
-        if run is not None:
-            self._aside = self._run(self._read_changes(run))
+        if row is not None:
+            self._aside = self._run(self._read_aside(row, known))
 
-    async def _read_changes(self, run: WorkflowRun) -> None:
-        self.changes.show_groups(await changes_by_step(self._engine, run))
+    async def _read_aside(self, row: Waiting, known: Known | None) -> None:
+        self.before.show_facts(_before(await just_before(self._engine, row.asker)))
+        if known is not None:
+            self.changes.show_groups(await changes_by_step(self._engine, known.run))
 
     async def _approve(self, drafts: Sequence[tuple[str, str]]) -> None:
         failed = await approve_drafts(self._engine, drafts)
@@ -282,7 +360,7 @@ class NeedsPage(Page):
     def _answer(self, value: Json) -> None:
         row = self.chosen
         if row is not None and row.here:
-            self._show([one for one in self._model.rows if one is not row])
+            self._show([one for one in self._found if one is not row])
             self._run(self._give(row, value))  # the next look must not cancel it
 
     async def _give(self, row: Waiting, value: Json) -> None:

@@ -3,20 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from dataclasses import dataclass, field
 
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
 from studio.domain.blocks import ToolBlock
-from studio.domain.run_events import RunQuestion
+from studio.domain.errors import StorageError, StudioError
+from studio.domain.run_events import RunQuestion, StepAsked
 from studio.domain.runs import Run
 from studio.domain.sessions import SessionInfo
 from studio.storage.runs import RunStore
 from studio.ui.translation import tr
+from studio.workflows.run_files import RunFiles
 
-Known: TypeAlias = tuple[Run, int]
-"""A run after so many of its events."""
+MOST_BEFORE = 3
+"""Calls that are shown before a question."""
+
+
+@dataclass(slots=True)
+class Known:
+    """A run after ``count`` of its events.
+
+    ``asked`` has when each question was asked, ``steps`` how many the workflow has: 0 where it
+    cannot be read.
+    """
+
+    run: Run
+    steps: int
+    count: int = 0
+    asked: dict[str, float] = field(default_factory=dict[str, float])
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +39,8 @@ class Waiting:
     """One question. ``session_id`` or ``run_id`` say where it is asked and answered.
 
     ``group`` is the run or the chats, ``path`` who asks, from the chat or the run on; ``here``
-    whether this program can take the answer.
+    whether this program can take the answer. ``asker`` is the session that asks, if one does;
+    ``item`` whether it works on one of several items.
     """
 
     group: str
@@ -34,6 +50,8 @@ class Waiting:
     session_id: str = ""
     run_id: str = ""
     here: bool = True
+    asker: str = ""
+    item: bool = False
 
 
 async def count_waiting(engine: Engine) -> int:
@@ -48,34 +66,66 @@ async def find_waiting(engine: Engine, known: dict[str, Known]) -> list[Waiting]
     """
     found: list[Waiting] = []
     store = RunStore(engine.database)
+    files = RunFiles(engine, store)
     waiting = await store.waiting()
     for run_id in known.keys() - set(waiting):
         del known[run_id]
     for run_id in waiting:
-        run = await _read(store, run_id, known)
-        started = run.started
+        one = await _read(files, store, run_id, known)
+        run, started = one.run, one.run.started
         if started is None:
             continue
         group = tr("{name}, run {number}").format(name=started.name, number=started.number)
         for step, question in run.questions:
             path = question.path or (started.name, step.step or tr("Merge"))
-            found.append(Waiting(group, path, question, run.changed, run_id=run_id))
+            since = one.asked.get(question.id, run.changed)
+            asker, item = question.session_id, bool(step.item)
+            found.append(
+                Waiting(group, path, question, since, run_id=run_id, asker=asker, item=item)
+            )
     for info, path in await _sessions(engine):
         session = await engine.sessions.open(info.id)
         found += [
-            Waiting(tr("Chats"), path, question, info.updated, info.id, here=session.running)
+            Waiting(
+                *(tr("Chats"), path, question, info.updated, info.id),
+                here=session.running,
+                asker=info.id,
+            )
             for question in _questions(session)
         ]
     return found
 
 
-async def _read(store: RunStore, run_id: str, known: dict[str, Known]) -> Run:
-    run, count = known.get(run_id) or (Run(), 0)
-    new = await store.events(run_id, count)
+async def just_before(engine: Engine, asker: str) -> Sequence[ToolBlock]:
+    """The last calls that were over when a session asked, the newest last."""
+    if not asker:
+        return ()
+    try:
+        session = await engine.sessions.open(asker)
+    except StorageError:  # it was deleted meanwhile
+        return ()
+    blocks = session.transcript.blocks
+    calls = [one for one in blocks if isinstance(one, ToolBlock) and one.finished]
+    await engine.sessions.put_away_idle(asker)
+    return calls[-MOST_BEFORE:]
+
+
+async def _read(files: RunFiles, store: RunStore, run_id: str, known: dict[str, Known]) -> Known:
+    one = known.get(run_id)
+    new = await store.events(run_id, one.count if one is not None else 0)
+    if one is None:
+        run = Run(new[:1])
+        try:
+            steps = len((await files.workflow_of(run)).steps)
+        except StudioError:
+            steps = 0
+        one = known[run_id] = Known(Run(), steps)
     for at, event in new:
-        run.apply(at, event)
-    known[run_id] = run, count + len(new)
-    return run
+        one.run.apply(at, event)
+        if isinstance(event, StepAsked):
+            one.asked.setdefault(event.question.id, at)
+    one.count += len(new)
+    return one
 
 
 async def _sessions(engine: Engine) -> list[tuple[SessionInfo, tuple[str, ...]]]:

@@ -39,24 +39,32 @@ ANSWERS: Mapping[str, Sequence[tuple[str, Json]]] = {
 """The buttons of a question, with the answer that each gives. The last one stands apart."""
 
 
+MOST = 9
+"""Choices that have a button; of more one is typed."""
 SERVER = 480
 """Pixels that a form of a server gets before it scrolls."""
 
 
 class QuestionCard(Card):
-    """Buttons for the answers that there are, else a field."""
+    """Buttons for the answers that there are, else a field.
+
+    ``digits``: the page presses them by their numbers, which they show.
+    """
 
     answered = Signal(str, object)
     """The id of a question, and its answer."""
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, *, digits: bool = False) -> None:
         super().__init__(theme, "raised", "warn_line")
+        self._digits = digits
         self._question: RunQuestion | None = None
         self._values: list[Json] = []
         self.title = Label(theme, "", "ui_strong", wrap=True)
         self.path = Label(theme, "", "small", "text2", wrap=True)
         self.detail = CodeBox(theme, tr("What it would do"), 10, least=1)
-        self.buttons = [Button(theme, "", "primary" if not at else "secondary") for at in range(3)]
+        self.buttons = [
+            Button(theme, "", "primary" if not at else "secondary") for at in range(MOST)
+        ]
         for at, button in enumerate(self.buttons):
             button.clicked.connect(lambda _=False, at=at: self._answer(self._values[at]))
         self.field = Field(theme, tr("Your answer"))
@@ -103,7 +111,7 @@ class QuestionCard(Card):
             answers[1] = tr("For this chat"), "session"
         if question.kind == "sample":
             answers = [one for one in answers if one[1] in question.choices]
-        if question.kind in ("reply", "conflict") and 0 < len(question.choices) <= 3:
+        if question.kind in ("reply", "conflict") and 0 < len(question.choices) <= MOST:
             answers = [(words, words) for words in question.choices]
         self._choices.setVisible(bool(answers))
         asked = question.server
@@ -118,12 +126,15 @@ class QuestionCard(Card):
             self.server.answered.connect(lambda answer: self._answer(answer.told))
             self.asked.put(self.server)
         placed = [*answers[:-1], *[None] * (3 - len(answers)), *answers[-1:]]
-        self._values = []
+        placed += [None] * (MOST - len(placed))
+        self._values, number = [], 0
         for button, answer in zip(self.buttons, placed, strict=True):
             button.setVisible(answer is not None)
             self._values.append(answer[1] if answer is not None else None)
             if answer is not None:
                 button.set_text(answer[0])
+                number += 1
+                button.set_keycap(str(number) if self._digits else None)
         self.setAccessibleName(f"{self.title.text()}. {self.path.text()}. {detail}")
         self.show()
 

@@ -1,0 +1,45 @@
+"""Key foot: the keys of a list and what they do, below it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+from PySide6.QtCore import QPointF, QRectF, QSize
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QSizePolicy
+
+from studio.ui.theme import Theme
+
+from .painting import PaintedWidget, keycaps_width, paint_keycaps, paint_text
+
+Hints: TypeAlias = Sequence[tuple[Sequence[str], str]]
+"""Keys, and what they do in a word."""
+
+
+class KeyFoot(PaintedWidget):
+    """Where there is no room for all, the last ones go. ``spoken`` says them in a sentence."""
+
+    def __init__(self, theme: Theme, hints: Hints, spoken: str) -> None:
+        super().__init__(theme)
+        self._hints = hints
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.setAccessibleName(spoken)
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, self.theme.px(42))
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t = self.theme
+        x, middle = float(t.px(16)), self.height() / 2
+        for keys, words in self._hints:
+            caps = sum(keycaps_width(t, key) + t.px(4) for key in keys)
+            wide = t.metrics("small").horizontalAdvance(words)
+            if x + caps + wide > rect.width():
+                return
+            for key in keys:
+                paint_keycaps(painter, t, QPointF(x, middle), key)
+                x += keycaps_width(t, key) + t.px(4)
+            place = QRectF(x + t.px(3), 0, wide + 2, rect.height())
+            paint_text(painter, t, place, words, "small", "text2")
+            x += wide + t.px(16)
