@@ -13,6 +13,7 @@ What commands share:
 - ``event_printer``: prints the events of a turn.
 - ``templates``: reads and fills templates of messages.
 - ``turn_driver``: runs a turn, prints it and asks the person.
+- ``workflow_begin``: begins and goes on with the runs of ``workflow``, ``batch`` and ``cluster``.
 - ``workflow_driver``: carries out a run of a workflow, prints it and asks the person.
 - ``questions``: asks an agent's questions, one after the other (C-24).
 - ``json_stream``: prints a turn as documented JSON lines.

@@ -12,6 +12,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from studio.agent.engine import Engine
     from studio.storage.config.settings import SettingsFile
     from studio.storage.paths import Paths
@@ -81,3 +83,15 @@ class CommandContext:
     async def close(self) -> None:
         if self._engine is not None:
             await self._engine.close()
+
+
+def chosen_folder(options: argparse.Namespace) -> Path:
+    """The folder of ``--folder``, or the current one; raises ConfigurationError."""
+    from pathlib import Path
+
+    from studio.domain.errors import ConfigurationError
+
+    folder: Path = (options.folder or Path.cwd()).resolve()
+    if not folder.is_dir():
+        raise ConfigurationError(f"The folder {folder} is not there.")
+    return folder

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import field
-from typing import assert_never
+from typing import TypeAlias, assert_never
 
 from .agents import Caps
 from .events import Exposed
@@ -60,6 +60,9 @@ from .run_events import (
     StepState,
 )
 
+StepKey: TypeAlias = tuple[str, str]
+"""A step and its item; the item is empty for a step as a whole."""
+
 
 @dataclass(slots=True)
 class Try:
@@ -102,6 +105,10 @@ class StepRun:
     question: RunQuestion | None = None
     due: float = 0.0
     in_turns: str = ""
+
+    @property
+    def key(self) -> StepKey:
+        return self.step, self.item
 
     @property
     def last(self) -> Try | None:

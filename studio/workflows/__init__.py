@@ -1,47 +1,78 @@
-"""Many agents, in markdown.
+"""Many agents, in markdown: the files of workflows, and the runs of these.
 
+The file of a workflow:
+
+- ``workflow_files``: Finds the files of workflows in their places.
 - ``reader``: Makes a workflow of the text of its file.
 - ``workflow_keys``: The tables of what may stand where in a workflow's file, and its JSON Schema.
 - ``value_readers``: Read the values of a workflow's keys from YAML, each with its schema.
 - ``workflow_check``: Finds all that is wrong in the text of a workflow's file.
-- ``graph``: Tells which steps each step needs.
-- ``workflow_files``: Finds the files of workflows in their places.
-- ``expressions``: Compute values from inputs and from results of steps.
-- ``file_reads``: Brings expressions what they read in the folder, without blocking.
-- ``plan``: Tells what happens next in a run, and which items of a ``for_each`` begin.
-- ``step_values``: What the expressions of steps know, and the prompts and commands made of it.
 - ``editing``: Changes steps in the text of a file, and none of its other words.
+- ``imports``: Makes workflows and agents of what people have in other programs.
+
+A run:
+
+- ``workflow_runs``: Begins runs; finds stored and killed ones, and opens them to go on; stops and
+  deletes them.
+- ``run_files``: Finds the file of a run, checks it and fits inputs to it; reads a stored run.
+- ``child_runs``: Plans and opens the runs of steps that are workflows themselves.
+- ``kept_agents``: Keeps the agents that a run began with, and tells what has changed since.
+- ``open_run``: A run with those below it, as this program has it: paused, steered, answered,
+  stopped, given more.
+- ``runner``: Carries out a run: waits, begins what its plan says, and takes up steps that were
+  under way when a program was killed.
+- ``plan``: Tells what happens next in a run: which step begins, which items of a ``for_each`` with
+  up to 50, what is tried again, gone back to or left out, and how the run ends.
+- ``graph``: Tells which steps each step needs.
 - ``breakpoints``: Tell where a run stops for the person.
-- ``runner``: Carries out one run, as its plan says, and goes on with its steps after a crash.
-- ``run_accounts``: What a run and its steps may use, and have used, in money and in time.
-- ``run_questions``: What the sessions of a run ask, and the runs below it.
-- ``instant_steps``: What comes of steps that take no time.
+- ``run_recorder``: Applies the events of a run, stores them, and tells who listens.
+- ``run_accounts``: The caps of a run and of its steps in tokens, money and minutes, and what they
+  have used. Each request is held against them in ``agent.budget``.
+- ``run_questions``: What sessions, items and runs below ask the person, as questions of the run.
+
+A step:
+
+- ``step_tries``: Begins a try of a step, or goes on with it after a crash; lets ``approve`` and
+  ``ask`` wait for the person, computes ``set`` and ``check``.
+- ``step_work``: Runs the turn or the command of a try in its session, and tells how it ended.
 - ``step_sessions``: The sessions that steps work in, with the agents that the run began with.
-- ``items``: What an agent's step does once for each of more than 50 values; up to 50 are in
-  ``plan``.
-- ``cluster``: Has other computers send the requests of items.
 - ``step_tasks``: The work on steps that is under way.
-- ``step_work``: Does the tries of an agent's or a command's step in sessions of their own.
-- ``command_line``: Puts values into a command so that a shell never carries them out.
 - ``unsure_actions``: Finds what a try was in the middle of when the program ended.
+- ``step_values``: Fills values into prompts and texts of steps, and knows which there are.
+- ``expressions``: Parse and compute what stands in ``${{ }}``.
+- ``file_reads``: Brings expressions what they read in the folder, without blocking.
+- ``command_line``: Fills values into a command so that a shell never carries them out.
+
+Folders:
+
+- ``items``: The items of a ``for_each`` with more than 50, or that are read from files: a table of
+  up to 100,000, worked on side by side or in batches of the provider.
+- ``missions``: Runs in cycles, which end when the person's checks pass.
+- ``cluster``: Has other computers send the requests of items.
+- ``evals``: Measure agents, models and prompts on cases.
+
+What steps change in the folder:
+
+- ``desk``: Says which steps work on a copy, has their changes merged where they meet, and offers
+  them as drafts.
+- ``laid_desks``: The copies that steps work on now: lays them, tells what changed there.
+- ``change_merge``: Merges what several steps changed, and finds where that clashes.
+- ``run_changes``: Lists what the steps of a run changed, by step, and which of it waits.
+
+Runs that are over:
+
 - ``fork``: Plans a run that repeats another one from some step on.
 - ``compare``: Tells what differs between two runs.
-- ``child_runs``: Begins and opens the runs of steps that are workflows themselves.
-- ``run_files``: Finds the file of a workflow, checks it, and fits a run's inputs to it.
-- ``kept_agents``: Keeps the agents that a run began with, and tells what has changed since.
-- ``desk``: Lets steps that write see their own changes on a copy, and offers them as drafts.
-- ``change_merge``: What files become by the changes of several steps, and where these clash.
-- ``workflow_tools``: Does a call of an agent that is a run of a workflow.
-- ``run_changes``: Lists what the steps of a run changed, by step, and which of it waits.
 - ``bundle``: Writes a recorded run to one file, and reads it.
+- ``replay``: Does a recorded run again without keys and network, and compares.
+- ``session_replay``: Makes the requests of a recorded session again, and reads its answers.
 - ``live_reads``: Does the reading calls of a recorded session again in its folder.
 - ``live_steps``: Plans the run that does live what a replay found missing.
-- ``replay``: Does a recorded run again without keys and network, and compares.
-- ``imports``: Makes workflows and agents of what people have in other programs.
+
+What begins runs by itself:
+
+- ``workflow_tools``: Does a call of an agent that is a run of a workflow.
 - ``triggers``: Tell when a schedule wants a run.
 - ``watched_files``: Tells which files that a trigger looks at changed, and who changed them.
 - ``trigger_clock``: Begins the runs of triggers while a program is open.
-- ``missions``: Runs in cycles, which end when the person's checks pass.
-- ``evals``: Measure agents, models and prompts on cases.
-- ``workflow_runs``: Finds workflows, begins their runs and goes on with stored ones.
 """

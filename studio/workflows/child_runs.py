@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from studio.agent.engine import Engine
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import Exposed
@@ -19,7 +20,7 @@ from studio.domain.jsonvalue import Json
 from studio.domain.run_events import Fault, RunStarted, StepFinished
 from studio.domain.runs import Run
 from studio.domain.workflows import NO_BUDGET, Step
-from studio.storage.runs import NewRun
+from studio.storage.runs import NewRun, RunStore
 
 from .expressions import as_words
 from .kept_agents import RunParts
@@ -35,8 +36,8 @@ MOST_DEEP = 8
 class ChildRuns:
     """The runs below one run."""
 
-    def __init__(self, files: RunFiles, parts: RunParts) -> None:
-        self._files, self._parts = files, parts
+    def __init__(self, engine: Engine, store: RunStore) -> None:
+        self._files, self._parts = RunFiles(engine, store), RunParts(engine)
 
     async def planned(
         self,

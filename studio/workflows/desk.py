@@ -8,24 +8,19 @@ order, each on what it began with (W-25). In the end all waits as the drafts of 
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import shutil
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
-from studio.agent.budget import Account, Budget
+from studio.agent.budget import Budget
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
 from studio.domain.drafts import BINARY, FileDraft
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.run_events import (
     MERGE,
-    ChangedFile,
     RunDrafted,
     RunEvent,
     RunFinished,
@@ -35,56 +30,45 @@ from studio.domain.run_events import (
     StepInTurns,
     StepStarted,
 )
-from studio.domain.runs import Run
+from studio.domain.runs import StepKey
 from studio.domain.sessions import Caller
 from studio.domain.workflows import Step
-from studio.files.atomic_write import write_atomically
-from studio.files.folders import private_folder
-from studio.processes.desk import Desk, DeskTooLarge
+from studio.processes.desk import DeskTooLarge
 from studio.storage.runs import RunStore
-from studio.storage.snapshots.blob_store import UNDO_SECONDS, BlobStore
+from studio.storage.snapshots.blob_store import UNDO_SECONDS
 from studio.tools import Workspace
 from studio.tools.workspace.encodings import NotText, encode
 
-from .change_merge import ChangeMerge, Clash, DeskContents
-from .plan import Plan
+from .change_merge import ChangeMerge, Clash
+from .laid_desks import LaidDesks
+from .run_accounts import RunAccounts
+from .run_recorder import RunRecorder
 from .step_work import Outcome, StepWork
 
-LARGEST = 10_000_000
-"""Bytes of the largest file that is kept of a desk."""
 _FILES = frozenset({"read", "draft", "act"})
 _WRITES = frozenset({"draft", "act"})
 
 
 class Desks:
-    """The desks of one run; ``record`` is the runner's.
-
-    ``accounts`` are those that a merge by an agent is booked on.
-    """
+    """The desks of one run: who has one, where their changes meet, and the drafts in the end."""
 
     def __init__(
         self,
         engine: Engine,
-        plan: Plan,
-        run: Run,
+        recorder: RunRecorder,
         work: StepWork,
-        accounts: Callable[[], list[Account]],
-        record: Callable[..., Awaitable[object]],
+        accounts: RunAccounts,
+        laid: LaidDesks,
     ) -> None:
+        """A merge by an agent is booked on those ``accounts`` that the run itself is booked on."""
         self._engine = engine
-        self._plan = plan
-        self._run = run
+        self._recorder, self._plan, self._run = recorder, recorder.plan, recorder.run
         self._work = work
         self._accounts = accounts
-        self._record = record
-        self._place = engine.paths.data / "desks"
-        contents = engine.services.folders.contents
-        self._contents = DeskContents(BlobStore(self._place / "contents.db"), contents)
-        self._merge = ChangeMerge(plan.workflow, run, self._contents)
+        self._laid, self._contents = laid, laid.contents
+        self._merge = ChangeMerge(self._plan.workflow, self._run, laid.contents)
         self._chosen: dict[str, str] | None = None
         self._turn = asyncio.Lock()
-        self._open: dict[tuple[str, str], str] = {}
-        """The sessions that work on a desk now, by step and item."""
 
     # Who has one
 
@@ -136,15 +120,15 @@ class Desks:
 
     async def working(
         self, step: Step, item: str, session_id: str, work: Callable[[], Awaitable[Outcome]]
-    ) -> Outcome | RunQuestion:
+    ) -> Outcome:
         """Do the work of a step on its desk, if it has one; or a question that comes before."""
         choice = await self._choice()
         if step.id not in choice:
             return await work()
         key, why = (step.id, item), choice[step.id]
-        if not why and key not in self._open:
+        if not why and not await self._laid.open(key, session_id):
             try:
-                blocked = await self._lay(step, item, session_id)
+                blocked = await self._lay(key, session_id)
             except DeskTooLarge as error:
                 why = f"No copy can be made, because {error}."
             except (OSError, ToolFailed) as error:
@@ -155,95 +139,22 @@ class Desks:
         if not why:
             return await work()
         if self._run.step(*key).in_turns != why:
-            await self._record(StepInTurns(*key, why))
+            await self._recorder.record(StepInTurns(*key, why))
         async with self._turn:
             return await work()
 
-    async def _lay(
-        self, step: Step, item: str, session_id: str
-    ) -> RunQuestion | StepFinished | None:
-        """Lay the desk of a try, or open it again; or what has to be answered first."""
-        at, folder = self._place / session_id, Path(self._folder)
-        try:
-            desk = await asyncio.to_thread(Desk.open, at)
-        except (OSError, ValueError):
-            kept = await (await self._engine.services.folders.track(str(folder))).keep()
-            before = self._ordered(self._plan.every[step.id])
-            own = self._run.changes.get((step.id, item))
-            found = await self._merged([*before, own] if own else before, (step.id, item))
-            if not isinstance(found, Mapping):
-                return found
-            needed = await self._merged(before, (step.id, item))
-            assert isinstance(needed, Mapping), "less changes have no more clashes"
-
-            def lay() -> Desk:
-                private_folder(self._place)
-                shutil.rmtree(at, ignore_errors=True)
-                contents = {
-                    path: self._contents.bytes(one) if one else None for path, one in found.items()
-                }
-                desk = Desk.lay(folder, contents, at)
-                base = {**kept, **needed}
-                write_atomically(at / "base.json", json.dumps(base).encode("ascii"))
-                return desk
-
-            desk = await asyncio.to_thread(lay)
-        self._open[step.id, item] = session_id
-        self._engine.services.desks[session_id] = desk
+    async def _lay(self, key: StepKey, session_id: str) -> RunQuestion | StepFinished | None:
+        """Lay the desk of a try; or what has to be answered first."""
+        kept = await (await self._engine.services.folders.track(self._folder)).keep()
+        before = self._ordered(self._plan.every[key[0]])
+        own = self._run.changes.get(key)
+        found = await self._merged([*before, own] if own else before, key)
+        if not isinstance(found, Mapping):
+            return found
+        needed = await self._merged(before, key)
+        assert isinstance(needed, Mapping), "less changes have no more clashes"
+        await self._laid.lay(key, session_id, found, {**kept, **needed})
         return None
-
-    async def with_changes(self, events: Sequence[RunEvent]) -> list[RunEvent]:
-        """The events, before each end of a try what it did on its desk."""
-        found: list[RunEvent] = []
-        looks = {step.id for step in self._plan.workflow.steps if step.proves is not None}
-        for event in events:
-            if (
-                isinstance(event, StepFinished)
-                and (event.step, event.item) in self._open
-                and event.step not in looks  # what a check leaves behind is no work
-            ):
-                found.append(await self._changed(event.step, event.item))
-            found.append(event)
-        return found
-
-    async def put_away(self, events: Iterable[RunEvent]) -> None:
-        """Take away the desks of tries whose end is stored."""
-        for event in events:
-            key = (event.step, event.item) if isinstance(event, StepFinished) else ("", "")
-            if (session_id := self._open.pop(key, "")) and isinstance(event, StepFinished):
-                desk = self._engine.services.desks.pop(session_id)
-                await asyncio.to_thread(desk.remove)
-
-    async def _changed(self, step: str, item: str) -> StepChanged:
-        session_id = self._open[step, item]
-        await self._engine.services.jobs.end(session_id)
-        await self._engine.services.languages.end(session_id)
-        desk = self._engine.services.desks[session_id]
-        own = self._run.changes.get((step, item), StepChanged(step, item, ()))
-
-        def look() -> StepChanged:
-            base = cast("dict[str, str]", json.loads((desk.root.parent / "base.json").read_text()))
-            changes = desk.changes()
-            names = [*changes.written, *changes.deleted, *(one.path for one in own.files)]
-            files, left = list[ChangedFile](), [*changes.other]
-            for name in sorted(set(names)):
-                place = desk.root / name
-                # What is behind a link is not on the desk.
-                ordinary = os.path.realpath(place) == str(place) and place.is_file()
-                try:
-                    if ordinary and place.stat().st_size > LARGEST:
-                        raise OSError
-                    after = self._contents.put(place.read_bytes()) if ordinary else ""
-                except OSError:
-                    left.append(name)
-                    continue
-                before = base[name] if name in base else self._in_folder(desk, name)
-                if before != after:
-                    self._contents.keep(before)
-                    files.append(ChangedFile(name, before, after))
-            return StepChanged(step, item, tuple(files), tuple(dict.fromkeys(left)))
-
-        return await asyncio.to_thread(look)
 
     async def content(self, step: Step, path: str) -> bytes | None:
         """What is in a file as a step would find it; None where there is none.
@@ -275,7 +186,7 @@ class Desks:
         return [self._run.changes[key] for key in keys if key in self._run.changes]
 
     async def _merged(
-        self, changes: Sequence[StepChanged], key: tuple[str, str]
+        self, changes: Sequence[StepChanged], key: StepKey
     ) -> Mapping[str, str] | RunQuestion | StepFinished:
         """What files become by these changes, by digest; or what has to be answered first."""
         while True:
@@ -295,12 +206,12 @@ class Desks:
             return False
         step, said = clash.step(agent), clash.task
         session = await self._work.sessions.create(step)
-        await self._record(StepStarted(MERGE, clash.id, session_id=session.info.id))
-        budget = Budget(self._accounts())
+        await self._recorder.record(StepStarted(MERGE, clash.id, session_id=session.info.id))
+        budget = Budget(self._accounts.upward())
         outcome = await self._work.run(step, clash.id, session, said, budget, ())
         if not isinstance(outcome, StepFinished):
             outcome = StepFinished(MERGE, clash.id, "failed", "It was not merged.", fault="error")
-        await self._record(outcome)
+        await self._recorder.record(outcome)
         return outcome.state == "done"
 
     # The end
@@ -327,8 +238,7 @@ class Desks:
             return found
         count = await self.offer()
         tries = [one.session_id for step in self._run.steps.values() for one in step.tries]
-        for session_id in filter(None, tries):  # of a program that was killed
-            await asyncio.to_thread(shutil.rmtree, self._place / session_id, True)
+        await self._laid.remove(filter(None, tries))
         if isinstance(found, StepFinished):
             return found
         files = "1 file waits" if count == 1 else f"{count} files wait"
@@ -360,20 +270,15 @@ class Desks:
                 caller=Caller("run", started.run_id),
                 subject=started.subject,
             )
-            await self._record(RunDrafted(session.info.id))
+            await self._recorder.record(RunDrafted(session.info.id))
         await self._offer_in(session, wanted)
         return len(wanted)
 
     async def hand_over(self, session: Session) -> None:
         """Make drafts in a chat of what the run changed, also in steps that are under way."""
         for one in tuple(self._run.busy):
-            place = self._place / one.session_id
-            if one.session_id and await asyncio.to_thread((place / "desk.json").exists):
-                if (one.step, one.item) not in self._open:
-                    desk = await asyncio.to_thread(Desk.open, place)
-                    self._open[one.step, one.item] = one.session_id
-                    self._engine.services.desks[one.session_id] = desk
-                await self._record(await self._changed(one.step, one.item))
+            if one.session_id and await self._laid.open(one.key, one.session_id):
+                await self._recorder.record(await self._laid.changed(one.key))
         await self._offer_in(session, await self._all_changes())
 
     async def _all_changes(self) -> dict[str, tuple[str, str]]:
@@ -415,15 +320,6 @@ class Desks:
             action="write" if after else "delete",
         )
 
-    # Contents
-
     @property
     def _folder(self) -> str:
         return self._run.started.folder if self._run.started else ""
-
-    def _in_folder(self, desk: Desk, name: str) -> str:
-        """The digest of a file of the folder that was too big to be kept; empty for none."""
-        place = desk.folder / name
-        if desk.outdated(name) or not place.is_file() or place.is_symlink():
-            return ""
-        return self._contents.put(place.read_bytes())

@@ -70,6 +70,10 @@ class Plan:
     """The plan of one workflow. ``reads`` are the functions of expressions that read files."""
 
     def __init__(self, workflow: Workflow, reads: Mapping[str, Reads] | None = None) -> None:
+        self.follow(workflow, reads)
+
+    def follow(self, workflow: Workflow, reads: Mapping[str, Reads] | None) -> None:
+        """Go by this workflow from now on: the person may change the file of a run (W-65)."""
         self.workflow = workflow
         self.needs = direct_needs(workflow)
         self.every = all_needs(self.needs)

@@ -17,11 +17,8 @@ are run live (``live_steps``); and it can have the folder read again (``live_rea
 from __future__ import annotations
 
 import asyncio
-import difflib
-import json
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import aclosing
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
@@ -30,22 +27,10 @@ from studio.agent.chat_files import secret_texts
 from studio.agent.engine import Engine
 from studio.agent.loop.structured_output import parse_answer
 from studio.agent.permission.content_filter import parse_kinds
-from studio.domain.codec import decode
-from studio.domain.errors import ConfigurationError, ProviderError
-from studio.domain.events import (
-    CallStarted,
-    Event,
-    ReasoningDelta,
-    RetryScheduled,
-    StepEnded,
-    Summarised,
-    TextDelta,
-    TurnStarted,
-)
-from studio.domain.exchanges import STOPPED, Exchange, in_order
+from studio.domain.errors import ConfigurationError
+from studio.domain.events import TurnStarted
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Text
-from studio.domain.models import Effort, ModelInfo
 from studio.domain.run_events import (
     MERGE,
     ItemsFound,
@@ -59,11 +44,8 @@ from studio.domain.run_events import (
     StepStarted,
 )
 from studio.domain.runs import Run
-from studio.domain.tools import ToolSpec
 from studio.domain.workflows import Step, Workflow
-from studio.providers.base import Provider, Reply, Request
-from studio.providers.registry import KEY_TITLES, PROVIDERS
-from studio.providers.replaying import ReplayHttp
+from studio.providers.registry import KEY_TITLES
 
 from .bundle import (
     RecordedEpoch,
@@ -80,10 +62,10 @@ from .missions.check_steps import with_checks
 from .missions.cycles import Cycles
 from .plan import Plan
 from .reader import read_workflow_text
+from .session_replay import Differs, SessionReplay, require_same, why_taken
 from .step_work import answer_of
 from .workflow_runs import WorkflowRuns
 
-_ADDRESS = "https://replay.invalid/v1"
 NO_RECORD = "Nothing of its exchanges is recorded."
 _FROM_FOLDER = "it computes with files or many items, and that is taken from the record."
 _MASKED = re.compile(r"\[([a-z][a-z ]{0,29}) \d{1,6}\]")
@@ -119,17 +101,6 @@ def report_json(report: ReplayReport) -> JsonObject:
         {"step": step, "item": item, "why": why} for (step, item), why in report.missing.items()
     ]
     return {**asdict(replace(report, missing={})), "missing": missing}
-
-
-class _Differs(Exception):
-    def __init__(
-        self, what: str, before: str = "", after: str = "", lines: Sequence[str] = ()
-    ) -> None:
-        super().__init__(what)
-        found = difflib.unified_diff(
-            before.splitlines(), after.splitlines(), "recorded", "now", lineterm="", n=2
-        )
-        self.what, self.lines = what, (*found, *lines)
 
 
 async def read_record(engine: Engine, run_id: str) -> RecordedRun:
@@ -238,7 +209,7 @@ class _Replay:
             try:
                 if step not in self._skipped and (step or not report.missing):
                     await self._event(run, at, event, [one for _, one in events[number + 1 :]])
-            except _Differs as differs:
+            except Differs as differs:
                 if not self._fill or step not in self._steps:
                     found = ReplayDifference(step, item, differs.what, differs.lines)
                     report.difference = found
@@ -293,7 +264,7 @@ class _Replay:
         decided = Cycles(self._workflow, run).before_end(decision.events)
         if event not in decided:
             same = [str(one) for one in decided if type(one) is type(event)]
-            raise _Differs(
+            raise Differs(
                 "The plan decided something else.", _lines(str(event)), _lines("\n".join(same))
             )
 
@@ -313,7 +284,7 @@ class _Replay:
         if self._workflow.done_when and step.proves is None:  # notes and limits go before it
             recorded = recorded[-len(prompt) :]
         if said and _unmasked(prompt) != _unmasked(recorded):
-            raise _Differs("The prompt differs.", recorded, prompt)
+            raise Differs("The prompt differs.", recorded, prompt)
 
     def _inputs(self, run: Run, step: Step, event: StepStarted) -> None:
         """Compare what the run of a step began with; texts may have become numbers there."""
@@ -324,10 +295,10 @@ class _Replay:
         try:
             given = self._plan.values.fill_all(dict(step.inputs), names)
         except ExpressionError as error:
-            raise _Differs(str(error)) from error
+            raise Differs(str(error)) from error
         now = {name: as_words(one) for name, one in cast("JsonObject", given).items()}
         recorded = {name: as_words(started.inputs.get(name)) for name in now}
-        _same("What the workflow is given", cast("Json", recorded), cast("Json", now))
+        require_same("What the workflow is given", cast("Json", recorded), cast("Json", now))
 
     async def _finished(
         self, run: Run, at: float, event: StepFinished, rest: Sequence[RunEvent]
@@ -346,7 +317,7 @@ class _Replay:
         if [_plain(x) for x in follow] != [_plain(x) for x in recorded] or (
             len(follow) == 1 and rest and isinstance(rest[0], kinds) and _by(rest[0]) == step.id
         ):
-            raise _Differs(
+            raise Differs(
                 "What follows from the end of the step differs.",
                 _lines("\n".join(map(str, recorded))),
                 _lines("\n".join(map(str, follow))),
@@ -365,16 +336,16 @@ class _Replay:
         report.reads += found.reads
         report.taken += [f"{step.label}, {one}" for one in found.taken]
         for (name, item), why in found.missing.items():
-            raise _Differs(f"{f'{name}, {item}' if item else name}: {why}")
+            raise Differs(f"{f'{name}, {item}' if item else name}: {why}")
         if (differs := found.difference) is not None:
             place = ", ".join(filter(None, (differs.step, differs.item)))
             what = f"{place}: {differs.what}" if place else differs.what
-            raise _Differs(what, lines=differs.lines)
+            raise Differs(what, lines=differs.lines)
         if run.end is not None:
             came = outcome_of(step, event.item, run)
-            _same("The text", event.text, came.text)
-            _same("The outputs", event.outputs, came.outputs)
-            _same("The end", event.state, came.state)
+            require_same("The text", event.text, came.text)
+            require_same("The outputs", event.outputs, came.outputs)
+            require_same("The end", event.state, came.state)
 
     async def _work(self, run: Run, step: Step, session_id: str, event: StepFinished) -> None:
         self._report.steps += 1
@@ -383,12 +354,12 @@ class _Replay:
             self._require_known(run, step.id)
         names = values.names(run, step, event.item)
         if step.kind == "set" and event.state == "done":
-            _same("The values", event.outputs, values.fill_all(dict(step.inputs), names))
+            require_same("The values", event.outputs, values.fill_all(dict(step.inputs), names))
         elif step.proves is not None and step.proves.kind == "file":
             self._report.taken.append(f"{step.label}: what came of it is taken from the record.")
         elif step.kind == "check" and event.outputs is not None:
             passed = bool(values.compute(step.target, names))
-            _same("The check", event.outputs, {"passed": passed})
+            require_same("The check", event.outputs, {"passed": passed})
         elif step.kind != "agent":
             self._report.taken.append(f"{step.label}: what came of it is taken from the record.")
         elif session := self._sessions.get(session_id):
@@ -396,11 +367,11 @@ class _Replay:
             await self._session(step, session)
             if event.state == "done":
                 text = answer_of(session.events, one_reply=step.outputs is not None)
-                _same("The text", event.text, text)
+                require_same("The text", event.text, text)
                 if step.outputs is not None:
-                    _same("The outputs", event.outputs, parse_answer(text, step.outputs))
+                    require_same("The outputs", event.outputs, parse_answer(text, step.outputs))
         elif session_id and self._fill:
-            raise _Differs(NO_RECORD)
+            raise Differs(NO_RECORD)
         elif step.id in run.tallies:
             self._report.taken.append(
                 f"{step.label}: what came of its items is taken from the record."
@@ -415,19 +386,19 @@ class _Replay:
             self._report.reads += 1
             if _unmasked(made.now) != _unmasked(made.recorded):
                 what = f"What {made.name} gives differs: {made.target}".rstrip(": ")
-                raise _Differs(f"{what}.", made.recorded, made.now)
+                raise Differs(f"{what}.", made.recorded, made.now)
 
     async def _session(self, step: Step, session: RecordedSession) -> None:
         """Make each request of a session again, and read the answers again."""
-        taken = _why_taken(session)
+        taken = why_taken(session)
         if not session.exchanges and not taken:
             if self._fill:
-                raise _Differs(NO_RECORD)
+                raise Differs(NO_RECORD)
             taken = "nothing of its exchanges is recorded; its result is taken from the record."
         if taken:
             self._report.taken.append(f"{step.label}: {taken}")
             return
-        replayed = _SessionReplay(session)
+        replayed = SessionReplay(session)
         try:
             await replayed.run()
         finally:
@@ -442,184 +413,6 @@ def _not_recorded(path: Any) -> list[Json]:
 
 def _is_linked(rest: Sequence[RunEvent], step: str) -> bool:
     return bool(rest) and isinstance(rest[0], StepLinked) and rest[0].step == step
-
-
-def _why_taken(session: RecordedSession) -> str:
-    """Why the answers of a session cannot be read again; empty if they can."""
-    if any(isinstance(one, Summarised) for one in session.events):
-        return "its conversation was summed up; its result is taken from the record."
-    if session.provider not in PROVIDERS or session.provider == "builtin":
-        return f"{session.provider} is not asked over HTTP; its result is taken from the record."
-    return ""
-
-
-class _SessionReplay:
-    """The requests of one session, one after the other."""
-
-    def __init__(self, session: RecordedSession) -> None:
-        self.requests = 0
-        self._session = session
-        self._left: list[RecordedExchange] = []
-        self._given: RecordedExchange | None = None
-        self._difference: _Differs | None = None
-        self._http = ReplayHttp(self._answer)
-        self._provider = _provider(session.provider, self._http)
-        self._said: list[Event] = []
-        self._whole = True
-        """Whether each answer came to its end, so that the log can be compared."""
-
-    async def close(self) -> None:
-        await self._http.aclose()
-
-    async def run(self) -> None:
-        for group in _groups(self._session.exchanges):
-            first = group[0]
-            if first.epoch < 0:
-                self._whole = False
-                continue
-            epoch = self._session.epochs[first.epoch]
-            self._left = list(group)
-            while any(_is_reply(one.exchange) for one in self._left):
-                before = len(self._left)
-                await self._request(epoch, first)
-                if len(self._left) == before:
-                    raise _Differs("A request that is in the record is not made.")
-        if self._whole:
-            _same("The log", _log(self._session.events), _log(self._said))
-
-    async def _request(self, epoch: RecordedEpoch, first: RecordedExchange) -> None:
-        request = _rebuilt(self._session, epoch, first)
-        stream, reply = self._provider.stream(request), None
-        try:
-            async with aclosing(stream):
-                async for delta in stream:
-                    self._said.append(delta)
-                reply = stream.reply()
-        except ProviderError as error:
-            if self._difference is not None:
-                raise self._difference from None
-            if self._given is not None and self._given.exchange.end == STOPPED:
-                self._whole = False
-            elif self._given is None or not self._given.withheld:
-                self._said.append(RetryScheduled(0, 0, 0.0, error.fault, ""))
-        if self._given is None or self._given.withheld:
-            self._whole = False
-            return
-        if reply is not None:
-            self._compare(reply, epoch, first)
-
-    def _compare(self, reply: Reply, epoch: RecordedEpoch, first: RecordedExchange) -> None:
-        stored = list(epoch.items[first.items : first.items + len(reply.items)])
-        if stored or self._given is None or self._given.exchange.end != STOPPED:
-            _same("What was read of the answer", cast("Json", stored), cast("Json", reply.items))
-        self._said.append(StepEnded(0, reply.stop, reply.usage, 0.0))
-
-    def _answer(self, sent: Exchange) -> Exchange | None:
-        if _is_reply(sent):
-            self.requests += 1
-        for place, one in enumerate(self._left):
-            if _matches(one.exchange, sent):
-                self._given = self._left.pop(place)
-                return self._given.exchange
-        if not _is_reply(sent):  # facts about the model that were known before
-            known = (one.exchange for one in self._session.exchanges)
-            return next((one for one in known if _matches(one, sent)), None)
-        expected = next((one.exchange for one in self._left if _is_reply(one.exchange)), None)
-        what = "A request differs." if expected else "A request is not in the record."
-        before = _pretty(expected.request) if expected is not None else ""
-        self._difference = _Differs(what, before, _pretty(sent.request))
-        return None
-
-
-def _groups(exchanges: Sequence[RecordedExchange]) -> Iterator[list[RecordedExchange]]:
-    """Exchanges that were made of the same history, one after the other: tries of one request."""
-    group: list[RecordedExchange] = []
-    for one in exchanges:
-        if group and (one.epoch, one.items) != (group[0].epoch, group[0].items):
-            yield group
-            group = []
-        group.append(one)
-    if group:
-        yield group
-
-
-def _is_reply(exchange: Exchange) -> bool:
-    return exchange.method == "POST" and not exchange.path.endswith("/api/show")
-
-
-def _matches(recorded: Exchange, sent: Exchange) -> bool:
-    """Whether they are the same request, wherever the address that it went to begins."""
-    ends = recorded.path.split("/")[-1] == sent.path.split("/")[-1]
-    same = recorded.method == sent.method and ends
-    return same and in_order(recorded.request) == in_order(sent.request)
-
-
-def _rebuilt(session: RecordedSession, epoch: RecordedEpoch, first: RecordedExchange) -> Request:
-    """The request as it was made, of the recorded history."""
-    tools = cast("tuple[ToolSpec, ...]", decode(tuple[ToolSpec, ...], list(epoch.tools)))
-    setting: dict[str, Any] = {**first.setting}
-    facts = setting.pop("facts", None)
-    stop = tuple(cast("list[str]", setting.pop("stop", ())))
-    effort = cast("Effort | None", setting.pop("effort", None))
-    model = str(setting.pop("model", session.model))
-    return Request(
-        model,
-        list(epoch.items[: first.items]),
-        epoch.system,
-        tools,
-        facts=cast("ModelInfo | None", decode(ModelInfo, facts) if facts is not None else None),
-        stop=stop,
-        effort=effort,
-        session=session.id,
-        **setting,
-    )
-
-
-def _provider(name: str, http: ReplayHttp) -> Provider:
-    if name == "simulator":
-        from studio.providers.demo.adapter import DemoProvider
-
-        return DemoProvider(_ADDRESS, http)
-    descriptor = PROVIDERS[name]
-    return descriptor.load()("replay", _ADDRESS if descriptor.address_needed else "", http)
-
-
-def _log(events: Sequence[Event]) -> str:
-    """What the model said in a session, in lines that can be compared."""
-    lines: list[str] = []
-    last: type[Event] | None = None
-    for event in events:
-        match event:
-            case TextDelta() | ReasoningDelta():
-                if last is not type(event):
-                    lines.append(f"{type(event).__name__}: ")
-                lines[-1] += event.text
-            case CallStarted():
-                lines.append(f"call {event.call_id} {event.name}")
-            case StepEnded() if not event.beside:
-                lines.append(f"ended {event.stop} {event.usage}")
-            case RetryScheduled():
-                lines.append(f"failed {event.fault}")
-            case _:
-                continue
-        last = type(event)
-    return "\n".join(line for line in lines if not line.endswith("Delta: "))
-
-
-def _same(what: str, recorded: Json, now: Json) -> None:
-    if recorded != now:
-        before, after = (
-            one if isinstance(one, str) else json.dumps(one, indent=1, ensure_ascii=False)
-            for one in (recorded, now)
-        )
-        raise _Differs(f"{what} differs.", before, after)
-
-
-def _pretty(body: bytes) -> str:
-    try:
-        return json.dumps(json.loads(body), indent=1, sort_keys=True, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return body.decode("utf-8", "replace")
 
 
 def _plain(event: RunEvent) -> object:

@@ -1,33 +1,40 @@
-"""Run questions: what the sessions of a run's steps ask, and the runs below it (W-22)."""
+"""Run questions: what the steps of a run ask the person, and what becomes of it (W-22)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
 from dataclasses import replace
+from typing import TypeAlias
 
+from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.events import (
     AwaitingPermission,
     AwaitingReply,
     Event,
     PermissionResolved,
     ReplyGiven,
+    TurnComplete,
 )
-from studio.domain.permissions import Rule
-from studio.domain.run_events import RunEvent, RunQuestion, StepAnswered, StepAsked
-from studio.domain.runs import Run
+from studio.domain.run_events import RunQuestion, StepAnswered, StepAsked
+from studio.domain.runs import Run, StepKey
+from studio.domain.workflows import Step
 
-Path = tuple[str, ...]
+from .expressions import as_words
+from .items.item_work import ItemWork
+from .run_recorder import RunRecorder
+from .step_sessions import StepSessions
+from .step_tasks import StepTasks
+
+Path: TypeAlias = tuple[str, ...]
 """Who asks: the run, the step, the agent."""
-Key = tuple[str, str]
-"""A step and its item."""
-
-
-ASKS = (AwaitingPermission, AwaitingReply, PermissionResolved, ReplyGiven)
-"""Events of a session that are about a question."""
+ABOUT_QUESTIONS = (
+    *(AwaitingPermission, AwaitingReply, PermissionResolved, ReplyGiven),
+    TurnComplete,
+)
+"""Events of a session with which it asks, or takes no answer any more."""
 
 
 def session_question(
-    key: Key, session_id: str, event: Event, path: Path
+    key: StepKey, session_id: str, event: Event, path: Path
 ) -> StepAsked | StepAnswered | None:
     """What an event of a step's session says about a question; None if nothing."""
     match event:
@@ -56,66 +63,65 @@ def session_question(
             return None
 
 
-class QuestionsBelow:
-    """The questions of runs below that are this run's now: of each run the first."""
+class RunQuestions:
+    """What the steps of one run ask, and who asks: their sessions, their items, the runs below.
 
-    def __init__(self) -> None:
-        self._shown: dict[Key, str] = {}
-
-    def __contains__(self, key: Key) -> bool:
-        return key in self._shown
-
-    def forget(self, key: Key) -> None:
-        self._shown.pop(key, None)
-
-    def follow(
-        self, key: Key, below: Run, path: Callable[..., Path]
-    ) -> StepAsked | StepAnswered | None:
-        """What changed in what a step's run asks; ``path`` gives the way to who asks there."""
-        asked = next((question for _, question in below.questions), None)
-        shown = self._shown.get(key, "")
-        if asked is not None and asked.id != shown:
-            self._shown[key] = asked.id
-            return StepAsked(*key, replace(asked, path=path(*asked.path[1:])))
-        if asked is None and shown:
-            del self._shown[key]
-            return StepAnswered(*key, shown, below.answers.get(shown))
-        return None
-
-
-class QuestionsOfItems:
-    """What the items of steps ask that have too many for events: of each step the first is shown.
-
-    It is the step's question; when it is answered, the next one is.
+    Of many items, and of each run below, only the first question is this run's.
     """
 
-    def __init__(self) -> None:
-        self._asked: dict[str, list[RunQuestion]] = {}
+    def __init__(
+        self, recorder: RunRecorder, sessions: StepSessions, items: ItemWork, tasks: StepTasks
+    ) -> None:
+        self._recorder, self._plan, self._run = recorder, recorder.plan, recorder.run
+        self._sessions, self._items, self._tasks = sessions, items, tasks
+        self._below: dict[StepKey, str] = {}
+        """The ids of the questions of runs below that are this run's now."""
 
-    def follow(self, event: StepAsked | StepAnswered) -> list[RunEvent]:
-        """What changes in what a step asks, when one of its items asks or was answered."""
-        asked = self._asked.setdefault(event.step, [])
-        shown = asked[0].id if asked else ""
-        if isinstance(event, StepAsked):
-            asked.append(event.question)
-            return [] if shown else [StepAsked(event.step, "", event.question)]
-        asked[:] = [one for one in asked if one.id != event.question_id]
-        if event.question_id != shown:
-            return []
-        answered = replace(event, item="")
-        return [answered, *(StepAsked(event.step, "", one) for one in asked[:1])]
+    def path(self, step: Step, item: str, *more: str) -> Path:
+        """Who asks: the run, the step with its item, and an agent."""
+        label = step.label
+        if item:
+            many = step.id in self._run.tallies
+            value = self._items.named((step.id, item)) if many else self._run.items[step.id][item]
+            label += f" {as_words(value)[:40]}"
+        return (self._plan.workflow.name, label, *more)
 
-    def covered(self, rules: Collection[Rule]) -> list[RunQuestion]:
-        """The questions that rules which the person allowed since then have answered."""
-        asked = (one for step in self._asked.values() for one in step)
-        return [one for one in asked if one.rules and all(rule in rules for rule in one.rules)]
+    def hear(self, envelope: EventEnvelope) -> None:
+        """Record that a step's session asks the person, or was answered."""
+        key = self._sessions.key_of(envelope.session_id)
+        if key is None or not isinstance(envelope.event, ABOUT_QUESTIONS):
+            return
+        many = key[0] in self._run.tallies
+        if ((key[0], "") if many else key) not in self._tasks:
+            return
+        step = self._plan.workflow.step(key[0])
+        path = self.path(step, key[1], *([envelope.agent] if step.kind == "agent" else []))
+        event = session_question(key, envelope.session_id, envelope.event, path)
+        if many and isinstance(envelope.event, TurnComplete):
+            event = self._items.questions.left_open(key, envelope.session_id)
+        if event is None:
+            return
+        found = self._items.note_question(key, event) if many else [event]
+        if isinstance(event, StepAnswered) and event.question_id in self._run.answers:
+            found = [one for one in found if not isinstance(one, StepAnswered)]
+        self._recorder.note(*found)
 
-    def left_open(self, key: Key, session_id: str) -> StepAnswered | None:
-        """The turn of an item has ended: its question, if one is open, takes no answer any more."""
-        asked = self._asked.get(key[0], ())
-        ids = [one.id for one in asked if one.session_id == session_id]
-        return StepAnswered(*key, ids[0], None) if ids else None
+    def follow(self, key: StepKey, below: Run) -> None:
+        """Record what changed in what the run of a step asks, with the way to who asks there."""
+        asked = next((question for _, question in below.questions), None)
+        shown = self._below.get(key, "")
+        if asked is not None and asked.id != shown:
+            self._below[key] = asked.id
+            path = self.path(self._plan.workflow.step(key[0]), key[1], *asked.path[1:])
+            self._recorder.note(StepAsked(*key, replace(asked, path=path)))
+        elif asked is None and shown:
+            self.forget(key)
+            self._recorder.note(StepAnswered(*key, shown, below.answers.get(shown)))
 
-    def forget(self, step: str) -> None:
-        """The work on a step has ended: what its items asked they ask again, if it goes on."""
-        self._asked.pop(step, None)
+    def from_below(self, key: StepKey) -> bool:
+        """Whether the question of a step is one of its run."""
+        return key in self._below
+
+    def forget(self, key: StepKey) -> None:
+        """The run of a step is over: it asks nothing any more."""
+        self._below.pop(key, None)

@@ -13,11 +13,11 @@ from studio.domain.messages import Text
 from studio.domain.permissions import Answer, Rule
 from studio.domain.questions import ServerAnswer
 from studio.domain.run_events import RunQuestion, RunStarted
+from studio.domain.runs import StepKey
 from studio.domain.sessions import Caller
 from studio.domain.workflows import Step
 
 from .expressions import as_words
-from .run_questions import Key
 
 
 class StepSessions:
@@ -27,8 +27,8 @@ class StepSessions:
         self._engine, self._started = engine, started
         self.kept: Mapping[str, Agent] = NO_AGENTS
         """The agents as they were when the run began (W-13)."""
-        self._sessions: dict[Key, Session] = {}
-        self._keys: dict[str, Key] = {}
+        self._sessions: dict[StepKey, Session] = {}
+        self._keys: dict[str, StepKey] = {}
         """The same by the ids of the sessions."""
 
     async def agent(self, name: str) -> Agent:
@@ -72,7 +72,7 @@ class StepSessions:
         """The new session of a try; raises ConfigurationError as ``create`` does."""
         return self._use((step.id, item), await self.create(step))
 
-    async def open(self, key: Key, session_id: str) -> Session | None:
+    async def open(self, key: StepKey, session_id: str) -> Session | None:
         """The session of a try that began before; None if it was never stored."""
         if (session := self._sessions.get(key)) is not None:
             return session
@@ -82,11 +82,11 @@ class StepSessions:
         self._engine.services.kept_agents[session_id] = self.kept
         return self._use(key, session)
 
-    def key_of(self, session_id: str) -> Key | None:
+    def key_of(self, session_id: str) -> StepKey | None:
         """The step and item that work in a session here."""
         return self._keys.get(session_id)
 
-    def let_go(self, key: Key) -> None:
+    def let_go(self, key: StepKey) -> None:
         """Keep the session of a try no longer, which is over."""
         if (session := self._sessions.pop(key, None)) is not None:
             self._keys.pop(session.info.id, None)
@@ -99,7 +99,7 @@ class StepSessions:
                 for rule in rules:
                     await session.rules.add(rule)
 
-    def steer(self, key: Key, text: str) -> None:
+    def steer(self, key: StepKey, text: str) -> None:
         """Tell a running session something with its next request."""
         session = self._sessions.get(key)
         if session is not None and session.running:
@@ -130,6 +130,6 @@ class StepSessions:
         key = self._keys.get(question.session_id)
         return self._sessions[key] if key is not None else None
 
-    def _use(self, key: Key, session: Session) -> Session:
+    def _use(self, key: StepKey, session: Session) -> Session:
         self._sessions[key], self._keys[session.info.id] = session, key
         return session

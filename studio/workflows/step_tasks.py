@@ -7,36 +7,35 @@ from collections.abc import Coroutine, Iterable, Iterator
 from contextlib import suppress
 
 from studio.domain.aio import settled
-
-from .run_questions import Key
+from studio.domain.runs import StepKey
 
 
 class StepTasks:
     """Tasks by step and item. What one of them raises ends the wait for the next change."""
 
     def __init__(self) -> None:
-        self._tasks: dict[Key, asyncio.Task[None]] = {}
+        self._tasks: dict[StepKey, asyncio.Task[None]] = {}
         self._changed = asyncio.Event()
         self._failure: BaseException | None = None
 
-    def __contains__(self, key: Key) -> bool:
+    def __contains__(self, key: StepKey) -> bool:
         return key in self._tasks
 
-    def __iter__(self) -> Iterator[Key]:
+    def __iter__(self) -> Iterator[StepKey]:
         return iter(tuple(self._tasks))
 
     def __bool__(self) -> bool:
         return bool(self._tasks)
 
-    def start(self, key: Key, work: Coroutine[object, object, None]) -> None:
+    def start(self, key: StepKey, work: Coroutine[object, object, None]) -> None:
         self._tasks[key] = task = asyncio.create_task(work)
         task.add_done_callback(lambda done: self._done(key, done))
 
-    def leave(self, key: Key) -> None:
+    def leave(self, key: StepKey) -> None:
         """Count a task as ended that goes on for its last words."""
         self._tasks.pop(key, None)
 
-    async def end(self, keys: Iterable[Key]) -> None:
+    async def end(self, keys: Iterable[StepKey]) -> None:
         """Cancel the work on steps, and return when it has ended."""
         own = asyncio.current_task()
         tasks = [self._tasks.pop(key) for key in keys if key in self._tasks]
@@ -70,7 +69,7 @@ class StepTasks:
             async with asyncio.timeout(seconds):
                 await self._changed.wait()
 
-    def _done(self, key: Key, task: asyncio.Task[None]) -> None:
+    def _done(self, key: StepKey, task: asyncio.Task[None]) -> None:
         if self._tasks.get(key) is task:
             del self._tasks[key]
         if not task.cancelled() and (error := task.exception()) is not None:

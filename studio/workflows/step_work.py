@@ -11,6 +11,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from studio.agent.budget import Budget
 from studio.agent.delegation.report import answer_of
@@ -41,7 +42,8 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Text, ToolCall
 from studio.domain.models import Generation
 from studio.domain.permissions import Rule
-from studio.domain.run_events import Fault, RunCap, RunQuestion, RunStarted, StepFinished
+from studio.domain.run_events import Fault, RunCap, RunQuestion, StepFinished
+from studio.domain.runs import Run
 from studio.domain.tools import RUN
 from studio.domain.transcript import Transcript
 from studio.domain.workflows import Step, Workflow
@@ -69,13 +71,6 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Unsure:
-    """A step that ended in the middle of what may have happened, and asks about it."""
-
-    question: RunQuestion
-
-
-@dataclass(frozen=True, slots=True)
 class Waiting:
     """A step whose own run is paused (``paused`` says why), or waits for the person."""
 
@@ -88,7 +83,9 @@ class Interrupted:
 
 
 PAUSED = "The step is paused."
-Outcome = StepFinished | Held | Unsure | Waiting | Interrupted
+YOU_STOPPED = "You stopped it."
+Outcome: TypeAlias = StepFinished | Held | Waiting | Interrupted | RunQuestion
+"""How the work on a step ended, or why it goes no further."""
 COMMAND_LIMITS = Limits(1, 3600.0, commands_free=True)
 """The time of a command counts only where its step has a timeout."""
 
@@ -100,20 +97,25 @@ class StepWork:
         self,
         engine: Engine,
         workflow: Workflow,
-        started: RunStarted,
+        run: Run,
         sessions: StepSessions,
+        above: tuple[StepWork, Step] | None = None,
         caller: ParentTurn | None = None,
     ) -> None:
-        """``caller`` is the turn whose call the run is: its steps may do no more."""
+        """``above`` is the work of the run that this one is a step of, with the step.
+
+        ``caller`` is the turn whose call the run is: its steps may do no more.
+        """
         self._engine = engine
         self._workflow = workflow
-        self._started = started
+        self._run = run
         self.sessions = sessions
-        self.caller = caller
-        self.paused: Callable[[str], bool] = lambda step: False
+        self._above = above
+        self.caller: ParentTurn | None = above[0].caller if above else caller
+
+    def paused(self, step: str) -> bool:
         """Whether a step has to end between two requests, to go on later."""
-        self.above: Callable[[], list[Rule]] = list
-        """The rules of the runs above this one, and those of the person for the run."""
+        return self._run.paused is not None or step in self._run.held
 
     async def run(
         self,
@@ -261,16 +263,18 @@ class StepWork:
 
     def _within(self) -> Policy | None:
         """The most that a step may do: for a client no more than clients may (S-4)."""
-        for_client = self._started.trigger == "client"
+        started = self._run.started
+        for_client = started is not None and started.trigger == "client"
         return self._engine.services.client_policy() if for_client else None
 
     def rules(self, step: Step) -> list[Rule]:
         """The rules of the files, which can only forbid, or ask for a question (W-21).
 
-        And what the person allowed for the run (W-22).
+        And what the runs above forbid, and what the person allowed for the whole run (W-22).
         """
         rules = (*self._workflow.permissions, *step.permissions)
-        return [rule for rule in rules if rule.verdict != "allow"] + self.above()
+        above = self._above[0].rules(self._above[1]) if self._above else self._run.allowed
+        return [*(rule for rule in rules if rule.verdict != "allow"), *above]
 
     async def _limits(self, step: Step, session: Session) -> Limits | None:
         seconds = seconds_of(step)

@@ -24,10 +24,12 @@ from .expressions import as_words
 from .fork import ForkPlan, ForkRequest, plan_fork
 from .kept_agents import RunParts, changes, kept_agents
 from .missions.mission_files import mission_of, require_cap
+from .open_run import OpenRun
 from .plan import Plan
 from .reader import read_workflow_text
 from .run_files import RunFiles, group_of, read_text
-from .runner import LOOK, YOU_STOPPED, Runner
+from .runner import LOOK, Runner
+from .step_work import YOU_STOPPED
 
 YOU_PAUSED = "You paused it."
 TAKEN_OVER = "You took it over as a chat."
@@ -171,7 +173,7 @@ class WorkflowRuns:
         run.apply(now, await self.store.create(new, now, more))
         for event in more:
             run.apply(now, event)
-        return Runner(self._engine, self.store, plan, run, caller=caller)
+        return Runner(OpenRun(self._engine, self.store, plan, run, caller=caller))
 
     async def read(self, run_id: str) -> Run:
         """The state of a stored run; raises ConfigurationError if there is no such run."""
@@ -197,7 +199,7 @@ class WorkflowRuns:
 
         Raises RunInUse if another program carries it out.
         """
-        return Runner(self._engine, self.store, *await self.files.open(run_id))
+        return Runner(OpenRun(self._engine, self.store, *await self.files.open(run_id)))
 
     async def stop(self, run_id: str) -> Run:
         """End a stored run with all that belongs to it, also one that another program carries out.

@@ -14,7 +14,7 @@ from studio.domain.agents import Caps
 from studio.domain.permissions import Rule
 from studio.ui.engine_texts import TEMPLATES, tr_engine
 from studio.workflows.run_accounts import out_of_time
-from studio.workflows.runner import YOU_SAID
+from studio.workflows.step_tries import YOU_SAID
 from studio.workflows.unsure_actions import REPEATED
 from support.languages import language
 

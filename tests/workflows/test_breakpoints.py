@@ -14,6 +14,7 @@ from studio.domain.run_events import (
     ResultEdited,
 )
 from studio.domain.runs import Run
+from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import EngineHome, engine_home
 from support.waiting import within
 from support.workflow_home import begin, by_words, go_on, workflow
@@ -93,5 +94,6 @@ async def test_w65_step_by_step(tmp_path: Path) -> None:
             run = await run_on(home, run.id, one=True)
             begun.append(sorted(step for (step, _), one in run.steps.items() if one.tries))
         assert begun == [[], ["b"], ["a", "b"], ["a", "b", "c"]]
-        stops = [e for _, e in await runner._store.events(run.id) if type(e) is BreakpointReached]
+        events = await WorkflowRuns(home.engine).store.events(run.id)
+        stops = [event for _, event in events if isinstance(event, BreakpointReached)]
         assert [one.step for one in stops] == ["b", "a", "c"]

@@ -7,10 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.cli.command_context import CommandContext
+from studio.cli.command_context import CommandContext, chosen_folder
 from studio.cli.exit_codes import DONE, USAGE
 from studio.cli.parser import CommandParser
-from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from studio.agent.agent_files.check import KnownNames
@@ -56,9 +55,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     engine, console = await context.engine(), context.console
     if options.what == "new":
         return await _new(engine, options, console)
-    folder: Path = (options.folder or Path.cwd()).resolve()
-    if not folder.is_dir():
-        raise ConfigurationError(f"The folder {folder} is not there.")
+    folder = chosen_folder(options)
     match options.what:
         case "list":
             return await _list(engine, folder, options, console)

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE
 from studio.cli.parser import CommandParser
+from studio.cli.workflow_begin import carry_out, run_arguments, start, yes_argument
 from studio.domain.errors import ConfigurationError
-
-from .workflow import carry_out, run_arguments, start, yes_argument
 
 if TYPE_CHECKING:
     from studio.domain.items import ItemTally

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import CANCELLED, DONE
 from studio.cli.parser import CommandParser
+from studio.cli.workflow_begin import begin, carry_out, go_on, resume_arguments, run_arguments
 from studio.domain.errors import ConfigurationError
-
-from .workflow import begin, carry_out, go_on, resume_arguments, run_arguments
 
 if TYPE_CHECKING:
     from studio.cli.console import Console

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.cli.command_context import CommandContext
+from studio.cli.command_context import CommandContext, chosen_folder
 from studio.cli.exit_codes import DONE, LIMIT, USAGE
 from studio.cli.parser import CommandParser, dollars, percent, provider_option, repeats, tokens
 from studio.domain.errors import ConfigurationError
@@ -88,13 +88,6 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     return DONE
 
 
-def _folder(options: argparse.Namespace) -> Path:
-    folder = (options.folder or Path.cwd()).resolve()
-    if not folder.is_dir():
-        raise ConfigurationError(f"The folder {folder} is not there.")
-    return folder
-
-
 async def _run(
     context: CommandContext, options: argparse.Namespace, evals: EvalRuns, runs: WorkflowRuns
 ) -> int:
@@ -107,7 +100,7 @@ async def _run(
     from studio.workflows.evals.eval_runs import EvalOptions
     from studio.workflows.evals.figures import figures
 
-    folder, console = _folder(options), context.console
+    folder, console = chosen_folder(options), context.console
     path = await asyncio.to_thread(locate_eval, context.paths, folder, options.eval)
     one = await asyncio.to_thread(read_eval, path)
     if options.repeats:
@@ -153,7 +146,7 @@ async def _list(context: CommandContext, options: argparse.Namespace, evals: Eva
     from studio.workflows.evals.eval_file import find_evals
 
     console = context.console
-    files = await asyncio.to_thread(find_evals, context.paths, _folder(options))
+    files = await asyncio.to_thread(find_evals, context.paths, chosen_folder(options))
     ran = await evals.store.list()
     if options.json:
         console.write_json(

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.cli.command_context import CommandContext
+from studio.cli.command_context import CommandContext, chosen_folder
 from studio.cli.exit_codes import DONE, USAGE
 from studio.cli.parser import CommandParser
 from studio.domain.errors import ConfigurationError
@@ -52,9 +52,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
 
     from studio.extensions.hooks.finder import HookFinder
 
-    folder: Path = (options.folder or Path.cwd()).resolve()
-    if not folder.is_dir():
-        raise ConfigurationError(f"The folder {folder} is not there.")
+    folder = chosen_folder(options)
     engine, console = await context.engine(), context.console
     if options.what == "import":
         return await _import(engine, folder, options, console)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.cli.command_context import CommandContext
+from studio.cli.command_context import CommandContext, chosen_folder
 from studio.cli.exit_codes import DONE
 from studio.cli.parser import (
     CommandParser,
@@ -126,9 +126,7 @@ async def _start(context: CommandContext, options: argparse.Namespace, runs: Wor
     from studio.workflows.reader import read_workflow_text
     from studio.workflows.workflow_runs import RunOptions
 
-    folder = (options.folder or Path.cwd()).resolve()
-    if not folder.is_dir():
-        raise ConfigurationError(f"The folder {folder} is not there.")
+    folder = chosen_folder(options)
     path = await runs.locate(options.mission, folder)
     wanted = RunOptions(
         dict(options.input),
@@ -220,7 +218,7 @@ async def _tell(
     from studio.domain.runs import Run
     from studio.workflows.missions.brief import left_of
     from studio.workflows.missions.cycles import Cycles
-    from studio.workflows.missions.ledger import entries, ledger_text
+    from studio.workflows.missions.mission_log import entries, mission_log_text
 
     console, events = context.console, await runs.store.events(run_id)
     run = Run(events)
@@ -231,7 +229,7 @@ async def _tell(
         if options.json:
             console.write_json([asdict(one) for one in found])
         else:
-            console.write(ledger_text(workflow, run.started.mission, found))
+            console.write(mission_log_text(workflow, run.started.mission, found))
         return DONE
     cycles = Cycles(workflow, run)
     left = left_of(run, cycles.most, run.minutes or workflow.budget.minutes, cycles.until)

@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.cli.command_context import CommandContext
+from studio.cli.command_context import CommandContext, chosen_folder
 from studio.cli.exit_codes import DONE, USAGE
 from studio.cli.parser import CommandParser
 from studio.domain.errors import ConfigurationError
@@ -41,9 +41,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     """List skills and commands, show one, check all, or begin a new skill."""
     import asyncio
 
-    folder: Path = (options.folder or Path.cwd()).resolve()
-    if not folder.is_dir():
-        raise ConfigurationError(f"The folder {folder} is not there.")
+    folder = chosen_folder(options)
     engine, console = await context.engine(), context.console
     if options.what == "new":
         from studio.extensions.new_skill import write_skill

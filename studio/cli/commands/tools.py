@@ -9,7 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
-from studio.cli.command_context import CommandContext
+from studio.cli.command_context import CommandContext, chosen_folder
 from studio.cli.exit_codes import DENIED, DONE, USAGE
 from studio.cli.parser import CommandParser
 from studio.domain.errors import ConfigurationError, ToolFailed
@@ -178,9 +178,7 @@ class _Trial:
 
         tool = _tool(self._engine, self._options.name)
         given = _arguments(self._options.args)
-        folder: Path = (self._options.folder or Path.cwd()).resolve()
-        if not folder.is_dir():
-            raise ConfigurationError(f"The folder {folder} is not there.")
+        folder = chosen_folder(self._options)
         try:
             arguments = await asyncio.to_thread(tool.check, given)
         except ToolFailed as failure:

@@ -6,16 +6,15 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from studio.cli.command_context import CommandContext
+from studio.cli.command_context import CommandContext, chosen_folder
 from studio.cli.exit_codes import CANCELLED, DONE, USAGE
-from studio.cli.parser import (
-    CommandParser,
-    dollars,
-    input_value,
-    minutes,
-    permission_option,
-    provider_option,
-    step_output,
+from studio.cli.parser import CommandParser, step_output
+from studio.cli.workflow_begin import (
+    carry_out,
+    go_on,
+    resume_arguments,
+    run_arguments,
+    start,
 )
 from studio.domain.errors import ConfigurationError
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from studio.workflows.bundle import RecordedRun
     from studio.workflows.fork import ForkPlan
     from studio.workflows.replay import ReplayReport
-    from studio.workflows.runner import Runner
     from studio.workflows.workflow_check import KnownNames
     from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 
@@ -122,36 +120,6 @@ def arguments(parser: CommandParser) -> None:
     check.add_argument("--json", action="store_true", help="print JSON")
 
 
-def run_arguments(start: CommandParser) -> None:
-    """Add what a run is begun with."""
-    start.add_argument("workflow", metavar="FILE|NAME", help="a file, or the name of a workflow")
-    start.add_argument(
-        "-i",
-        "--input",
-        action="append",
-        default=[],
-        type=input_value,
-        metavar="NAME=VALUE",
-        help="an input of the workflow; may be repeated",
-    )
-    start.add_argument("--dollars", type=dollars, metavar="N", help="what the run may cost")
-    provider_option(start, "; default: your setting")
-    start.add_argument("-m", "--model", metavar="MODEL", help="for steps and agents without one")
-    permission_option(start)
-    start.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
-    yes_argument(start)
-
-
-def yes_argument(parser: CommandParser) -> None:
-    """Add the yes to many items that is given before they are asked about."""
-    parser.add_argument(
-        "-y",
-        "--yes",
-        action="store_true",
-        help="work on all items after a sample, without a question; needs a limit in dollars",
-    )
-
-
 def _fork_arguments(fork: CommandParser) -> None:
     fork.description = (
         "Repeat a run from a step on, as a new run; the old one stays as it is. What does not "
@@ -189,7 +157,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         case "show":
             return await _show(context, options)
         case "resume":
-            return await _resume(context, options)
+            return await carry_out(context, options, *await go_on(context, options))
         case "stop":
             return await _stop(context, options)
         case "delete":
@@ -203,7 +171,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         case "replay":
             return await _replay(context, options)
         case "import":
-            return await _import(context, _folder(options), options.source)
+            return await _import(context, chosen_folder(options), options.source)
         case "triggers":
             return await _triggers(context, options)
         case "watch":
@@ -215,73 +183,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
 
         console.write_json(json_schema(), indent=2)
         return DONE
-    return await _check(context, _folder(options), options, console)
-
-
-async def start(context: CommandContext, options: argparse.Namespace) -> int:
-    return await carry_out(context, options, *await begin(context, options))
-
-
-async def begin(
-    context: CommandContext, options: argparse.Namespace
-) -> tuple[WorkflowRuns, Runner]:
-    """A new run, as ``run_arguments`` say."""
-    from studio.domain.agents import Caps
-    from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
-
-    folder = _folder(options)
-    runs = WorkflowRuns(await context.engine())
-    path = await runs.locate(options.workflow, folder)
-    wanted = RunOptions(
-        dict(options.input),
-        Caps(dollars=options.dollars or 0.0),
-        options.provider or "",
-        options.model or "",
-        options.permission or "",
-    )
-    return runs, await runs.start(path, folder, wanted)
-
-
-async def _resume(context: CommandContext, options: argparse.Namespace) -> int:
-    return await carry_out(context, options, *await go_on(context, options))
-
-
-def resume_arguments(resume: CommandParser) -> None:
-    """Add what a run goes on with."""
-    resume.add_argument("run", metavar="RUN", help="the beginning of its id")
-    resume.add_argument(
-        "--dollars", type=dollars, metavar="N", help="what the run may cost in all, from now on"
-    )
-    resume.add_argument(
-        "--minutes", type=minutes, metavar="N", help="how long its steps may work in all"
-    )
-    yes_argument(resume)
-
-
-async def go_on(
-    context: CommandContext, options: argparse.Namespace
-) -> tuple[WorkflowRuns, Runner]:
-    """A stored run that goes on, as ``resume_arguments`` say."""
-    from dataclasses import replace
-
-    from studio.workflows.workflow_runs import WorkflowRuns
-
-    runs = WorkflowRuns(await context.engine())
-    found = await runs.find(options.run)
-    runner = await runs.open(found.id)
-    run = runner.run
-    if run.end is not None:
-        await runs.close(runner)
-        raise ConfigurationError(f"The run {found.id[:8]} is {run.state}. Run it again instead.")
-    if changes := await runs.changes(run):
-        again = f"agent-studio workflow fork {found.id[:8]} --from STEP --new-files"
-        context.console.say(*changes, f"To begin with all that is new: {again}")
-    if options.dollars or options.minutes:
-        caps = run.caps[""]
-        caps = replace(caps, dollars=options.dollars or caps.dollars)
-        await runner.raise_cap(caps, minutes=options.minutes or 0.0)
-    await runner.resume()
-    return runs, runner
+    return await _check(context, chosen_folder(options), options, console)
 
 
 async def _fork(context: CommandContext, options: argparse.Namespace) -> int:
@@ -458,22 +360,6 @@ def _tell_replay(console: Console, options: argparse.Namespace, report: ReplayRe
     return DONE if report.difference is None else USAGE
 
 
-async def carry_out(
-    context: CommandContext, options: argparse.Namespace, runs: WorkflowRuns, runner: Runner
-) -> int:
-    from studio.cli.workflow_driver import drive_run
-
-    runner.yes = options.what in ("run", "start", "resume", "retry") and options.yes
-    if runner.yes and not runner.run.caps[""].dollars:
-        await runs.close(runner)
-        if options.what in ("run", "start"):  # nothing of it has begun
-            await runs.delete(runner.run.id)
-        raise ConfigurationError(
-            "--yes needs a limit for the run: add --dollars N, or a budget to the file."
-        )
-    return await drive_run(context.console, runs, runner, as_json=options.json)
-
-
 async def _stop(context: CommandContext, options: argparse.Namespace) -> int:
     from studio.workflows.workflow_runs import WorkflowRuns
 
@@ -560,7 +446,7 @@ async def _triggers(context: CommandContext, options: argparse.Namespace) -> int
     from studio.workflows.trigger_clock import Triggers, describe_trigger
     from studio.workflows.workflow_runs import WorkflowRuns
 
-    engine, folder, console = await context.engine(), _folder(options), context.console
+    engine, folder, console = await context.engine(), chosen_folder(options), context.console
     triggers = Triggers(engine)
     path = (await WorkflowRuns(engine).locate(options.workflow, folder)).resolve()
     if options.state == "on":
@@ -607,13 +493,6 @@ async def _watch(context: CommandContext) -> int:
     if not clock.cancelled():
         clock.result()  # raises what it ended with
     return DONE
-
-
-def _folder(options: argparse.Namespace) -> Path:
-    folder: Path = (options.folder or Path.cwd()).resolve()
-    if not folder.is_dir():
-        raise ConfigurationError(f"The folder {folder} is not there.")
-    return folder
 
 
 async def _check(

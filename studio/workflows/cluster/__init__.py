@@ -10,6 +10,7 @@ left out: they unpickle what others send, so each worker could run code on every
 - ``certificates``: Makes the authority, and what the two sides prove with who they are.
 - ``lines``: Opens connections, and carries messages as JSON.
 - ``messages``: Writes requests, answers and errors as JSON, and reads them.
-- ``coordinator``: Hands out requests to the workers, and knows how they do.
+- ``coordinator``: Hands out requests to the workers, gives those of a lost one to others, and knows
+  how they do.
 - ``worker``: Answers requests with the keys of its own machine.
 """

@@ -11,11 +11,10 @@ import asyncio
 import heapq
 import time
 from collections import deque
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeAlias
 
 from studio.agent.attachments import attach
 from studio.agent.budget import Account, Budget, OverBudget, OverRate
@@ -28,20 +27,13 @@ from studio.domain.events import Exposed
 from studio.domain.items import MANY, SAMPLE, Item, ItemResult, ItemTally
 from studio.domain.jsonvalue import Json
 from studio.domain.messages import Said, Text
-from studio.domain.run_events import (
-    ItemsCounted,
-    RunEvent,
-    RunQuestion,
-    StepFinished,
-)
-from studio.domain.runs import Run
+from studio.domain.run_events import ItemsCounted, RunQuestion, StepFinished
 from studio.domain.workflows import Step
 from studio.storage.run_items import ItemQueue, ItemStore
 from studio.workflows.expressions import ExpressionError
 from studio.workflows.file_reads import FileReads
-from studio.workflows.plan import Plan
 from studio.workflows.run_accounts import RunAccounts
-from studio.workflows.step_sessions import StepSessions
+from studio.workflows.run_recorder import RunRecorder
 from studio.workflows.step_work import Held, Interrupted, Outcome, StepWork, Waiting, seconds_of
 from studio.workflows.unsure_actions import unsure_actions
 
@@ -49,7 +41,6 @@ from .answerer import ItemAnswerer, answers_itself
 from .estimate import estimate, sample_question
 from .sources import read_call
 
-Record: TypeAlias = Callable[[RunEvent], Coroutine[Any, Any, Any]]
 LOOK = 0.5
 """Seconds after which it is looked whether the person paused the step."""
 STORED = 0.1
@@ -71,15 +62,14 @@ KEPT_SAMPLE = "You kept only the sample."
 
 @dataclass(frozen=True, slots=True)
 class ItemParts:
-    """What the items of a run are worked on with. ``record`` stores an event of the run."""
+    """What the items of a run are worked on with."""
 
     engine: Engine
     store: ItemStore
-    sessions: StepSessions
     work: StepWork
     accounts: RunAccounts
     reads: FileReads
-    record: Record
+    recorder: RunRecorder
 
 
 @dataclass(order=True, slots=True)
@@ -91,8 +81,9 @@ class _Later:
 class Shift:
     """Works on the items of one step until there are no more, or it has to stop."""
 
-    def __init__(self, of: ItemParts, plan: Plan, run: Run, step: Step, queue: ItemQueue) -> None:
-        self.of, self.plan, self.run, self.step, self.queue = of, plan, run, step, queue
+    def __init__(self, of: ItemParts, step: Step, queue: ItemQueue) -> None:
+        self.of, self.step, self.queue = of, step, queue
+        self.plan, self.run = of.recorder.plan, of.recorder.run
         self.tally = ItemTally(queue.count)
         self.in_batches = False
         """Whether the provider is to work on them as batches."""
@@ -121,9 +112,7 @@ class Shift:
         self._reads_on = False
         """Whether there may be more in the table."""
 
-    async def begin(
-        self, answerer: ItemAnswerer, exposed: Sequence[Exposed]
-    ) -> Outcome | RunQuestion | None:
+    async def begin(self, answerer: ItemAnswerer, exposed: Sequence[Exposed]) -> Outcome | None:
         """Try a sample, and ask the person; None where the items are to be worked on."""
         of, step = self.of, self.step
         self.answerer, self._exposed = answerer, exposed
@@ -317,9 +306,9 @@ class Shift:
     async def _in_session(self, item: Item, said: str) -> ItemResult | None:
         """Do a try in a session of its own; None if it goes on later."""
         of, key = self.of, (self.step.id, item.key)
-        session = await of.sessions.open(key, item.session_id) if item.session_id else None
+        session = await of.work.sessions.open(key, item.session_id) if item.session_id else None
         if session is None:
-            session = await of.sessions.begin(self.step, item.key)
+            session = await of.work.sessions.begin(self.step, item.key)
             await of.store.begin_session(self.queue, item.place, session.info.id)
             self._active[item.place] = replace(item, session_id=session.info.id)
         before = await of.engine.store.events(session.info.id)
@@ -334,7 +323,7 @@ class Shift:
                 *(self.step, item.key, session, words, budget, self._exposed, before)
             )
         finally:
-            of.sessions.let_go(key)
+            of.work.sessions.let_go(key)
             self.note_question(item.key, asks=False)
         match outcome:
             case StepFinished():
@@ -434,7 +423,7 @@ class Shift:
         )
 
     async def count(self) -> None:
-        await self.of.record(ItemsCounted(self.step.id, await self._tally()))
+        await self.of.recorder.record(ItemsCounted(self.step.id, await self._tally()))
 
     # Ends
 

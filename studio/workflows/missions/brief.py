@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from studio.agent import prompts
+from studio.agent.delegation.board import told_tasks
+from studio.agent.services import Services
 from studio.agent.usage_costs import format_dollars
+from studio.domain.boards import BoardTask
 from studio.domain.runs import Run
+from studio.domain.sessions import Caller
 from studio.domain.workflows import Step, Workflow
 from studio.tools.memory.note import Note
 from studio.tools.memory.note_store import NoteStore, State, place_of
 from studio.tools.sdk.result import shorten
+from studio.workflows.run_accounts import RunTime
+
+from .cycles import Cycles
 
 MOST_NOTES = 8
 MOST_WORDS = 8
@@ -21,29 +29,52 @@ LONGEST_FOUND = 8_000
 """Characters of what one check found."""
 
 
-def brief(
-    workflow: Workflow, run: Run, left: str, tasks: Sequence[str], notes: Sequence[Note]
-) -> str:
-    """What is said before the prompt of a step; ``left`` is what may be used."""
-    assert run.started is not None
-    told: list[str] = []
-    if left:
-        told.append(prompts.MISSION_LEFT.format(left=left))
-    if run.steered:
-        words = _lines(text for _, text in run.steered[-MOST_WORDS:])
-        told.append(prompts.MISSION_STEERED.format(words=words))
-    if tasks:
-        told.append(prompts.MISSION_TASKS.format(tasks=_lines(tasks)))
-    if notes:
-        texts = (f"{one.name}: {shorten(one.text.strip(), LONGEST_NOTE)}" for one in notes)
-        told.append(prompts.MISSION_NOTES.format(notes=_lines(texts)))
-    told.append(_found(run))
-    return prompts.MISSION_CYCLE.format(
-        number=run.cycle,
-        mission=run.started.mission,
-        checks=_lines(map(check_words, (one for one in workflow.steps if one.proves))),
-        told="".join(f"{one}\n\n" for one in told),
-    )
+class MissionBrief:
+    """What sessions of one run are told of its mission, or of that of the run ``above`` it."""
+
+    def __init__(
+        self,
+        services: Services,
+        workflow: Workflow,
+        run: Run,
+        cycles: Cycles,
+        time: RunTime,
+        above: MissionBrief | None,
+    ) -> None:
+        self._services, self._workflow, self._run = services, workflow, run
+        self._cycles, self._time = cycles, time
+        self._above = above
+
+    async def words(self) -> str:
+        """What is said before the prompt of a step; empty where there is no mission."""
+        run, cycles = self._run, self._cycles
+        if not cycles.mission:
+            return await self._above.words() if self._above is not None else ""
+        assert run.started is not None
+        told: list[str] = []
+        if left := left_of(run, cycles.most, self._time.minutes, cycles.until):
+            told.append(prompts.MISSION_LEFT.format(left=left))
+        if run.steered:
+            words = _lines(text for _, text in run.steered[-MOST_WORDS:])
+            told.append(prompts.MISSION_STEERED.format(words=words))
+        if tasks := told_tasks(await self.tasks()):
+            told.append(prompts.MISSION_TASKS.format(tasks=_lines(tasks)))
+        folder = Path(run.started.folder)
+        if notes := await asyncio.to_thread(last_notes, self._services.notes, folder, run):
+            texts = (f"{one.name}: {shorten(one.text.strip(), LONGEST_NOTE)}" for one in notes)
+            told.append(prompts.MISSION_NOTES.format(notes=_lines(texts)))
+        told.append(_found(run))
+        return prompts.MISSION_CYCLE.format(
+            number=run.cycle,
+            mission=run.started.mission,
+            checks=_lines(map(check_words, (one for one in self._workflow.steps if one.proves))),
+            told="".join(f"{one}\n\n" for one in told),
+        )
+
+    async def tasks(self) -> Sequence[BoardTask]:
+        """The tasks that agents of the run, or of what began it, keep on their board (W-40)."""
+        boards = self._services.boards
+        return await boards.tasks(await boards.root_of(Caller("run", self._run.id)))
 
 
 def last_notes(notes: Path, folder: Path, run: Run) -> list[Note]:

@@ -336,7 +336,7 @@ async def test_w19_a_run_that_another_program_left_goes_on_here(tmp_path: Path) 
         await page.live.close()
         other = WorkflowRuns(person.engine)
         runner = await other.open(run_id)
-        await runner._record(StepFinished("nowhere", text="said elsewhere"))
+        await runner._of.record(StepFinished("nowhere", text="said elsewhere"))
         await other.close(runner)
         await until(
             lambda: ("nowhere", "") in record(view).run.steps,

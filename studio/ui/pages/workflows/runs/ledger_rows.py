@@ -10,7 +10,7 @@ from studio.domain.workflows import Workflow
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars, duration
 from studio.ui.translation import tr, tr_later
-from studio.workflows.missions.ledger import EntryKind, LedgerEntry, LedgerWriter
+from studio.workflows.missions.mission_log import EntryKind, MissionLogEntry, MissionLogWriter
 
 from .log_rows import LogRow
 
@@ -35,7 +35,7 @@ class LedgerRows:
     """The ledger of one run as it grows: ``add`` is called with its events in their order."""
 
     def __init__(self, workflow: Workflow) -> None:
-        self._writer = LedgerWriter(workflow)
+        self._writer = MissionLogWriter(workflow)
         self._began = 0.0
         self.rows: list[LogRow] = []
 
@@ -44,7 +44,7 @@ class LedgerRows:
         if (entry := self._writer.write(at, event)) is not None:
             self.rows += self._rows(entry)
 
-    def _rows(self, entry: LedgerEntry) -> Iterator[LogRow]:
+    def _rows(self, entry: MissionLogEntry) -> Iterator[LogRow]:
         cycle = tr("Cycle {number}").format(number=entry.cycle)
 
         def row(icon: str, ink: str, text: str, right: str = "") -> LogRow:

@@ -1,4 +1,4 @@
-"""Ledger: what a mission did, cycle by cycle, for the person to read (W-51)."""
+"""Mission log: tells what a mission did, cycle by cycle, for the person to read (W-51)."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ LONGEST_WORDS = 600
 
 
 @dataclass(frozen=True, slots=True)
-class LedgerEntry:
+class MissionLogEntry:
     """One thing that happened; ``at`` is seconds since the epoch, ``cycle`` when it did.
 
     ``title`` names the step, ``words`` are the agent's, the person's or a reason. ``files`` are
@@ -58,8 +58,8 @@ class LedgerEntry:
     seconds: float = 0.0
 
 
-class LedgerWriter:
-    """Writes the ledger of one mission: ``write`` is called with its events in their order."""
+class MissionLogWriter:
+    """Writes the log of one mission: ``write`` is called with its events in their order."""
 
     def __init__(self, workflow: Workflow) -> None:
         self._steps = {step.id: step for step in workflow.steps}
@@ -68,9 +68,9 @@ class LedgerWriter:
         self._changed: dict[tuple[str, str], tuple[str, ...]] = {}
         self._cycle = 1
 
-    def write(self, at: float, event: RunEvent) -> LedgerEntry | None:
-        """The entry of an event; None for one that is in no ledger."""
-        here = LedgerEntry(at, self._cycle, "work")
+    def write(self, at: float, event: RunEvent) -> MissionLogEntry | None:
+        """The entry of an event; None for one that the log leaves out."""
+        here = MissionLogEntry(at, self._cycle, "work")
         match event:
             case CycleStarted():
                 self._cycle = event.number
@@ -116,9 +116,9 @@ class LedgerWriter:
         return step in self._steps and self._steps[step].proves is None
 
 
-def entries(workflow: Workflow, events: Iterable[tuple[float, RunEvent]]) -> list[LedgerEntry]:
+def entries(workflow: Workflow, events: Iterable[tuple[float, RunEvent]]) -> list[MissionLogEntry]:
     """What happened in a mission, in its order."""
-    writer = LedgerWriter(workflow)
+    writer = MissionLogWriter(workflow)
     found = (writer.write(at, event) for at, event in events)
     return [one for one in found if one is not None]
 
@@ -134,8 +134,8 @@ def caps_words(event: CapRaised) -> str:
     return ", ".join(filter(None, found))
 
 
-def ledger_text(workflow: Workflow, mission: str, found: Iterable[LedgerEntry]) -> str:
-    """The ledger in markdown."""
+def mission_log_text(workflow: Workflow, mission: str, found: Iterable[MissionLogEntry]) -> str:
+    """The log in markdown."""
     lines = [f"# {workflow.name}", "", mission, "", "Done when:"]
     lines += [f"- {check_words(step)}" for step in workflow.steps if step.proves is not None]
     cycle = 0
@@ -157,7 +157,7 @@ _WORDS = {
 }
 
 
-def _lines(one: LedgerEntry) -> Iterator[str]:
+def _lines(one: MissionLogEntry) -> Iterator[str]:
     at = datetime.fromtimestamp(one.at).strftime("%Y-%m-%d %H:%M:%S")
     match one.kind:
         case "work":

@@ -1,0 +1,131 @@
+"""What ``workflow``, ``batch`` and ``cluster`` begin runs with, and go on with them."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from studio.domain.errors import ConfigurationError
+
+from .command_context import CommandContext, chosen_folder
+from .parser import (
+    CommandParser,
+    dollars,
+    input_value,
+    minutes,
+    permission_option,
+    provider_option,
+)
+
+if TYPE_CHECKING:
+    from studio.workflows.runner import Runner
+    from studio.workflows.workflow_runs import WorkflowRuns
+
+
+def run_arguments(start: CommandParser) -> None:
+    """Add what a run is begun with."""
+    start.add_argument("workflow", metavar="FILE|NAME", help="a file, or the name of a workflow")
+    start.add_argument(
+        "-i",
+        "--input",
+        action="append",
+        default=[],
+        type=input_value,
+        metavar="NAME=VALUE",
+        help="an input of the workflow; may be repeated",
+    )
+    start.add_argument("--dollars", type=dollars, metavar="N", help="what the run may cost")
+    provider_option(start, "; default: your setting")
+    start.add_argument("-m", "--model", metavar="MODEL", help="for steps and agents without one")
+    permission_option(start)
+    start.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
+    yes_argument(start)
+
+
+def yes_argument(parser: CommandParser) -> None:
+    """Add the yes to many items that is given before they are asked about."""
+    parser.add_argument(
+        "-y",
+        "--yes",
+        action="store_true",
+        help="work on all items after a sample, without a question; needs a limit in dollars",
+    )
+
+
+def resume_arguments(resume: CommandParser) -> None:
+    """Add what a run goes on with."""
+    resume.add_argument("run", metavar="RUN", help="the beginning of its id")
+    resume.add_argument(
+        "--dollars", type=dollars, metavar="N", help="what the run may cost in all, from now on"
+    )
+    resume.add_argument(
+        "--minutes", type=minutes, metavar="N", help="how long its steps may work in all"
+    )
+    yes_argument(resume)
+
+
+async def start(context: CommandContext, options: argparse.Namespace) -> int:
+    return await carry_out(context, options, *await begin(context, options))
+
+
+async def begin(
+    context: CommandContext, options: argparse.Namespace
+) -> tuple[WorkflowRuns, Runner]:
+    """A new run, as ``run_arguments`` say."""
+    from studio.domain.agents import Caps
+    from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
+
+    folder = chosen_folder(options)
+    runs = WorkflowRuns(await context.engine())
+    path = await runs.locate(options.workflow, folder)
+    wanted = RunOptions(
+        dict(options.input),
+        Caps(dollars=options.dollars or 0.0),
+        options.provider or "",
+        options.model or "",
+        options.permission or "",
+    )
+    return runs, await runs.start(path, folder, wanted)
+
+
+async def go_on(
+    context: CommandContext, options: argparse.Namespace
+) -> tuple[WorkflowRuns, Runner]:
+    """A stored run that goes on, as ``resume_arguments`` say."""
+    from dataclasses import replace
+
+    from studio.workflows.workflow_runs import WorkflowRuns
+
+    runs = WorkflowRuns(await context.engine())
+    found = await runs.find(options.run)
+    runner = await runs.open(found.id)
+    run = runner.run
+    if run.end is not None:
+        await runs.close(runner)
+        raise ConfigurationError(f"The run {found.id[:8]} is {run.state}. Run it again instead.")
+    if changes := await runs.changes(run):
+        again = f"agent-studio workflow fork {found.id[:8]} --from STEP --new-files"
+        context.console.say(*changes, f"To begin with all that is new: {again}")
+    if options.dollars or options.minutes:
+        caps = run.caps[""]
+        caps = replace(caps, dollars=options.dollars or caps.dollars)
+        await runner.raise_cap(caps, minutes=options.minutes or 0.0)
+    await runner.resume()
+    return runs, runner
+
+
+async def carry_out(
+    context: CommandContext, options: argparse.Namespace, runs: WorkflowRuns, runner: Runner
+) -> int:
+    from studio.cli.workflow_driver import drive_run
+
+    runner.yes = options.what in ("run", "start", "resume", "retry") and options.yes
+    if runner.yes and not runner.run.caps[""].dollars:
+        await runs.close(runner)
+        if options.what in ("run", "start"):  # nothing of it has begun
+            await runs.delete(runner.run.id)
+        raise ConfigurationError(
+            "--yes needs a limit for the run: add --dollars N, or a budget to the file."
+        )
+    return await drive_run(context.console, runs, runner, as_json=options.json)
