@@ -325,7 +325,7 @@ async def _replay_bundle(
     from studio.workflows.replay import replay
     from studio.workflows.workflow_runs import WorkflowRuns
 
-    live, folder = options.tools == "live", _folder(options)
+    live, folder = options.tools == "live", chosen_folder(options)
     if not (options.fill or live):
         return _tell_replay(context.console, options, await replay(record))
     engine = await context.engine()
