@@ -105,6 +105,7 @@ def _import_parts(
         pack_servers=packs.servers,
         pack_hosts=hosts,
         pack_code=ProgramPacks(lambda: code_places(packs), hosts),
+        once=packs.once,
     )
     return build, packs, sources
 

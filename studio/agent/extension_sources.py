@@ -6,6 +6,7 @@ The rooms that find it are above this one; `app` hands this over when it makes t
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from pathlib import Path
 
@@ -46,6 +47,8 @@ class ExtensionSources:
     """The hosts of packs: approved with their packs (X-3)."""
     pack_code: PackSource = field(default_factory=NoPacks)
     """The packs whose code runs in the program (X-4)."""
+    once: Callable[[], AbstractContextManager[object]] = nullcontext
+    """Within this block the list of packs is read once, whoever asks."""
 
 
 NO_SOURCES = ExtensionSources()

@@ -257,8 +257,8 @@ def _with_home(tool: Tool, home: PackHome) -> Tool:
 class PackHome:
     """What the code of one pack works with. Its properties block: use it in a thread.
 
-    What is made already is handed out without the lock: one thread may make services, which read
-    the records, while another asks for a service within a transaction of these.
+    What is made already is handed out without the lock, and services only once all of them are
+    made: who works within a transaction of the records waits for nobody who reads these.
     """
 
     def __init__(self, loaded: LoadedPack, packs: Packs | None = None) -> None:
@@ -268,6 +268,8 @@ class PackHome:
         self._lock = RLock()
         self._records: Records | None = None
         self._services: list[object] | None = None
+        self._making: list[object] | None = None
+        """Those that are made so far, while the holder of the lock makes them."""
 
     @property
     def records(self) -> Records:
@@ -290,18 +292,24 @@ class PackHome:
         return roles is None or "*" in names or tool in names
 
     def service(self, kind: type[T]) -> T:
-        for one in (*(self._services or ()),):
+        for one in self._made():
             if isinstance(one, kind):
                 return one
-        with self._lock:
-            if self._services is None:  # a service may ask for those before it
-                self._services = []
-                for make in self.loaded.pack.services:
-                    self._services.append(make(self))
-            for one in self._services:
-                if isinstance(one, kind):
-                    return one
         raise ToolFailed(f"The pack {self.id} has no {kind.__name__}.")
+
+    def _made(self) -> Sequence[object]:
+        """The services, made with the first use; one that is being made gets those before it."""
+        if (made := self._services) is not None:
+            return made
+        with self._lock:
+            if self._services is None and self._making is None:
+                self._making = []
+                try:
+                    for make in self.loaded.pack.services:
+                        self._making.append(make(self))
+                finally:
+                    self._services, self._making = self._making, None
+            return self._services or self._making or ()
 
     def settings(self, kind: type[T]) -> T:
         return read_settings(kind, self.settings_file)
@@ -322,8 +330,7 @@ class PackHome:
 
     def open(self) -> Person:
         """Make the services that tools ask for; returns who works here."""
-        if self._services is None and self.loaded.pack.services:
-            self.service(object)
+        self._made()
         return self.person
 
     def close(self) -> None:

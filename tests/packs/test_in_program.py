@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import py_compile
+from collections.abc import Iterable
 from pathlib import Path
+from threading import Event
 
 import pytest
 
+from studio.agent.packs import LoadedPack, PackHome
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import ToolFinished
+from studio.domain.persons import Person
+from studio.extensions.packs.installed import InstalledPacks
 from studio.extensions.packs.loading import load_code
+from studio.extensions.packs.origins import Brought
+from studio.processes.daemon_thread import in_daemon_thread
 from studio.simulator import Call, Text, Turn
+from studio.storage.pack_records import PackRecords
+from studio.tools.packs.definition import Pack
+from studio.tools.packs.home import Home
 from support.engine_home import engine_home, say
 from support.pack_home import install_notes
+from support.waiting import HANG, within
 
 CHAT = "openai-compatible"
 SUBJECT = "notes:topic/rivers"
@@ -43,6 +55,30 @@ async def test_a_tool_of_a_pack_runs_in_a_chat(tmp_path: Path) -> None:
     assert not list(root.rglob("__pycache__")), "its files are what was approved"
 
 
+async def test_a_turn_looks_at_the_packs_once(tmp_path: Path) -> None:
+    """KZ-9: all that asks which packs are on has the same answer; the next turn looks anew."""
+    async with engine_home(tmp_path, CHAT, [Turn(Text("Good."))] * 3) as home:
+        packs, looks = home.engine.services.get(InstalledPacks), 0
+        brought = packs.brought
+
+        def looking() -> Iterable[Brought]:
+            nonlocal looks
+            looks += 1
+            return brought()
+
+        session = await home.session()
+        await say(session)
+        packs.brought = looking
+        await say(session)
+        assert looks == 1
+        with packs.once():
+            before = packs.list()
+            packs.switch("kanzlei", not packs.get("kanzlei").on)
+            assert packs.list() != before  # what changes here is seen at once
+            assert packs.list() is packs.list()
+        assert packs.list() is not packs.list()
+
+
 async def test_a_child_is_about_the_same(tmp_path: Path) -> None:
     """KZ-3: and so is a branch of the chat, also after a restart."""
     async with engine_home(tmp_path, CHAT, [Turn(Text("Good."))]) as home:
@@ -69,3 +105,65 @@ def test_a_compiled_file_is_never_read(tmp_path: Path) -> None:
     )
     with pytest.raises(ConfigurationError, match=r"one\.py, line 2: ToolFailed: mine"):
         load_code("other", tmp_path)
+
+
+async def test_kz3_two_tools_of_a_pack_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    """KZ-3: one begins, and reads who works here, while another, which writes, asks for more."""
+    writing, reading = Event(), Event()
+
+    class Shelf: ...
+
+    def person(home: Home) -> Person:
+        if writing.is_set():
+            reading.set()
+            home.records.read("SELECT 1")  # waits for what is written
+        return Person("ann", "Ann")
+
+    home = home_of(tmp_path, Pack(services=[lambda _: Shelf()], person=person))
+    home.open()
+
+    def write() -> None:
+        with home.records.together():
+            writing.set()
+            assert reading.wait(HANG)
+            assert isinstance(home.service(Shelf), Shelf)
+
+    def begin() -> None:
+        assert writing.wait(HANG)
+        home.open()
+
+    async with within():
+        await asyncio.gather(in_daemon_thread(write), in_daemon_thread(begin))
+
+
+async def test_kz3_services_are_there_once_all_are_made(tmp_path: Path) -> None:
+    """KZ-3: a tool that begins while another makes them waits before it writes anything."""
+    making, writing = Event(), Event()
+
+    class Shelf: ...
+
+    class Index:
+        def __init__(self, home: Home) -> None:
+            assert isinstance(home.service(Shelf), Shelf)
+            making.set()
+            writing.wait(0.3)  # nobody writes yet
+            home.records.read("SELECT 1")
+
+    home = home_of(tmp_path, Pack(services=[lambda _: Shelf(), Index]))
+    home.records.read("SELECT 1")
+
+    def write() -> None:
+        assert making.wait(HANG)
+        home.open()
+        with home.records.together():
+            writing.set()
+            assert isinstance(home.service(Index), Index)
+
+    async with within():
+        await asyncio.gather(in_daemon_thread(home.open), in_daemon_thread(write))
+    assert [type(one) for one in home.services] == [Shelf, Index]
+
+
+def home_of(place: Path, pack: Pack) -> PackHome:
+    records = PackRecords(place / "records.db", [], "notes")
+    return PackHome(LoadedPack("notes", place, pack, records=lambda: records))

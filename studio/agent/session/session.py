@@ -10,7 +10,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -95,6 +95,7 @@ class Session:
         self._interrupted_at = -AGAIN
         """When the person interrupted last, by ``time.monotonic``."""
         self._exclusive = asyncio.Lock()
+        self._look = services.sources.once
         self._builder = TurnBuilder(state, services, self.undo, new=new)
         self.queue = MessageQueue(state, self._builder.steering, self._builder.mask_queued)
         self.review = DraftReview(state, self._builder.workspace, self._files_changed)
@@ -229,28 +230,36 @@ class Session:
         self, said: tuple[Said, ...], message: TurnOptions, mentions: bool, invokes: bool
     ) -> None:
         """Run the turn for a message, and those of the tiers that take it over."""
-        agent = await self._builder.agent_named_by(said) if mentions else ""
-        said = await self._builder.mask_words(said, agent)
-        await self._tell_hooks(said, message)
-        options = replace(message, agent=agent)
-        if invokes:
-            called = await self._builder.invocation(said)
-            said, options = called.said, replace(options, opening=called.calls)
+        look = self._look()
+        with look:
+            agent = await self._builder.agent_named_by(said) if mentions else ""
+            said = await self._builder.mask_words(said, agent)
+            heard = await self._tell_hooks(said, message)
+            options = replace(message, agent=agent)
+            if invokes:
+                called = await self._builder.invocation(said)
+                said, options = called.said, replace(options, opening=called.calls)
+        if heard or invokes:  # it may have taken its time
+            look = self._look()
         while True:
-            await self._one_turn(said, options)
+            await self._one_turn(said, options, look)
             if self._message is not message or self._journal.closed:
                 return
             said, options = (
                 (),
                 replace(options, limits=None, results=(), opening=(), escalated=True),
             )
+            look = self._look()
 
-    async def _tell_hooks(self, said: tuple[Said, ...], message: TurnOptions) -> None:
-        """Let hooks look at what the person says; raises ConfigurationError if it stays unsaid."""
+    async def _tell_hooks(self, said: tuple[Said, ...], message: TurnOptions) -> bool:
+        """Let hooks look at what the person says; whether there are any.
+
+        Raises ConfigurationError if it stays unsaid.
+        """
         hooks = self._builder.hooks
         hooks.taken_layers()  # of a message that was not sent after all
         if message.parent is not None or message.call is not None:
-            return  # no person said it
+            return False  # no person said it
         looking = asyncio.ensure_future(hooks.around(begins=True))
         try:
             await settled(looking)
@@ -258,7 +267,7 @@ class Session:
             self._stop_asked = True
         found = looking.result()
         if found is None:
-            return
+            return False
         self._hearing = asyncio.ensure_future(hooks.hear(found, said))
         if self._stop_asked:  # before there was anything to cancel
             self._hearing.cancel()
@@ -272,8 +281,11 @@ class Session:
         finally:
             self._hearing.cancel()
             self._hearing = None
+        return True
 
-    async def _one_turn(self, said: tuple[Said, ...], options: TurnOptions) -> None:
+    async def _one_turn(
+        self, said: tuple[Said, ...], options: TurnOptions, look: AbstractContextManager[object]
+    ) -> None:
         started = TurnStarted(
             self.info.id,
             uuid.uuid4().hex,
@@ -285,7 +297,7 @@ class Session:
             by_agent=options.parent is not None,
         )
         self._builder.opened = []
-        self._preparing = preparing = asyncio.ensure_future(self._prepare(started, options))
+        self._preparing = preparing = asyncio.ensure_future(self._prepare(started, options, look))
         try:
             await asyncio.wait([preparing])
             if not preparing.cancelled() and isinstance(preparing.exception(), SessionInUse):
@@ -501,14 +513,17 @@ class Session:
             if history.saved:
                 self._journal.release()
 
-    async def _prepare(self, started: TurnStarted, options: TurnOptions) -> Turn:
+    async def _prepare(
+        self, started: TurnStarted, options: TurnOptions, look: AbstractContextManager[object]
+    ) -> Turn:
         async with self._exclusive:
             await self.state.claim()
         if self._stop_asked:  # before it was built, or between two tiers
             raise asyncio.CancelledError
         if started.said and not self.info.title:
             await self.change(title=title_of(started.said))
-        return await self._builder.turn(started, options)
+        with look:
+            return await self._builder.turn(started, options)
 
     def _recorded(self, event: Event) -> None:
         """Update the state after an event was stored, before it is published."""

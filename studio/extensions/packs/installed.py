@@ -12,6 +12,7 @@ import shutil
 import time
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar, Token
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -111,6 +112,25 @@ class Offer:
         return self.before is None or self.before.approved != self.digest
 
 
+class OneLook:
+    """One look at the packs, for all who ask for them within it: its task, and what that starts."""
+
+    def __init__(self, under_way: ContextVar[OneLook | None]) -> None:
+        self.open = False
+        self.changes = 0
+        self.found: tuple[InstalledPack, ...] | None = None
+        self._under_way = under_way
+        self._token: Token[OneLook | None] | None = None
+
+    def __enter__(self) -> None:
+        self.open, self._token = True, self._under_way.set(self)
+
+    def __exit__(self, *_: object) -> None:
+        self.open = False
+        if self._token is not None:
+            self._under_way.reset(self._token)
+
+
 def nothing_brought() -> Iterable[Brought]:
     return ()
 
@@ -131,6 +151,9 @@ class InstalledPacks:
         """Sentences about packs that the last ``list`` could not read."""
         self._file = folder / STATE
         self._listeners: list[Callable[[], object]] = []
+        self._changes = 0
+        """How often something was changed here."""
+        self._under_way: ContextVar[OneLook | None] = ContextVar("look", default=None)
         self._read: dict[Path, tuple[object, str, PackManifest]] = {}
         """Digests and manifests of folders, while nothing in them changes."""
 
@@ -145,8 +168,20 @@ class InstalledPacks:
 
     # What there is
 
+    def once(self) -> OneLook:
+        """Within this block the packs are those of its first ``list``, until one changes here."""
+        return OneLook(self._under_way)
+
     def list(self) -> tuple[InstalledPack, ...]:
         """All packs, by name."""
+        look = self._under_way.get()
+        if look is None or not look.open:
+            return self._listed()
+        if look.found is None or look.changes != self._changes:
+            look.changes, look.found = self._changes, self._listed()
+        return look.found
+
+    def _listed(self) -> tuple[InstalledPack, ...]:
         said = self._said()
         found: dict[str, InstalledPack] = {}
         problems: list[str] = []
@@ -409,6 +444,7 @@ class InstalledPacks:
             ) from error
 
     def _tell(self) -> None:
+        self._changes += 1
         for changed in tuple(self._listeners):
             changed()
 
