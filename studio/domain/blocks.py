@@ -85,6 +85,7 @@ class ToolBlock:
     ``asks`` are the agent's questions to the person, ``reply`` is the answer to them; ``form`` is
     what a server asks, while it is open.
     ``child`` is the agent that works for it, as it was heard of last.
+    ``table``: see ``ToolFinished``.
     """
 
     call_id: str
@@ -101,6 +102,7 @@ class ToolBlock:
     seconds: float = 0.0
     sources: tuple[str, ...] = ()
     images: tuple[Image, ...] = ()
+    table: tuple[tuple[str, ...], ...] = ()
     question: Question | None = None
     answer: Answer | None = None
     asks: tuple[AskedQuestion, ...] = ()

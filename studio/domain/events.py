@@ -277,7 +277,8 @@ class ToolFinished:
     ``sources`` lists the origins of the result (T-4): ``src/a.py:1-80``, a URL.
     ``refused_by`` names the rule that refused the call, if one did. ``seen`` has the files that
     the model knows by this call, each with the digest of its text. ``code`` is the exit code of a
-    command, None for other calls and for one that was stopped.
+    command, None for other calls and for one that was stopped. ``table`` has the rows of a result
+    that is a table, the names of the columns first, for the person alone (M-11).
     """
 
     call_id: str
@@ -290,6 +291,7 @@ class ToolFinished:
     refused_by: str = ""
     seen: tuple[tuple[str, str], ...] = ()
     code: int | None = None
+    table: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -176,6 +176,7 @@ class ToolCallState:
             seconds=event.seconds,
             sources=event.sources,
             images=event.images,
+            table=event.table,
             question=None,
             form=None,
             whole=True,

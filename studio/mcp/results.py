@@ -5,7 +5,9 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+from collections.abc import Sequence
 from dataclasses import field
+from typing import cast
 
 from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects, as_text
 from studio.domain.messages import Image
@@ -18,6 +20,8 @@ MOST_PICTURES = 10
 _FOR_ADDRESSES = str.maketrans("-_", "+/")
 """Some servers write base64 as it is in addresses."""
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+MOST_ROWS, MOST_COLUMNS = 100, 12
+"""Of a structured result that is shown as a table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +73,9 @@ def read_result(raw: JsonObject) -> ServerResult:
     if structured is not None and not any(text.strip() for text in reader.texts):
         reader.texts.append(json.dumps(structured, ensure_ascii=False, indent=1))
     text = "\n\n".join(reader.texts)
+    summary = reader.summary(text)
+    if (rows := _rows(structured)) and text.lstrip()[:1] in ("[", "{"):  # JSON says nothing
+        summary = f"{len(rows)} row{'s'[: len(rows) > 1]}"
     return ServerResult(
         text,
         tuple(reader.images),
@@ -76,7 +83,7 @@ def read_result(raw: JsonObject) -> ServerResult:
         tuple(reader.links),
         structured,
         raw.get("isError") is True,
-        reader.summary(text),
+        summary,
         "\n\n".join(reader.for_person),
     )
 
@@ -108,6 +115,35 @@ def read_prompt(raw: JsonObject) -> ServerResult:
     text = "\n\n".join([*reader.texts, *reader.for_person])
     parts = tuple(reader.images), tuple(reader.blobs), tuple(reader.links)
     return ServerResult(text, *parts, summary=reader.summary(text))
+
+
+def table_of(value: Json) -> tuple[tuple[str, ...], ...]:
+    """The rows of a structured result that is a list of objects, or holds one and little else.
+
+    The first row has the names of the columns. Empty for any other result.
+    """
+    rows = _rows(value)[:MOST_ROWS]
+    columns = tuple(dict.fromkeys(key for row in rows for key in row))[:MOST_COLUMNS]
+    if not columns:
+        return ()
+    return columns, *(tuple(_cell(row.get(key)) for key in columns) for row in rows)
+
+
+def _rows(value: Json) -> Sequence[JsonObject]:
+    if isinstance(value, dict):
+        lists = [one for one in value.values() if isinstance(one, list)]
+        if len(lists) != 1 or len(value) > 3:
+            return ()
+        value = lists[0]
+    if not isinstance(value, list) or not all(isinstance(v, dict) for v in value):
+        return ()
+    return cast("list[JsonObject]", value)
+
+
+def _cell(value: Json) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 class _Reader:

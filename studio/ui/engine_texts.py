@@ -828,6 +828,7 @@ _COUNTED: dict[str, Callable[[int], str]] = {
     "note": lambda n: tr_plural("{count} note", "{count} notes", n),
     "page": lambda n: tr_plural("{count} page", "{count} pages", n),
     "result": lambda n: tr_plural("{count} result", "{count} results", n),
+    "row": lambda n: tr_plural("{count} row", "{count} rows", n),
     "word": lambda n: tr_plural("{count} word", "{count} words", n),
 }
 """What tools say that they found."""

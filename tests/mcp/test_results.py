@@ -6,7 +6,7 @@ import base64
 from typing import Any
 
 from studio.domain.messages import Image
-from studio.mcp.results import Blob, Link, read_result
+from studio.mcp.results import MOST_ROWS, Blob, Link, read_result, table_of
 
 DATA = base64.b64encode(b"bytes").decode()
 
@@ -76,3 +76,19 @@ def test_an_empty_result_has_a_summary() -> None:
     assert read_result({"content": [picture, picture]}).summary == "2 pictures"
     assert read_result({}).text == ""
     assert read_result({"content": "x", "isError": True}).is_error
+
+
+def test_rows_of_a_result_are_a_table() -> None:
+    """M-11: a list of objects, also where it is the only list of an object."""
+    rows: list[Any] = [{"tag": "v1", "size": 3}, {"tag": "v2", "notes": None}]
+    table = (("tag", "size", "notes"), ("v1", "3", ""), ("v2", "", ""))
+    assert table_of(rows) == table
+    assert table_of({"result": rows, "more": False}) == table
+    values: list[Any] = [None, [], "text", [1, 2], [{}], {"a": 1}, {"a": [{}], "b": [{}]}]
+    for value in values:
+        assert table_of(value) == ()
+    many: list[Any] = [{"a": n} for n in range(500)]
+    assert len(table_of(many)) == 1 + MOST_ROWS
+    assert read_result({"content": [], "structuredContent": many}).summary == "500 rows"
+    said = read_result({"content": [text("3 are late.")], "structuredContent": many})
+    assert said.summary == "3 are late."

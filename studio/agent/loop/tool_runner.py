@@ -335,6 +335,7 @@ class ToolRunner:
                     refused_by,
                     tuple((seen.shown if result.is_error else seen.shown | seen.drafted).items()),
                     result.code,
+                    result.table,
                 )
             )
 

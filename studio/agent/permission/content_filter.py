@@ -210,6 +210,7 @@ class ContentFilter:
             value=self.wrap_untrusted(result.text, source),
             summary=self.mask(result.summary),
             sources=tuple(map(self.mask, result.sources)),
+            table=tuple(tuple(map(self.mask, row)) for row in result.table),
         )
 
     def mask_result(self, result: Result) -> Result:
@@ -219,6 +220,7 @@ class ContentFilter:
             value=self.mask(result.text),
             summary=self.mask(result.summary),
             sources=tuple(map(self.mask, result.sources)),
+            table=tuple(tuple(map(self.mask, row)) for row in result.table),
         )
 
     def mask_words(self, said: Iterable[Said]) -> tuple[Said, ...]:

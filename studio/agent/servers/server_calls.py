@@ -36,7 +36,7 @@ from studio.mcp.catalogue import INSTRUCTIONS, Catalogue, Known, pin_of
 from studio.mcp.entries import HOST, ServerEntry
 from studio.mcp.lists import ServerLists, ServerTool
 from studio.mcp.naming import pool_name, shortened
-from studio.mcp.results import Blob, ServerResult
+from studio.mcp.results import Blob, ServerResult, table_of
 from studio.mcp.schemas import AdaptedSchema, HopelessSchema, adapt_schema
 from studio.mcp.servers import Servers
 from studio.tools import Context, Result, Tool
@@ -49,6 +49,8 @@ from .questions import readable
 
 MOST_SOURCES = 10
 """Addresses of one result that are named."""
+LONGEST_CELL = 200
+"""Characters of a cell of a table; the text of the result has all of it."""
 _UNSAFE = re.compile(r"[^\w.-]+")
 
 
@@ -188,6 +190,7 @@ class ServerCalls:
             found.is_error,
             tuple(pictures),
             untrusted=True,
+            table=await asyncio.to_thread(_table, found),
         )
 
     def _keep(self, blob: Blob, session: str) -> str:
@@ -209,6 +212,12 @@ def _wrong_parts(tool: ServerTool, found: ServerResult) -> list[str]:
     if schema is None or found.structured is None or found.is_error:
         return []
     return [escape_line(one) for one in violations(schema, found.structured, foreign=True)]
+
+
+def _table(found: ServerResult) -> tuple[tuple[str, ...], ...]:
+    """The rows of a structured result, safe to show."""
+    rows = () if found.is_error else table_of(found.structured)
+    return tuple(tuple(escape_line(cell, LONGEST_CELL) for cell in row) for row in rows)
 
 
 def _frame(entry: ServerEntry, context: Context) -> JsonObject:

@@ -45,6 +45,8 @@ class Result:
     """Whether its tool kept to ``Context.room``, so that nothing is cut."""
     code: int | None = None
     """The exit code of a command that ended by itself."""
+    table: tuple[tuple[str, ...], ...] = ()
+    """The same as rows that the person is shown, the names of the columns first (M-11)."""
 
     @property
     def text(self) -> str:

@@ -431,6 +431,25 @@ async def test_m11_structured_content_is_checked(tmp_path: Path) -> None:
         assert "rows" in wrong.text.partition("not as the server says")[2]
 
 
+async def test_m11_the_rows_of_a_result_are_for_the_person(tmp_path: Path) -> None:
+    """M-11, T-9: short, visible and masked as all else; kept with the chat, beside the text."""
+    rows: Any = [{"who": "ann@example.org\u202e", "what": "x" * 500}, {"who": "no one"}]
+    shop = ListedServer(tmp_path)
+    shop.offer({**tool("list"), "returns": {"orders": rows}})
+    script = [Turn(Call("shop__list", {})), DONE]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        home.engine.settings.values.mask = ["email"]
+        await switch_on(home.engine.services.servers, shop)
+        session = await home.session()
+        (done,) = finished(await say(session, rules=ALLOWED))
+        head, first, second = done.table
+        assert (head, second) == (("who", "what"), ("no one", ""))
+        assert first == ("[email 1]\\u202e", f"{'x' * 199}…")
+        assert done.summary == "2 rows" and "x" * 500 in done.text
+        (kept,) = finished(await home.engine.store.events(session.info.id))
+        assert kept.table == done.table
+
+
 async def test_m14_an_entry_may_name_all_tools_that_it_offers(tmp_path: Path) -> None:
     """M-23: as ``includeTools`` of other programs; switching another on adds it there."""
     shop = ListedServer(tmp_path)

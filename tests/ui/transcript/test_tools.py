@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QImage
+from PySide6.QtGui import QAccessible, QImage
 
 from studio.domain.events import (
     Failed,
@@ -16,6 +16,8 @@ from studio.domain.events import (
     TurnComplete,
 )
 from studio.tools.sdk.result import shorten
+from studio.ui.transcript.items.tool_item import MOST_ROWS
+from studio.ui.transcript.text.table_leaf import TableLeaf
 from support.transcript_window import TranscriptWindow, shown
 
 __all__ = ["shown"]
@@ -130,3 +132,35 @@ def test_something_moves_until_the_first_word_and_counts_seconds(shown: Transcri
     shown.tell(TurnComplete("done"))
     assert viewport.working_since is None
     assert shown.view.canvas.total - shown.view.canvas.bottom == room  # so nothing jumped
+
+
+def test_m11_rows_of_a_result_are_a_table(shown: TranscriptWindow) -> None:
+    """Read to a screen reader and copied as any; what the model read is shown by a key."""
+    table = (("tag", "size"), *((f"v{n}", str(n * 10)) for n in range(50)))
+    shown.ask()
+    shown.tell(
+        ToolQueued("c1", "shop__list", {}, "", "act", "shop: list", "shop: list", "plug"),
+        ToolStarted("c1"),
+        ToolFinished("c1", "[all of it]", False, 0.1, "50 rows", table=table),
+    )
+    opened(shown)
+    item = shown.view.canvas.items[-1]
+    rows = texts(shown).split("\n")
+    assert rows[0] == "tag\tsize" and rows[-1] == f"v{MOST_ROWS - 1}\t{MOST_ROWS * 10 - 10}"
+    leaf = item.leaves[0]
+    assert isinstance(leaf, TableLeaf) and len(leaf.layouts()) == 2 * (MOST_ROWS + 1)
+    seen = QAccessible.queryAccessibleInterface(shown.view)
+    read = seen.child(seen.childCount() - 1).textInterface().text(0, -1)
+    assert "tag, size\nv0, 0\nv1, 10\n" in read and "all of it" not in read
+    (more,) = [hit for hit in item.stops(shown.view.canvas.context) if hit.action == "show_all"]
+    assert more.text == "Show 30 more rows"
+    shown.view.canvas_viewport.scroll_to(10_000)
+    shown.click("show_all")
+    assert texts(shown).split("\n")[-2:] == ["v49\t490", "[all of it]"]
+    few = (("tag",), ("v1",))
+    shown.tell(TurnComplete("done"))
+    shown.ask()
+    shown.tell(ToolQueued("c2", "shop__list", {}, "", "act", "shop: list", "shop: list", "plug"))
+    shown.tell(ToolStarted("c2"), ToolFinished("c2", "v1", False, 0.1, "1 row", table=few))
+    opened(shown)
+    assert "Show the text" in [hit.text for hit in shown.view.canvas.items[-1].hits]

@@ -26,7 +26,7 @@ from studio.domain.errors import StudioError
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.questions import AskForm, ServerAnswer, ServerQuestion
 from studio.mcp.lists import ServerTool
-from studio.mcp.results import ServerResult
+from studio.mcp.results import ServerResult, table_of
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import decimal
 from studio.ui.forms.question_panel import QuestionPanel
@@ -61,7 +61,6 @@ DESCRIBED = 600
 """Characters of a description that are shown."""
 TALLEST = 360
 """The height of what a server asks, in pixels, before it scrolls."""
-MOST_ROWS, MOST_COLUMNS = 100, 12
 
 
 class TrialCard(Card):
@@ -232,8 +231,8 @@ class TrialCard(Card):
         words = [spent]
         if failed:
             words = [tr("Failed after {time}").format(time=spent)]
-        elif rows is not None:
-            words.append(tr_plural("{count} row", "{count} rows", len(rows[1])))
+        elif rows:
+            words.append(tr_plural("{count} row", "{count} rows", len(rows) - 1))
         self.said.setText(", ".join(words))
         self._outcome.show()
         self._show_result()
@@ -254,12 +253,12 @@ class TrialCard(Card):
         result = self._result
         if result is None:
             return
-        rows = None if self.view.current else table_of(result.structured)
-        self.table.setVisible(rows is not None)
-        self.output.setVisible(rows is None)
-        self._rest.setVisible(rows is not None)
-        if rows is not None:
-            self.table.show_rows(*rows)
+        rows = () if self.view.current else table_of(result.structured)
+        self.table.setVisible(bool(rows))
+        self.output.setVisible(not rows)
+        self._rest.setVisible(bool(rows))
+        if rows:
+            self.table.show_rows(rows[0], rows[1:])
             return
         text = result.text if self.view.current else person_text(result)
         self.output.show_text(tr_engine(text) or tr("Nothing came back."))
@@ -371,26 +370,6 @@ class _Cell(QStyledItemDelegate):
         words = rect.adjusted(t.px(8), 0, -t.px(4), 0)
         text = str(index.data() or "")
         paint_text(painter, t, words, text, "small", room=words.width())
-
-
-def table_of(value: Json) -> tuple[list[str], list[list[str]]] | None:
-    """The columns and rows of a structured result, if it is a list of objects, or holds one."""
-    if isinstance(value, dict):
-        lists = [one for one in value.values() if isinstance(one, list)]
-        if len(lists) != 1 or len(value) > 3:
-            return None
-        value = lists[0]
-    if not isinstance(value, list) or not value or not all(isinstance(v, dict) for v in value):
-        return None
-    rows = cast("list[JsonObject]", value)[:MOST_ROWS]
-    columns = list(dict.fromkeys(key for row in rows for key in row))[:MOST_COLUMNS]
-    return columns, [[_cell(row.get(key)) for key in columns] for row in rows]
-
-
-def _cell(value: Json) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 def person_text(result: ServerResult) -> str:

@@ -15,10 +15,12 @@ from studio.domain.forms import is_web_address, plain_host
 from studio.domain.messages import Image
 from studio.domain.tools import RUN
 from studio.ui.engine_texts import tr_engine
+from studio.ui.markdown.blocks import Block
 from studio.ui.transcript import model
 from studio.ui.transcript.model import CardAction, ToolRow
 from studio.ui.transcript.paint_style import LEFT, RIGHT, PaintStyle
 from studio.ui.transcript.text.code_leaf import OutputLeaf
+from studio.ui.transcript.text.table_leaf import TableLeaf
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets.painting import paint_spinner
 
@@ -29,6 +31,8 @@ TAIL_LINES = 6
 """Lines shown of a tool that runs."""
 MOST_LINES = 80
 """Lines shown of a result before “Show all”."""
+MOST_ROWS = 20
+"""Rows shown of a table before “Show 80 more rows”, which also shows the text."""
 END_LINES = 24
 """Lines shown of what a command printed, from its end."""
 _SPILLED = re.compile(r"The whole text is in .*?([0-9a-f]{16}\.txt) …\]")
@@ -238,9 +242,13 @@ class ToolsItem(Item[ToolBlock]):
         if command:
             leaf = OutputLeaf(command, color="text1")
             y += self.place(leaf, QPointF(left + pad_x, y), context, inner)
+        if call.table:
+            y += style.px(6) if command else 0
+            leaf = _table(call.table if id(call) in context.whole else call.table[: MOST_ROWS + 1])
+            y += self.place(leaf, QPointF(left + pad_x, y), context, inner)
         output, hidden = self._output(call, context)
         if output:
-            y += style.px(6) if command else 0
+            y += style.px(6) if command or call.table else 0
             if hidden < 0:
                 text = tr_plural("{count} earlier line", "{count} earlier lines", -hidden)
                 wide = style.width("small_medium", text)
@@ -268,7 +276,7 @@ class ToolsItem(Item[ToolBlock]):
             y += style.px(6)
             allowed = tr("Allowed by: {who}").format(who=tr_engine(call.allowed_by))
             y += self.write(allowed, QPointF(left, y), context, width)
-        foot = self._foot(call, hidden)
+        foot = self._foot(call, hidden, id(call) in context.whole)
         if foot:
             y += style.px(12)
             self.hits += button_row(style, left, y, foot)
@@ -289,8 +297,10 @@ class ToolsItem(Item[ToolBlock]):
     def _output(self, call: ToolBlock, context: ItemContext) -> tuple[str, int]:
         """What is shown of the output, and how many lines follow; below 0 if they precede it.
 
-        What a command did is at the end of what it printed.
+        What a command did is at the end of what it printed. A table mostly says the same.
         """
+        if call.table and id(call) not in context.whole:
+            return "", 0
         text = call.output.rstrip("\n")
         lines = text.split("\n")
         ends = not call.finished or call.effect == "act"
@@ -301,8 +311,15 @@ class ToolsItem(Item[ToolBlock]):
             return "\n".join(lines[-most:]), most - len(lines)
         return "\n".join(lines[:most]), len(lines) - most
 
-    def _foot(self, call: ToolBlock, hidden: int) -> list[tuple[CardAction, object, str]]:
+    def _foot(
+        self, call: ToolBlock, hidden: int, whole: bool
+    ) -> list[tuple[CardAction, object, str]]:
         out: list[tuple[CardAction, object, str]] = []
+        if call.table and not whole:
+            more = len(call.table) - 1 - MOST_ROWS
+            rows = tr_plural("Show {count} more row", "Show {count} more rows", more)
+            words = rows if more > 0 else tr("Show the text")
+            out.append((CardAction("show_all", words, "ghost"), id(call), ""))
         if call.child is not None:
             child = call.child
             if not child.reason and (call.state == "running" or child.background):
@@ -503,6 +520,11 @@ class ToolsItem(Item[ToolBlock]):
             style.text(
                 painter, rest, call.target, "code", "text1", LEFT, Qt.TextElideMode.ElideMiddle
             )
+
+
+def _table(rows: Sequence[Sequence[str]]) -> TableLeaf:
+    cells = tuple(tuple((text, ()) for text in row) for row in rows)
+    return TableLeaf(Block("table", rows=cells, sample=cells))
 
 
 def _pages(call: ToolBlock) -> list[tuple[str, str]]:
