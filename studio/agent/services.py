@@ -310,14 +310,12 @@ class Services(ServiceRegistry):
     async def server_entries(self, folder: Path, chat: str = "") -> Entries:
         """The servers of a folder, and of a chat, which the pool knows from now on."""
 
-        def look() -> tuple[Entries, Path]:
+        def look() -> tuple[Entries, str]:
             layers = self.rules.read_layers(folder)
             entries = self.servers.read(layers.files, trusted=layers.trusted)
-            return self.servers.with_brought(entries, chat), layers.files.folder.resolve()
+            return self.servers.with_brought(entries, chat), str(layers.files.folder.resolve())
 
-        entries, place = await asyncio.to_thread(look)
-        self.servers.use(entries, str(place))
-        return entries
+        return await self.servers.refresh(look)
 
     async def hooks(self, folder: Path) -> tuple[Hooks, RuleLayers]:
         """The hooks that count in a folder now, and its rules."""
@@ -376,6 +374,13 @@ class Services(ServiceRegistry):
     def served(self) -> dict[str, Tool]:
         """The tools of the person's own servers that are on; may read the disk."""
         return self.servers.tools(self.servers.read())
+
+    async def served_in(self, folder: Path | None) -> dict[str, Tool]:
+        """The tools of the servers that are on, also of those of a folder."""
+        if folder is None:
+            return await asyncio.to_thread(self.served)
+        entries = await self.server_entries(folder)
+        return await asyncio.to_thread(self.servers.tools, entries)
 
     async def _secret(self, name: str) -> str:
         """A secret for an MCP server: no server gets a key that the program itself uses."""

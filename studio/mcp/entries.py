@@ -122,6 +122,11 @@ class ServerEntry:
         return replace(self, off=self.off | named if off else self.off - named, only=only)
 
     @property
+    def of_folder(self) -> bool:
+        """Whether a folder brings it."""
+        return bool(self.place) and not self.place.startswith((PACK, HOST, EDITOR))
+
+    @property
     def shown(self) -> str:
         """What runs, in one line: the command as it would be typed, or the address."""
         return shlex.join((self.command, *self.arguments)) if self.command else self.url

@@ -20,6 +20,7 @@ from studio.domain.errors import ConfigurationError, StorageError, ToolFailed
 from studio.domain.jsonvalue import JsonObject, as_object
 from studio.domain.permissions import covers
 from studio.domain.records import dataclass
+from studio.domain.tools import ToolSpec
 from studio.mcp.catalogue import NOTHING, Catalogue, Known
 from studio.mcp.entries import HOST, Entries, EntriesFile, ServerEntry, parse_entries
 from studio.mcp.naming import pool_name
@@ -236,11 +237,14 @@ class ServerTools:
 
     # What the person says
 
-    async def refresh(self) -> Entries:
-        """Read the person's servers again, and let the pool know."""
+    async def refresh(self, look: Callable[[], tuple[Entries, str]] | None = None) -> Entries:
+        """Read the person's servers again, and let the pool know.
+
+        ``look`` reads those of a folder with them, and says which folder that is; it blocks.
+        """
         async with self._reading:
-            found = await asyncio.to_thread(self.read)
-            self.use(found)
+            found, place = await asyncio.to_thread(look or (lambda: (self.read(), "")))
+            self.use(found, place)
         return found
 
     def show(self, entries: Iterable[ServerEntry]) -> None:
@@ -361,30 +365,28 @@ def _with_brought(own: Entries, brought: Entries) -> Entries:
 
 
 def with_servers(agent: Agent, tools: Mapping[str, Tool]) -> tuple[Agent, dict[str, Tool]]:
-    """An agent that names the servers' tools it has, and these tools (M-14).
+    """An agent that names the servers' tools it has, and these tools, see ``has_tool``."""
+    found = {name: tool for name, tool in tools.items() if has_tool(agent, tool.spec)}
+    if "*" in agent.tools or not found:
+        return agent, found
+    return replace(agent, tools=tuple(dict.fromkeys((*agent.tools, *found)))), found
+
+
+def has_tool(agent: Agent, spec: ToolSpec) -> bool:
+    """Whether an agent has a tool of a server (M-14).
 
     Without a list of servers it has all if it has all of the person's own tools. It also has
     those that its list of tools names, one by one or as ``server__*``. An agent of a folder that
     is not trusted has none.
     """
     if not agent.trusted:
-        return agent, {}
+        return False
     if agent.servers is None:
-        every = bool({"*", OWN_TOOLS} & {*agent.tools})
+        every = "*" in agent.tools or OWN_TOOLS in agent.tools
     else:
-        every = "*" in agent.servers
-    servers = agent.servers or ()
-    patterns = [name for name in agent.tools if "__" in name]
-    found = {
-        name: tool
-        for name, tool in tools.items()
-        if every
-        or tool.spec.server in servers
-        or any(covers(one, name, tool.spec.server) for one in patterns)
-    }
-    if "*" in agent.tools or not found:
-        return agent, found
-    return replace(agent, tools=tuple(dict.fromkeys((*agent.tools, *found)))), found
+        every = "*" in agent.servers or spec.server in agent.servers
+    named = (one for one in agent.tools if "__" in one)
+    return every or any(covers(one, spec.name, spec.server) for one in named)
 
 
-__all__ = ["NOTHING", "ServerTools", "ServerView", "with_servers"]
+__all__ = ["NOTHING", "ServerTools", "ServerView", "has_tool", "with_servers"]

@@ -13,11 +13,13 @@ from PySide6.QtWidgets import QApplication
 from studio.agent.agent_files.finder import AgentFiles
 from studio.agent.agent_files.library import AgentLibrary, StoredText
 from studio.agent.agent_files.parser import parse_agent
+from studio.agent.engine import Engine
 from studio.simulator import Text, Turn
 from studio.ui.pages.agents.page import AgentsPage
 from studio.ui.theme.icons import Icons
 from support.engine_home import KEY
 from support.languages import language
+from support.server_home import ListedServer, switch_on
 from support.waiting import until
 from support.window import CTRL, SHIFT, Key, Person, alone, at_window, message, on_window_loop
 
@@ -529,3 +531,45 @@ async def test_u1_every_column_has_its_place_at_any_size(tmp_path: Path) -> None
         QTest.mouseClick(page.list_button, Qt.MouseButton.LeftButton)
         await until(lambda: page.columns.listed.isVisible() and page.gallery.hasFocus())
         assert QApplication.focusWidget() is page.gallery
+
+
+@on_window_loop
+async def test_m14_an_agent_has_its_servers_tools_to_choose_from(tmp_path: Path) -> None:
+    """M-14: below their server, which opens by a key; what is chosen is written to the file."""
+    every = write_files(tmp_path).with_name("all.md")
+    every.write_text('---\nname: All\ntools: ["*"]\n---\nWork.\n')
+    shop = ListedServer(tmp_path)
+    shop.offer("find", "sell")
+
+    async def prepare(engine: Engine) -> None:
+        await switch_on(engine.services.servers, shop)
+
+    async with at_window(tmp_path, "anthropic", [], prepare=prepare) as person:
+        page = await page_of(person)
+        await choose(page, "proof.md")
+        section = page.properties.servers["shop"]
+        assert section.head.accessibleName() == "shop, 0 of 2, collapsed" and not section.rows
+        section.head.setFocus()
+        person.press(Key.Key_Space)
+        find, sell = section.rows["shop__find"], section.rows["shop__sell"]
+        assert find.accessibleName().startswith("shop, find") and find.isVisible()
+        assert (find.verdict, sell.verdict) == ("off", "off")
+        find.chosen.emit("allow")
+        line = "tools: [list, read, serach, shop__find]\n"
+        await until(lambda: line in page.editor.text())
+        await until(lambda: (find.verdict, sell.verdict) == ("allow", "off"))
+        assert section.head.accessibleName() == "shop, 1 of 2, expanded"
+        assert "permissions: {allow: [shop__find]}\n" in page.editor.text()
+        find.chosen.emit("off")
+        await until(lambda: "serach]\n" in page.editor.text())
+        await until(lambda: find.verdict == "off")
+
+        # An agent that has all tools: one that is taken from it is refused, the others stay.
+        await choose(page, "All")
+        await until(lambda: section.rows["shop__sell"].verdict == "ask")
+        section.rows["shop__find"].chosen.emit("off")
+        await until(lambda: "permissions: {deny: [shop__find]}\n" in page.editor.text())
+        page.properties.tools["run"].chosen.emit("off")
+        await until(lambda: page.properties.tools["run"].verdict == "off")
+        await until(lambda: 'servers: ["*"]\n' in page.editor.text())
+        assert [row.verdict for row in section.rows.values()] == ["deny", "ask"]

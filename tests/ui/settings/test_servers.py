@@ -12,6 +12,7 @@ import pytest
 from PySide6.QtCore import QObject, Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton
 
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject
@@ -25,7 +26,6 @@ from studio.ui.settings.pages.permissions import PermissionsPage
 from studio.ui.settings.pages.servers import ServersPage
 from studio.ui.settings.servers.server_view import ABOUT, LOG, PROMPTS, RESOURCES
 from studio.ui.settings.servers.tool_list import TOOL, ToolFacts
-from studio.ui.settings.servers.trial import table_of
 from studio.ui.theme import Theme
 from studio.ui.widgets.choice import Toggle
 from support.authorization_server import Browser, guarded
@@ -147,6 +147,46 @@ async def test_a_server_is_pasted_seen_switched_on_tried_and_removed(tmp_path: P
         await until(page.none.isVisible)
         assert not servers.read().by_name
         await until(lambda: not person.engine.keychain.session)  # the key goes after the entry
+
+
+@on_window_loop
+async def test_m12_a_folders_server_has_its_switch(tmp_path: Path) -> None:
+    """It is there once the folder is trusted, off; its entry is the folder's to change."""
+    listed = ListedServer(tmp_path)
+    listed.offer("sell")
+    entry = {"command": listed.entry.command, "args": [*listed.entry.arguments]}
+    async with at_window(tmp_path, "ollama", []) as person:
+        file = person.folder / ".mcp.json"
+        file.write_text(json.dumps({"mcpServers": {"shop": entry}}))
+        page = await opened(person)
+        await until(page.none.isVisible)
+        await person.engine.rules.trust(person.folder)
+        page.refresh()
+        await until(lambda: "shop" in page.rows)
+        row = page.rows["shop"]
+        assert page.whose.isVisible() and page.whose.text().endswith(person.folder.name)
+        assert page.brought.isAncestorOf(row) and row_text(page, "shop") == "shop, Off"
+
+        person.click(row.toggle)
+        approval = await until(lambda: page.approval)
+        await until(approval.approve.isVisible)
+        assert dict(approval.facts)["From the folder"].endswith(person.folder.name)
+        person.click(approval.approve)
+        await until(lambda: row_text(page, "shop") == "shop, 1 tool")
+        services = person.engine.services
+        assert "shop__sell" in await services.served_in(person.folder)
+        assert "shop__sell" not in await services.served_in(None)
+
+        page.show_one("shop", ABOUT)
+        await until(lambda: page.one.isVisible() and page.one.facts)
+        names = [one.accessibleName() for one in page.one.findChildren(QAbstractButton)]
+        assert "May ask for a model's answers" in names
+        assert not {"Remove shop", "Start with the program", "One call at a time"} & {*names}
+        page.show_all()
+        await until(page.all.isVisible)
+        person.click(page.rows["shop"].toggle)
+        await until(lambda: row_text(page, "shop") == "shop, Off")
+        assert not await services.served_in(person.folder)
 
 
 @on_window_loop
@@ -424,16 +464,6 @@ def test_a_form_is_made_of_a_schema(qapp: object) -> None:
     rows["filter"].area.edit.setPlainText("{a")
     with pytest.raises(ValueError, match="filter is written as JSON"):
         form.value()
-
-
-def test_rows_of_a_result_are_a_table() -> None:
-    """M-11: a list of objects, also where it is the only list of an object."""
-    rows: list[JsonObject] = [{"tag": "v1", "size": 3}, {"tag": "v2", "notes": None}]
-    table = (["tag", "size", "notes"], [["v1", "3", ""], ["v2", "", ""]])
-    assert table_of(rows) == table  # type: ignore[arg-type]
-    assert table_of({"result": rows, "more": False}) == table  # type: ignore[dict-item]
-    for value in (None, [], "text", [1, 2], {"a": 1}, {"a": [{}], "b": [{}]}):
-        assert table_of(value) is None  # type: ignore[arg-type]
 
 
 class OtherBrowser(QObject):

@@ -23,7 +23,9 @@ from studio.agent.agent_files.library import AgentLibrary
 from studio.agent.agent_files.parser import AgentText
 from studio.agent.engine import Engine
 from studio.agent.folder_files import PROJECT_AGENTS
+from studio.agent.servers.server_tools import has_tool
 from studio.domain.agents import OWN_TOOLS, Agent, Mode
+from studio.tools import Tool
 from studio.ui.engine_texts import tr_engine
 from studio.ui.pages.files.document import FileDocument
 from studio.ui.pages.files.model_items import model_items
@@ -47,7 +49,8 @@ from studio.ui.widgets.roles import give_role
 from .agent_rows import AgentIndex
 from .columns import Columns
 from .preview import Preview
-from .properties import Properties, usual_verdict
+from .properties import Properties
+from .tool_rows import agent_of, usual_verdict
 from .try_chat import TryChat
 from .try_pair import TryPair
 
@@ -69,6 +72,8 @@ class AgentsPage(FilesPage[AgentText]):
         self.try_pair: TryPair | None = None
         """None until it was first wanted."""
         self.preview: Preview | None = None
+        self._served: dict[str, Tool] = {}
+        """The tools of servers, also of the chat's folder."""
         self._make_centre()
         self._make_panel()
         self.columns = Columns(theme, self, self.listed, self.centre, self.properties)
@@ -149,6 +154,8 @@ class AgentsPage(FilesPage[AgentText]):
         agents = {Path(one.source): one for one in found.by_name.values()}
         rows = await asyncio.to_thread(self.index.rows, agents, folder)
         self.names = {path: one.name for path, one in agents.items()}
+        self._served = await self._engine.services.served_in(folder)
+        self.properties.show_servers(tool.spec for tool in self._served.values())
         return rows
 
     def _show_text(self) -> None:
@@ -238,22 +245,32 @@ class AgentsPage(FilesPage[AgentText]):
         self._run(self.file.rewrite(change))
 
     def _set_tool(self, name: str, verdict: str) -> None:
-        spec = self._engine.tools()[name].spec
-        values = self.file.checked.values
-        everything = sorted(self._engine.tools())
+        tools = self._engine.tools()
+        tool = tools.get(name) or self._served.get(name)
+        if tool is None:  # it was switched off meanwhile
+            return
+        spec, values = tool.spec, self.file.checked.values
+        named = list(values.get("tools", ("*",)))
+        if spec.server:  # whether it has the tool by more than its name
+            own = has_tool(agent_of(values, without=name), spec)
+        else:
+            own = not tool.built_in and OWN_TOOLS in named
 
         def change(text: str) -> str:
-            tools = list(values.get("tools", ("*",)))
-            own = not self._engine.tools()[name].built_in and OWN_TOOLS in tools
             if verdict == "off":
-                if "*" in tools:
-                    left = [one for one in everything if one != name]
-                    return set_value(text, "tools", left).apply(text)
+                if "*" in named and not spec.server:
+                    left = [one for one in sorted(tools) if one != name]
+                    text = set_value(text, "tools", left).apply(text)
+                    keeps = self._served and "servers" not in values  # it had those of all
+                    return set_value(text, "servers", ["*"]).apply(text) if keeps else text
                 if own:
                     return add_item(text, ("permissions", "deny"), name).apply(text)
                 return remove_item(text, ("tools",), name).apply(text)
-            if "*" not in tools and name not in tools and not own:
+            has = own or name in named or ("*" in named and not spec.server)
+            if not has and "tools" in values:
                 text = add_item(text, ("tools",), name).apply(text)
+            elif not has:
+                text = set_value(text, "tools", [*named, name]).apply(text)
             for rule in values.get("permissions", ()):
                 if rule.tool == name and rule.pattern == "*" and rule.verdict != verdict:
                     text = remove_item(text, ("permissions", rule.verdict), name).apply(text)

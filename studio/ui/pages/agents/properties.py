@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any
 
@@ -27,17 +27,11 @@ from studio.ui.widgets import (
     PaintedButton,
     plain_tip,
 )
-from studio.ui.widgets.choice import MenuButton
 from studio.ui.widgets.layouts import STRETCH, PlacedPart, column_of, row_of, widget_of
-from studio.ui.widgets.painting import (
-    PaintedWidget,
-    paint_rounded,
-    paint_tag,
-    paint_text,
-    paint_tile,
-    tag_width,
-)
+from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_tile
 from studio.ui.widgets.panels import scrolled
+
+from .tool_rows import ServerSection, ToolRow, verdicts
 
 ROLE_NAMES = {
     "all": tr_later("Everything it has tools for"),
@@ -50,14 +44,7 @@ MODE_NAMES = {
     "inline": tr_later("Inline: answers soon"),
     "long": tr_later("Long: works for up to an hour"),
 }
-VERDICT_NAMES = {
-    "allow": tr_later("Allow"),
-    "ask": tr_later("Ask"),
-    "deny": tr_later("Never"),
-    "off": tr_later("Off"),
-}
 _USUAL = "usual"
-_TAGS = {"allow": "neutral", "ask": "warn", "deny": "err", "off": "neutral"}
 LIMITS = (
     ("steps", tr_later("Steps"), True),
     ("seconds", tr_later("Seconds"), False),
@@ -67,30 +54,6 @@ LIMITS = (
 """Keys of numbers, and whether they are whole."""
 CHILDREN = (("children", tr_later("At a time")), ("depth", tr_later("How deep")))
 """Keys of numbers about agents that this one starts."""
-
-
-def verdicts(values: Mapping[str, Any], tools: Sequence[ToolSpec]) -> dict[str, str]:
-    """What happens to a call of each tool, as far as the file says: see ``VERDICT_NAMES``."""
-    from studio.agent.permission.policy import Policy
-
-    rules = values.get("permissions", ())
-    named = tuple(values.get("tools", ("*",)))
-    policy = Policy("ask", {"agent": rules}, role=values.get("role", "all"), tools=named)
-    found: dict[str, str] = {}
-    for spec in tools:
-        own = [rule.verdict for rule in rules if rule.tool == spec.name and rule.pattern == "*"]
-        if "deny" in own:
-            found[spec.name] = "deny"
-        elif not policy.offers(spec):
-            found[spec.name] = "off"
-        else:
-            found[spec.name] = own[-1] if own else usual_verdict(spec)
-    return found
-
-
-def usual_verdict(spec: ToolSpec) -> str:
-    """What happens without any rule: reading and drafting go on, the rest is asked about."""
-    return "ask" if spec.effect in ("act", "note", "fetch") else "allow"
 
 
 class _Swatch(PaintedButton):
@@ -128,51 +91,6 @@ class _Swatch(PaintedButton):
             paint_rounded(painter, dot, side / 2, ink)
 
 
-class _ToolRow(MenuButton):
-    """A tool and what happens to its calls; the menu changes it."""
-
-    def __init__(self, theme: Theme, spec: ToolSpec) -> None:
-        self.spec, self.verdict = spec, "allow"
-        self.title = spec.name.replace("_", " ").capitalize()
-        super().__init__(theme, self.title)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.set_items([MenuItem(key, tr(words)) for key, words in VERDICT_NAMES.items()])
-
-    def show_verdict(self, verdict: str) -> None:
-        self.verdict = verdict
-        self.set_face(tr(VERDICT_NAMES[verdict]))
-        self.set_current(verdict)
-
-    def sizeHint(self) -> QSize:
-        return QSize(self.theme.px(120), self.theme.height(26))
-
-    def minimumSizeHint(self) -> QSize:
-        return self.sizeHint()
-
-    def paint(self, painter: QPainter, rect: QRectF) -> None:
-        t, off = self.theme, self.verdict == "off"
-        if self.isEnabled():
-            self.paint_overlay(painter, rect)
-        side, pad = t.px(16), t.px(6)
-        box = QRectF(pad, (rect.height() - side) / 2, side, side)
-        t.paint_icon(painter, box, self.spec.icon, "text3" if off else "text2")
-        words = tr(VERDICT_NAMES[self.verdict])
-        width = tag_width(t, words)
-        at = rect.topRight() + QRectF(0, 0, 0, rect.height()).center()
-        at.setX(rect.right() - pad - width)
-        if off:
-            end = QRectF(at.x(), 0, width - t.px(6), rect.height())
-            right = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-            paint_text(painter, t, end, words, "tag", "text3", right)
-        else:
-            paint_tag(painter, t, at, words, _TAGS[self.verdict])
-        left = box.right() + t.px(8)
-        name = QRectF(left, 0, at.x() - t.px(8) - left, rect.height())
-        paint_text(
-            painter, t, name, self.title, "ui", "text3" if off else "text1", room=name.width()
-        )
-
-
 class Properties(PaintedWidget):
     """The column at the right of the editor."""
 
@@ -185,6 +103,7 @@ class Properties(PaintedWidget):
     def __init__(self, theme: Theme, tools: Sequence[ToolSpec]) -> None:
         super().__init__(theme)
         self._shown: dict[str, Any] = {}
+        self._usable = False
         self.title = Label(theme, "", "heading")
         self.title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.more = IconButton(theme, "ellipsis", tr("More"))
@@ -205,9 +124,11 @@ class Properties(PaintedWidget):
             swatch.clicked.connect(lambda _=False, s=swatch: self._choose("icon", s.icon_name))
         for swatch in self.hues:
             swatch.clicked.connect(lambda _=False, s=swatch: self._choose("hue", s.hue))
-        self.tools = {spec.name: _ToolRow(theme, spec) for spec in tools}
+        self.tools = {spec.name: ToolRow(theme, spec) for spec in tools}
         for name, row in self.tools.items():
             row.chosen.connect(lambda verdict, name=name: self.tool_changed.emit(name, verdict))
+        self.servers: dict[str, ServerSection] = {}
+        self._servers = column_of(spacing=0, margins=(-6, 0, -6, 0))
         self.count = Label(theme, "", "ui", "text2", digits=True)
         self.used = [Label(theme, "", "ui_medium", digits=True) for _ in range(3)]
         self._lay_out()
@@ -259,6 +180,7 @@ class Properties(PaintedWidget):
             Hairline(t),
             row_of([heading(tr("Tools")), STRETCH, self.count]),
             column_of(list(self.tools.values()), spacing=0, margins=(-6, 0, -6, 0)),
+            self._servers,
             Label(t, tr("Write tools always make a draft first."), "small", "text2", wrap=True),
             self._used,
             STRETCH,
@@ -279,6 +201,36 @@ class Properties(PaintedWidget):
         row.setContentsMargins(self.theme.px(16), 0, self.theme.px(10), 0)
 
     # What it shows
+
+    def show_servers(self, specs: Iterable[ToolSpec]) -> None:
+        """Show which tools MCP servers have; what happens to them is shown with the values."""
+        found: dict[str, list[ToolSpec]] = {}
+        for spec in specs:
+            found.setdefault(spec.server, []).append(spec)
+        if {name: one.specs for name, one in self.servers.items()} == found:
+            return
+        for one in self.servers.values():
+            self._servers.removeWidget(one)
+            one.hide()
+            one.deleteLater()
+        self.servers = {name: ServerSection(self.theme, name, its) for name, its in found.items()}
+        for one in self.servers.values():
+            one.picked.connect(self.tool_changed)
+            self._servers.addWidget(one)
+        self._show_tools(self._usable)
+
+    def _show_tools(self, usable: bool) -> None:
+        """Show what happens to the calls of all tools; ``usable``: it can be changed."""
+        self._usable = usable
+        served = [spec for one in self.servers.values() for spec in one.specs]
+        shown = verdicts(self._shown, [*(row.spec for row in self.tools.values()), *served])
+        for tool, row in self.tools.items():
+            row.show_verdict(shown[tool])
+            row.setEnabled(usable)
+        for one in self.servers.values():
+            one.show_verdicts(shown, usable=usable)
+        offered = sum(one not in ("off", "deny") for one in shown.values())
+        self.count.setText(number(offered))
 
     def show_values(
         self,
@@ -325,14 +277,10 @@ class Properties(PaintedWidget):
             swatch.update()
         for swatch in self.hues:
             swatch.setChecked(swatch.hue == hue)
-        shown = verdicts(values, [row.spec for row in self.tools.values()])
-        for tool, row in self.tools.items():
-            row.show_verdict(shown[tool])
-        offered = sum(one not in ("off", "deny") for one in shown.values())
-        self.count.setText(number(offered))
+        self._show_tools(whole and not read_only)
         for control in (
             *(self.name, self.about, self.model, self.effort, self.role, self.mode),
-            *(*self.limits.values(), *self.icons, *self.hues, *self.tools.values()),
+            *(*self.limits.values(), *self.icons, *self.hues),
             *(self.fallback, self.agents, *self.children_limits.values()),
         ):
             control.setEnabled(whole and not read_only)

@@ -9,6 +9,7 @@ from PySide6.QtGui import QHideEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QWidget
 
 from studio.ui.engine_texts import tr_engine
+from studio.ui.formatting import short_path
 from studio.ui.settings.form import SettingsPage, Slot
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.settings.rows import RowCard
@@ -46,10 +47,15 @@ class ServersPage(SettingsPage):
         self._approval = Slot()
         self._approval.hide()
         self.card = RowCard(theme)
+        self.whose = Label(theme, "", "ui_strong", wrap=True)
+        self.whose.hide()
+        self.brought = RowCard(theme)
+        """The servers of the chat's folder."""
         self.none = widget_of(self._nothing())
         foot = tr("New servers start switched off. Their tools ask before each use.")
         self.foot = Label(theme, foot, "small", "text2", wrap=True)
-        parts = [self.problem, self._approval, self.card, self.none, self.foot]
+        parts = [self.problem, self._approval, self.card, self.whose, self.brought]
+        parts += [self.none, self.foot]
         self.all = widget_of(column_of([*parts, STRETCH], spacing=10))
         self.one = ServerPane(theme, self.servers)
         self.one.back.connect(self.show_all)
@@ -154,13 +160,18 @@ class ServersPage(SettingsPage):
         for one in facts:
             name = one.entry.name
             row = before.get(name)
-            if row is None or row.facts.entry.shown != one.entry.shown:
+            if row is None or _what(row.facts) != _what(one):
                 row = self._row(one)
             elif row.facts != one:
                 row.show_facts(one)
             self.rows[name] = row
         if list(self.rows.values()) != list(before.values()):
-            self.card.set_rows(list(self.rows.values()))
+            rows = list(self.rows.values())
+            theirs = [row for row in rows if row.facts.entry.of_folder]
+            self.card.set_rows([row for row in rows if row not in theirs])
+            self.brought.set_rows(theirs)
+            folder = short_path(theirs[0].facts.entry.place) if theirs else ""
+            self.whose.show_text(tr("In {folder}").format(folder=folder) if folder else "")
             self.tab_in_order()
         self.none.setVisible(not facts)
         self.foot.setVisible(bool(facts))
@@ -245,6 +256,11 @@ class ServersPage(SettingsPage):
                 await self._load()
 
         self.servers.start(then_show(), cancelled_on_close=cancelled_on_close)
+
+
+def _what(facts: ServerFacts) -> tuple[str, str]:
+    """What a row is about as long as it stays."""
+    return facts.entry.shown, facts.entry.place
 
 
 def _set_visible(item, on: bool) -> None:

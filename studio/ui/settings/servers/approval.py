@@ -89,13 +89,15 @@ def key_rows(theme: Theme, servers: ServersModel, facts: ServerFacts) -> list[QW
 def facts_of(entry: ServerEntry) -> list[tuple[str, str]]:
     """What runs or is reached, in words and their values; secrets by their names alone."""
     place = entry.place
-    pack = [(tr("Pack"), place.removeprefix(PACK))] if place.startswith(PACK) else []
+    whose = [(tr("Pack"), place.removeprefix(PACK))] if place.startswith(PACK) else []
+    if entry.of_folder:
+        whose = [(tr("From the folder"), shown_text(short_path(place)))]
     if not entry.command:
-        facts = [*pack, (tr("Address"), shown_start(entry))]
+        facts = [*whose, (tr("Address"), shown_start(entry))]
         if entry.headers:
             facts.append((tr("Headers"), shown_pairs(entry.headers)))
         return facts
-    facts = [*pack, (tr("Command"), shown_start(entry))]
+    facts = [*whose, (tr("Command"), shown_start(entry))]
     if entry.folder:
         facts.append((tr("Folder"), shown_text(short_path(entry.folder))))
     if entry.environment:

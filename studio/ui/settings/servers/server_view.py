@@ -13,7 +13,6 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 from studio.agent.servers.facts import shown_start
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.questions import AskForm
-from studio.mcp.entries import PACK
 from studio.mcp.lists import ServerLists
 from studio.mcp.results import ServerResult
 from studio.mcp.sign_ins import SignIn
@@ -321,24 +320,24 @@ class ServerPane(QWidget):
             self.sign_out = Button(self.theme, tr("Sign out"), clicked=self._sign_out)
             self.sign_out.setAccessibleName(tr("Sign out of {name}").format(name=entry.name))
             card.add(tr("Signed in"), self.sign_out, facts.issuer, role="ui")
-        card.add_toggle(
-            tr("Start with the program"),
-            lambda on: self._change(starts="program" if on else "call"),
-            tr("Off, it starts with the first call of one of its tools."),
-        ).show_value(entry.starts == "program")
-        card.add_toggle(tr("One call at a time"), lambda on: self._change(alone=on)).show_value(
-            entry.alone
-        )
+        if not entry.place:  # its entry is the person's to change
+            card.add_toggle(
+                tr("Start with the program"),
+                lambda on: self._change(starts="program" if on else "call"),
+                tr("Off, it starts with the first call of one of its tools."),
+            ).show_value(entry.starts == "program")
+            alone = card.add_toggle(tr("One call at a time"), lambda on: self._change(alone=on))
+            alone.show_value(entry.alone)
         card.add_toggle(
             tr("May ask for a model's answers"),
             lambda on: self._change(sampling=on),
             tr("You see each request first. Answers count towards your limits."),
         ).show_value(entry.sampling)
-        if entry.command:
+        if entry.command and not entry.place:
             card.add_toggle(
                 tr("One process for each folder"), lambda on: self._change(by_folder=on)
             ).show_value(entry.by_folder)
-        if not entry.place.startswith(PACK):  # it goes with its pack
+        if not entry.place:  # others go with their pack or folder
             remove = Button(self.theme, tr("Remove…"), "danger", clicked=self._ask_to_remove)
             remove.setAccessibleName(tr("Remove {name}").format(name=entry.name))
             line = tr("Its entry, what is remembered of it, and its keys in the keychain.")

@@ -152,8 +152,11 @@ class ServersModel:
     # What there is
 
     async def load(self) -> tuple[list[ServerFacts], tuple[str, ...]]:
-        """The person's servers in the order of their file, and what is wrong with the file."""
-        entries = await self._tools.refresh()
+        """The person's servers in the order of their file, then those of the open chat's folder,
+        if they trust it (M-12); and what is wrong with the files."""
+        services, folder = self._services.engine.services, self.folder
+        reading = services.server_entries(folder) if folder is not None else self._tools.refresh()
+        entries = await reading
         names = [*self._services.engine.tools()]
         views = await asyncio.to_thread(self._tools.views, entries, names)
         return [await self._facts(view) for view in views], entries.problems
@@ -171,7 +174,8 @@ class ServersModel:
         return replace(found, issuer=known.issuer if known is not None else "")
 
     async def _facts(self, view: ServerView) -> ServerFacts:
-        missing = [name for name in keychain_names(view.entry) if not await self.keychain.get(name)]
+        wanted = keychain_names(view.entry) if not view.entry.place else []  # others may have none
+        missing = [name for name in wanted if not await self.keychain.get(name)]
         doctor, fault = view.state.reason, view.state.fault
         asked = self._clients_wanted.get(view.entry.name, "")
         if fault is not None and fault.kind in SIGN_IN:
@@ -208,7 +212,7 @@ class ServersModel:
 
     async def _connect(self, entry: ServerEntry) -> None:
         try:
-            await self._tools.connect(entry)
+            await self._tools.connect(entry, self.folder if entry.of_folder else None)
         except ServerFailed:  # its row says why
             return
 
