@@ -41,6 +41,7 @@ def ready(window):
     from memory import memory
 
     figures.update({f"ready_{name}": value for name, value in memory().items()})
+    figures["ready_modules"] = sorted(sys.modules)
     window.close()
 
 
