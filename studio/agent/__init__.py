@@ -25,6 +25,7 @@ Modules:
 - ``instruction_files``: Finds and reads what people write for agents, AGENTS.md and others.
 - ``pack_hosts``: Reaches packs whose Python runs in a process of its own.
 - ``packs``: Holds what the code of packs gives to agents, and closes it with the program.
+- ``studios_above``: Says how many studios asked for what is done here, one through the other.
 - ``request_gate``: Asks the policies of packs before each request to a provider.
 - ``extension_sources``: Says how what others bring is found, by rooms above this one.
 - ``look_alikes``: Finds names that a reader may take for each other.

@@ -9,7 +9,6 @@ asks for it by its class, ``services.get(Weather)``; a tool does so with
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
@@ -73,10 +72,9 @@ from .servers.offers import ServerOffers
 from .servers.server_tools import ServerTools, with_servers
 from .session.model_router import ModelRouter
 from .skills import with_skills
+from .studios_above import STUDIOS, started_by_studios, studios_above
 from .usage_costs import UsageCosts
 
-STUDIOS = "AGENT_STUDIO_ABOVE"
-"""The variable that tells a child process how many studios are above it, see ``studios_above``."""
 PLAN = "plan"
 """The tool that every agent with tools has in an editor: editors have a place for its plan."""
 FIRST_LOOK = 3.0
@@ -156,7 +154,7 @@ class Services(ServiceRegistry):
         places = ServerFolders(paths.logs / "servers", paths.cache / "servers", paths.home)
         sign_ins = SignIns(keychain, paths.data / "sign-ins")
         self.servers = ServerTools(
-            Servers(self.keeper, places, self.environment, self._secret, sign_ins),
+            Servers(self.keeper, places, self.server_environment, self._secret, sign_ins),
             EntriesFile(paths.servers, paths.data / "servers.json"),
             ServerCatalogue(paths.data / "servers"),
             self.spill,
@@ -459,6 +457,10 @@ class Services(ServiceRegistry):
         found = child_environment(secrets=self.keychain.known())
         return {**found, STUDIOS: str(studios_above() + 1)}
 
+    def server_environment(self) -> dict[str, str]:
+        """The same for MCP servers, which all chats share: a call brings its number itself."""
+        return {**self.environment(), STUDIOS: str(started_by_studios() + 1)}
+
     def workspace(self, session: SessionInfo, readable: Sequence[Path] = ()) -> Workspace:
         """Where a session's agents work; touches the disk.
 
@@ -493,12 +495,6 @@ def chat_of(session: SessionInfo) -> str:
     """The session itself, or the one whose agent began it."""
     caller = session.caller
     return caller.id if caller is not None and caller.kind == "session" else session.id
-
-
-def studios_above() -> int:
-    """How many studios stand above this program, each started by an agent of the one above."""
-    told = os.environ.get(STUDIOS, "")
-    return int(told) if told.isdecimal() and len(told) < 4 else 0
 
 
 def _named(name: str, agents: Agents) -> Agent:

@@ -6,6 +6,10 @@ import hashlib
 import re
 from collections.abc import Iterable
 
+STUDIO = "agent-studio"
+"""What the studio calls itself where it is a server."""
+ABOVE = "org.agent-studio/above"
+"""The key in a call's ``_meta`` by which it is told how many studios are above it (M-25)."""
 SERVER_SIGN = "__"
 """Between a server and its tool in the name of a tool."""
 LONGEST_PREFIX = 40

@@ -18,6 +18,7 @@ import mcp_types as types
 from mcp.client.session import ClientRequestContext
 from mcp.client.subscriptions import SubscriptionLost, listen
 from mcp.shared.exceptions import MCPError, UrlElicitationRequiredError
+from mcp_types import RequestParamsMeta
 from pydantic import ValidationError
 
 from studio import __version__
@@ -150,15 +151,18 @@ class Connection:
         seconds: float = 60.0,
         progress: Progress | None = None,
         ask: AskForm | None = None,
+        meta: JsonObject | None = None,
     ) -> ServerResult:
         """Call a tool by the server's own name; raises ToolFailed.
 
-        Progress extends the time. If the caller is cancelled the server is told.
+        Progress extends the time. If the caller is cancelled the server is told. ``meta`` goes
+        with the call, beside its arguments.
         """
+        given, about = cast("dict[str, Any]", arguments), cast("RequestParamsMeta | None", meta)
         raw = await self._request(
             OpenCall(seconds, ask or nobody_fills_in),
             lambda session, moved: partial(
-                session.call_tool, tool, cast("dict[str, Any]", arguments), progress_callback=moved
+                session.call_tool, tool, given, progress_callback=moved, meta=about
             ),
             progress,
         )

@@ -121,15 +121,16 @@ class Servers:
         progress: Progress | None = None,
         seconds: float | None = None,
         ask: AskForm | None = None,
+        meta: JsonObject | None = None,
     ) -> ServerResult:
         """Call a tool by the server's own name; it starts the server. Raises ToolFailed.
 
         A call that may have acted is never sent again. ``ask`` asks the person what the server
-        wants to know meanwhile; without it that is declined.
+        wants to know meanwhile; without it that is declined. ``meta`` goes with the call.
         """
         server = await self._started(name, folder)
         limit = seconds or server.entry.seconds
-        return await server.use(lambda one: one.call(tool, arguments, limit, progress, ask))
+        return await server.use(lambda one: one.call(tool, arguments, limit, progress, ask, meta))
 
     async def read(
         self, name: str, uri: str, folder: Path | None = None, ask: AskForm | None = None

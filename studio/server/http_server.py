@@ -32,6 +32,7 @@ from studio.storage.sessions.idempotency import IdempotencyStore
 
 from .auth import AccessGuard
 from .idempotency import IdempotentResponses
+from .mcp.http import McpPath
 from .responder import Responder
 from .routes import Routes
 from .stored_responses import StoredResponses
@@ -189,6 +190,7 @@ class HttpServer:
         self.folder = folder
         self._responder = Responder(engine, folder)
         self._responses = IdempotentResponses(self._responder, IdempotencyStore(engine.database))
+        self._mcp = McpPath(engine, folder)
         self._server: _Server | None = None
         self._running: asyncio.Task[None] | None = None
 
@@ -242,7 +244,9 @@ class HttpServer:
         self._server.should_exit = True
         try:
             async with asyncio.timeout(STOP_SECONDS):
-                await asyncio.gather(self._responder.runs.close(), self._responses.close())
+                await asyncio.gather(
+                    self._responder.runs.close(), self._responses.close(), self._mcp.close()
+                )
                 await asyncio.wait([self._running])
         except TimeoutError:
             self._server.force_exit = True
@@ -255,7 +259,7 @@ class HttpServer:
         engine = self._engine
         runs = self._responder.runs
         stored = StoredResponses(engine, self._responder.lookup, runs)
-        routes = Routes(engine, self._responses, stored, runs, self.folder)
+        routes = Routes(engine, self._responses, stored, runs, self.folder, self._mcp)
         names = {"localhost", "127.0.0.1", "::1", self._host} - {*_ANY_ADDRESS}
         return AccessGuard(
             routes,

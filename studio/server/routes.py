@@ -9,7 +9,7 @@ from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match, Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from studio.agent.engine import Engine
 from studio.domain.jsonvalue import JsonObject
@@ -21,6 +21,7 @@ from .dialects import DIALECTS, dialect_of
 from .dialects.base import Dialect
 from .errors import ApiError, error_from_exception
 from .idempotency import IdempotentResponses
+from .mcp.http import METHODS, PATH
 from .model_names import list_models
 from .remote_pictures import fetch_pictures, remote_pictures
 from .response_stream import HttpResponse
@@ -41,8 +42,9 @@ class Routes:
         stored: StoredResponses,
         runs: ClientRuns,
         folder: Path,
+        mcp: ASGIApp,
     ) -> None:
-        """``folder`` is where agents work for clients."""
+        """``folder`` is where agents work for clients. ``mcp`` answers those that speak MCP."""
         self._engine = engine
         self._responses = responses
         self._stored = stored
@@ -61,6 +63,7 @@ class Routes:
             Route("/v1/responses/{answer}/cancel", self._cancelled_answer, methods=["POST"]),
             Route("/v1/responses/{answer}", self._stored_answer, methods=["GET", "DELETE"]),
             *(Route(path, self._answer, methods=["POST"]) for path in paths),
+            Route(PATH, mcp, methods=METHODS),
         ]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

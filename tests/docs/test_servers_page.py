@@ -6,11 +6,13 @@ import json
 import re
 import shlex
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from studio.agent.agent_files.parser import parse_agent
 from studio.mcp.entries import parse_entries
+from studio.server.mcp.http import PATH
 from support.engine_home import engine_home
 from support.server_home import ListedServer, tool
 
@@ -41,6 +43,14 @@ def test_the_agent_of_the_page_is_read() -> None:
     agent = parse_agent(text, Path("one.md"))
     assert agent.servers == ("time",)
     assert "shop__find*" in agent.tools
+
+
+def test_the_studio_of_the_page_is_read() -> None:
+    """M-25: the address is that of the server."""
+    found = parse_entries(block("json", "Bearer"), "mcp.json")
+    assert not found.problems
+    studio = found.by_name["studio"]
+    assert urlsplit(studio.url).path == PATH and not studio.may_sign_in
 
 
 async def test_the_commands_of_the_page(

@@ -16,7 +16,7 @@ from typing import Any
 import mcp_types as types
 import pytest
 
-from studio.agent.services import STUDIOS
+from studio.agent.studios_above import STUDIOS
 from studio.domain.permissions import Question
 from studio.server.mcp.calls import OpenCall
 from studio.server.mcp.forms import Form, permission_form

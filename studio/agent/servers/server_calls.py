@@ -24,12 +24,14 @@ from studio.agent.prompts import (
     SERVER_TOOL,
     SERVER_TOOL_GONE,
 )
+from studio.agent.studios_above import studios_above
 from studio.domain.errors import ConfigurationError, StorageError, ToolFailed
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Image
 from studio.domain.pack_addresses import pack_of
 from studio.domain.questions import ServerAnswer, ServerQuestion
 from studio.domain.records import dataclass
+from studio.domain.server_names import ABOVE, STUDIO
 from studio.domain.tools import ToolSpec
 from studio.files.folders import private_folder
 from studio.mcp.catalogue import INSTRUCTIONS, Catalogue, Known, pin_of
@@ -154,6 +156,7 @@ class ServerCalls:
                 progress=progress,
                 seconds=entry.seconds,
                 ask=ask,
+                meta={ABOVE: studios_above() + 1} if lists.server == STUDIO else None,
             )
             if entry.place.startswith(HOST):
                 pack = entry.place.removeprefix(HOST)

@@ -90,7 +90,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
 
 def _require_person(console: Console, what: str) -> None:
     """An agent's command decides about no note: what it proposed would be kept by itself."""
-    from studio.agent.services import studios_above
+    from studio.agent.studios_above import studios_above
 
     console.require_a_person()
     if studios_above():

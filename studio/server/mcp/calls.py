@@ -1,4 +1,4 @@
-"""Calls: those of one MCP client, with their progress, questions and ends (M-25).
+"""Calls: those of MCP clients, with their progress, questions and ends (M-25).
 
 A call's work is a task of its own. In the era of the handshake its questions are requests to the
 client; in the one without, the call ends with the question, and the client calls again with the
@@ -18,10 +18,12 @@ from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
 from studio import __version__
+from studio.agent.studios_above import asked_by_studios
 from studio.domain.aio import BackgroundTasks
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.questions import ServerAnswer
 from studio.domain.records import dataclass
+from studio.domain.server_names import ABOVE, STUDIO
 
 from .forms import Form
 from .studio_tools import TOOLS, StudioTools, ToolAnswer
@@ -80,15 +82,15 @@ class OpenCall:
 
 
 class Calls:
-    """Answers the requests of one client (the SDK's ``Server``)."""
+    """Answers the requests of clients (the SDK's ``Server``)."""
 
     def __init__(self, tools: StudioTools) -> None:
         self._tools = tools
         self._tasks = BackgroundTasks()
         self._waiting: dict[str, OpenCall] = {}
-        """Calls that the client was given a question of, by their ids."""
+        """Calls that their client was given a question of, by their ids, which nobody guesses."""
         self.server: Server[dict[str, Any]] = Server(
-            "agent-studio",
+            STUDIO,
             title="Agent Studio",
             version=__version__,
             instructions=_ABOUT,
@@ -131,7 +133,8 @@ class Calls:
         call = OpenCall(params.name, forms=_has_forms(context))
         arguments = cast("JsonObject", params.arguments or {})
         ask = call.ask if call.forms else None
-        call.work = self._tasks.start(self._tools.call(params.name, arguments, call.tell, ask))
+        with asked_by_studios(_above(params)):
+            call.work = self._tasks.start(self._tools.call(params.name, arguments, call.tell, ask))
         call.work.add_done_callback(lambda _: self._over(call))
         return call
 
@@ -185,6 +188,12 @@ def _answer(asked: _Asked, found: object) -> None:
         asked.answer.set_result(ServerAnswer(found.action, content))
     else:
         asked.answer.set_result(ServerAnswer("cancel"))
+
+
+def _above(params: types.CallToolRequestParams) -> int:
+    """How many studios are above, as the client says."""
+    told = cast("dict[str, object]", params.meta or {}).get(ABOVE)
+    return told if isinstance(told, int) else 0
 
 
 def _has_forms(context: ServerRequestContext[dict[str, Any]]) -> bool:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
 from argparse import Namespace
-from importlib import import_module
 
 from studio.agent.engine import Engine
-from studio.agent.services import studios_above
 from studio.domain.errors import ConfigurationError
 from studio.server.command import served_folder
 
+from .http import import_sdk
 from .studio_tools import StudioTools
 
 
@@ -27,12 +25,12 @@ async def serve(engine: Engine, options: Namespace) -> int:
             "agent-studio mcp serve"
         )
     folder = await served_folder(engine, options.folder)
-    await asyncio.to_thread(_import_sdk)
+    await asyncio.to_thread(import_sdk)
     from mcp.server.stdio import stdio_server
 
     from .calls import Calls
 
-    tools = StudioTools(engine, folder, depth=studios_above())
+    tools = StudioTools(engine, folder)
     calls = Calls(tools)
     await tools.clear_up()
     await engine.look_for_providers()
@@ -43,9 +41,3 @@ async def serve(engine: Engine, options: Namespace) -> int:
         await calls.close()
         await tools.close()
     return 0
-
-
-def _import_sdk() -> None:
-    import_module("studio.server.mcp.calls")
-    for name in ("mcp", "client"):  # the SDK would write into the log what clients send
-        logging.getLogger(name).setLevel(logging.CRITICAL)

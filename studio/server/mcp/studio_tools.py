@@ -14,6 +14,7 @@ from pathlib import Path
 
 from studio.agent.engine import DEFAULT_AGENT, Engine
 from studio.agent.permission.invisible_characters import escape_line
+from studio.agent.studios_above import studios_above
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Message, Text
 from studio.domain.questions import ServerAnswer
@@ -108,12 +109,11 @@ class ToolAnswer:
 
 
 class StudioTools:
-    """Does what the tools say. ``depth`` is how many studios asked for this one."""
+    """Does what the tools say."""
 
-    def __init__(self, engine: Engine, folder: Path, *, depth: int = 0) -> None:
+    def __init__(self, engine: Engine, folder: Path) -> None:
         self._engine = engine
         self._folder = folder
-        self._depth = depth
         self._responder = Responder(engine, folder)
 
     async def call(
@@ -176,7 +176,7 @@ class StudioTools:
     ) -> ToolAnswer:
         _known(arguments, ("message", "agent", "chat"))
         message = _text_of(arguments, "message", needed=True)
-        if self._depth >= MOST_ASKED:
+        if studios_above() >= MOST_ASKED:
             return ToolAnswer(TOO_DEEP, is_error=True)
         name = _text_of(arguments, "agent")
         agents = await self._engine.agents(self._folder)
@@ -210,7 +210,7 @@ class StudioTools:
         name, inputs = _text_of(arguments, "workflow", needed=True), arguments.get("inputs", {})
         if not isinstance(inputs, dict):
             raise BadRequest("“inputs” is an object.")
-        if self._depth >= MOST_ASKED:
+        if studios_above() >= MOST_ASKED:
             return ToolAnswer(TOO_DEEP, is_error=True)
         places: list[TurnRef] = []
         said = Message("user", (Text(json.dumps(inputs, ensure_ascii=False)),))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.agent.services import STUDIOS
+from studio.agent.studios_above import STUDIOS
 from studio.domain.events import AwaitingPermission, Event, Told, ToolFinished
 from studio.domain.permissions import Rule
 from studio.processes.keeper_process import MARK
