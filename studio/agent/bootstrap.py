@@ -13,6 +13,7 @@ from sqlite3 import Connection
 from typing import TYPE_CHECKING
 
 from studio.domain.errors import StorageError
+from studio.processes.environment import child_environment
 from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue
 from studio.providers.http import Http
@@ -20,7 +21,7 @@ from studio.providers.model_facts import load_snapshot
 from studio.providers.model_files import TOKEN, TOKEN_VARIABLES
 from studio.providers.registry import KEY_VARIABLES
 from studio.storage.config.key_command import KeyCommands
-from studio.storage.config.keychain import Keychain, child_environment
+from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import SettingsFile
 from studio.storage.database import Database
 from studio.storage.migrations import MIGRATIONS

@@ -27,14 +27,15 @@ from studio.mcp.entries import Entries, EntriesFile, ServerEntry
 from studio.mcp.servers import ServerFolders, Servers
 from studio.mcp.sign_ins import SignIns
 from studio.processes.desk import Desk
+from studio.processes.environment import child_environment
 from studio.processes.jobs import Jobs
 from studio.processes.keeper import Keeper
-from studio.processes.sandbox import Sandbox, find_sandbox
+from studio.processes.sandbox import SandboxProbe
 from studio.providers.catalogue import Catalogue
 from studio.providers.model_files import TOKEN
 from studio.providers.registry import KEY_TITLES
 from studio.storage.boards import BoardStore
-from studio.storage.config.keychain import Keychain, child_environment
+from studio.storage.config.keychain import Keychain
 from studio.storage.config.permission_rules import RuleStore
 from studio.storage.config.settings import SettingsFile
 from studio.storage.database import Database
@@ -545,31 +546,3 @@ def with_own_tools(agent: Agent, toolbox: Toolbox) -> Agent:
     else:
         names = [name for name in named if name not in own and name != OWN_TOOLS]
     return replace(agent, tools=tuple(dict.fromkeys(names)))
-
-
-class SandboxProbe:
-    """Finds the sandbox for commands when the first one is near; ``private`` folders are hidden."""
-
-    def __init__(self, keeper: Keeper, private: Sequence[Path], wanted: Callable[[], bool]) -> None:
-        self._keeper = keeper
-        self._private = tuple(private)
-        self._wanted = wanted
-        self._probing = asyncio.Lock()
-        self._found: tuple[bool, Sandbox] | None = None
-        """What was wanted, and what was found."""
-
-    async def sandbox(self) -> Sandbox:
-        """The sandbox that the settings ask for now."""
-        wanted = self._wanted()
-        async with self._probing:
-            if self._found is None or self._found[0] != wanted:
-                found = await asyncio.to_thread(
-                    find_sandbox, self._keeper, self._private, wanted=wanted
-                )
-                await self.close()
-                self._found = (wanted, found)
-            return self._found[1]
-
-    async def close(self) -> None:
-        if self._found is not None:
-            await asyncio.to_thread(self._found[1].close)

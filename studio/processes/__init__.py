@@ -1,19 +1,21 @@
 """Child processes: starts, marks, sandboxes and ends them.
 
-- ``bubblewrap``: runs commands in their own namespaces, on Linux.
+- ``bubblewrap``: makes the arguments of ``bwrap``, which runs a command in namespaces, on Linux.
 - ``command_start``: begins a command in the sandbox, with pipes or a terminal as its streams.
 - ``command_streams``: what a command reads and prints, by pipes or a terminal.
 - ``daemon_thread``: runs code that may never end, and signals it to stop.
 - ``desk``: copies a folder for a command, so that the folder stays as it is.
+- ``environment``: cleans that of child processes of keys, tokens and passwords (P-4).
 - ``git_hooks_guard``: protects files that make git run programs later, outside the sandbox.
 - ``job_object``: starts processes that end with everything they started, on Windows.
 - ``jobs``: keeps commands that go on in the background of a chat.
 - ``keeper``: starts processes that end with everything they started, also when this is killed.
 - ``keeper_process``: the small process that does so on Linux and macOS.
 - ``piped_command``: runs a command that is given something and answers on two streams.
-- ``sandbox``: finds the system's sandbox for commands, and explains what it blocked.
-- ``sandbox_mounts``: lists what a sandboxed command sees of the computer, and what is hidden.
-- ``seatbelt``: runs commands under ``sandbox-exec``, on macOS.
+- ``sandbox``: finds out which sandbox works here, and explains what it blocked.
+- ``sandbox_mounts``: lists what a sandboxed command sees of the computer, and what is hidden, on
+  each system.
+- ``seatbelt``: makes the profile of ``sandbox-exec``, which runs a command, on macOS.
 - ``shell_command``: runs a command line, and ends it with all its children (L-11).
 - ``windows_terminal``: begins a command in a terminal of Windows (C-14).
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shutil
@@ -138,6 +139,34 @@ def find_sandbox(
         if not problem:
             return sandbox
     return NoSandbox(f"{candidates[0].kind} does not work here: {problem}")
+
+
+class SandboxProbe:
+    """Finds the sandbox for commands when the first one is near; ``private`` folders are hidden."""
+
+    def __init__(self, keeper: Keeper, private: Sequence[Path], wanted: Callable[[], bool]) -> None:
+        self._keeper = keeper
+        self._private = tuple(private)
+        self._wanted = wanted
+        self._probing = asyncio.Lock()
+        self._found: tuple[bool, Sandbox] | None = None
+        """What was wanted, and what was found."""
+
+    async def sandbox(self) -> Sandbox:
+        """The sandbox that the settings ask for now."""
+        wanted = self._wanted()
+        async with self._probing:
+            if self._found is None or self._found[0] != wanted:
+                found = await asyncio.to_thread(
+                    find_sandbox, self._keeper, self._private, wanted=wanted
+                )
+                await self.close()
+                self._found = (wanted, found)
+            return self._found[1]
+
+    async def close(self) -> None:
+        if self._found is not None:
+            await asyncio.to_thread(self._found[1].close)
 
 
 def explain_failure(sandbox: Sandbox, output: str, *, network: bool) -> str:

@@ -21,6 +21,7 @@ import pytest
 from studio.domain.events import AwaitingPermission, Event, ToolFinished
 from studio.domain.permissions import Question, Rule
 from studio.processes import command_start
+from studio.processes.environment import child_environment
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import (
     HidingSandbox,
@@ -32,7 +33,6 @@ from studio.processes.sandbox import (
 from studio.processes.sandbox_mounts import Launch, VisiblePaths
 from studio.processes.seatbelt import profile
 from studio.simulator import Call, Text, Turn
-from studio.storage.config.keychain import child_environment
 from studio.tools import Context, Result, Workspace
 from studio.tools.builtin.run import run
 from support.engine_home import engine_home, say

@@ -12,7 +12,7 @@ from studio.cli.exit_codes import DONE, USAGE
 from studio.cli.parser import CommandParser
 
 if TYPE_CHECKING:
-    from studio.agent.agent_files.check import KnownNames
+    from studio.agent.agent_files.name_check import KnownNames
     from studio.agent.engine import Engine
     from studio.agent.frontmatter import Problem
     from studio.cli.console import Console
@@ -161,7 +161,7 @@ async def _check(
 ) -> int:
     import asyncio
 
-    from studio.agent.agent_files.check import KnownNames
+    from studio.agent.agent_files.name_check import KnownNames
     from studio.agent.agent_files.finder import AgentFiles
     from studio.agent.folder_files import AGENT_PLACES
     from studio.providers.registry import PROVIDER_TITLES
@@ -205,7 +205,7 @@ def _files(folder: Path, ending: str) -> int:
 
 def _mistakes(one: Agent, known: KnownNames) -> tuple[Problem, ...]:
     """Find what an agent names and what does not exist."""
-    from studio.agent.agent_files.check import check_agent
+    from studio.agent.agent_files.name_check import check_agent
 
     path = Path(one.source)
     return check_agent(path.read_text("utf-8-sig"), known, path).problems

@@ -24,7 +24,7 @@ from studio.domain.jsonvalue import JsonObject, as_object
 from studio.domain.records import dataclass
 from studio.domain.redaction import redact
 from studio.files.folders import private_folder
-from studio.storage.config.keychain import child_environment
+from studio.processes.environment import child_environment
 
 from .contents import DEEPEST, MOST_BYTES
 from .manifest import FOREIGN, MANIFEST, MOST_FILES, PackError, contained

@@ -8,14 +8,12 @@ import queue
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import lru_cache
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, cast
 
 from studio.domain.errors import ConfigurationError
 from studio.domain.records import dataclass
-from studio.domain.secret_names import names_need, names_secret
 
 from .key_command import KeyCommands
 
@@ -37,9 +35,6 @@ _PROBLEMS: dict[Status, str] = {
     "silent": "The system's keychain does not answer.",
     "failed": "The system's keychain reports an error.",
 }
-
-_LONG = 8
-"""Characters from which on a value is looked for in other variables."""
 
 
 class Backend(Protocol):
@@ -312,40 +307,6 @@ class Keychain:
             self._busy_since = None
             job.deliver(result, error)
             del job, result, error
-
-
-def child_environment(
-    environment: Mapping[str, str] | None = None, *, secrets: Iterable[str] = ()
-) -> dict[str, str]:
-    """The environment for child processes: without keys, tokens, passwords.
-
-    A variable is left out if it has a secret's name (see ``secret_names``), the
-    value of one that has, or one of ``secrets`` in it, or what is a secret by its
-    form: an address with a password, a well-known service's key. What no program
-    can do without, such as ``PATH``, is judged by ``secrets`` alone.
-    """
-    source = os.environ if environment is None else environment
-    keys = [key for key in secrets if len(key) >= _LONG]
-    named = {value for name, value in source.items() if _names_secret(name) and len(value) >= _LONG}
-    return {
-        name: value
-        for name, value in source.items()
-        if not any(key in value for key in keys)
-        and (
-            names_need(name) or not (_names_secret(name) or value in named or _holds_secret(value))
-        )
-    }
-
-
-# Cached, as the variables are the same every time.
-_names_secret = lru_cache(maxsize=1024)(names_secret)
-
-
-@lru_cache(maxsize=1024)
-def _holds_secret(value: str) -> bool:
-    from studio.domain.redaction import holds_secret  # its patterns are not needed for a window
-
-    return holds_secret(value)
 
 
 def _checked(key: str) -> str:

@@ -8,8 +8,8 @@ import random
 import re
 
 from studio.agent import frontmatter
-from studio.agent.agent_files import check, keys, parser
-from studio.agent.agent_files.check import KnownNames, check_agent
+from studio.agent.agent_files import keys, name_check, parser
+from studio.agent.agent_files.name_check import KnownNames, check_agent
 from studio.ui.pages.files.problem_texts import PROBLEMS, problem_text
 from studio.ui.translation import tr
 from studio.workflows.reader import read_workflow_text
@@ -46,7 +46,7 @@ def written(tree: ast.Module) -> set[str]:
 
 def test_all_words_of_the_engine_are_known_and_no_others() -> None:
     found = set[str]()
-    for module in (check, keys, parser, frontmatter):
+    for module in (keys, name_check, parser, frontmatter):
         found |= written(ast.parse(inspect.getsource(module)))
     assert found == set(PROBLEMS)
 

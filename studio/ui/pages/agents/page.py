@@ -15,7 +15,7 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QMenu, QStackedWidget
 
-from studio.agent.agent_files.check import check_agent
+from studio.agent.agent_files.name_check import check_agent
 from studio.agent.agent_files.edit import add_item, remove_item, set_value
 from studio.agent.agent_files.finder import agent_template
 from studio.agent.agent_files.foreign import own_text, stem_of

@@ -1,4 +1,4 @@
-"""Agent check: all problems in the text of an agent file, also names of what does not exist."""
+"""Name check: adds to all that ``parser`` finds in an agent file the names that do not exist."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from studio.agent.agent_files.check import KnownNames, check_agent
+from studio.agent.agent_files.name_check import KnownNames, check_agent
 from studio.agent.agent_files.parser import MOST_PROBLEMS, parse_agent
 from studio.agent.frontmatter import Problem
 from studio.domain.agents import Agent
