@@ -1,7 +1,7 @@
 """The server for editors: the Agent Client Protocol, version 1, over standard input and output.
 
 - ``agent``: Creates, opens and runs the sessions of one editor.
-- ``client_requests``: Asks the editor's user.
+- ``client_requests``: Asks the editor's user for permission, answers and decisions about drafts.
 - ``editor_servers``: The MCP servers that the editor brings to a session.
 - ``session_editor``: Reads and writes files through the editor, and runs commands there.
 - ``session_options``: What can be chosen for a session: agent, model, mode, effort.

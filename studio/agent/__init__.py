@@ -15,10 +15,11 @@ Folders:
 
 Modules:
 
-- ``engine``: Holds all parts of the program for the window, the terminal and the server; empties
-  the bin.
+- ``engine``: Holds all parts of the program for the window, the terminal and the server; chooses
+  what a new chat runs on, and empties the bin.
 - ``bootstrap``: Opens what is stored and builds the engine.
-- ``services``: Holds what sessions, turns and tools share: agents, rules, providers, the web.
+- ``services``: Holds what sessions, turns and tools share: agents, rules, providers, the web; loads
+  an agent with its tools, and finds what the person would trust in a folder.
 - ``frontmatter``: Splits a markdown file, finds its keys and values, and gives problems their line
   and column.
 - ``folder_files``: Reads what a folder brings for agents, with a digest for trust.
@@ -32,12 +33,14 @@ Modules:
 - ``yaml_text``: Loads YAML, also a stranger's.
 - ``prompts``: The words that models read.
 - ``attachments``: Turns files and pictures that the person attaches into blocks of a message.
-- ``chat_files``: Imports chats of files after a preview, and exports them.
+- ``chat_files``: Exports chats to files, and imports those of files after a preview; what is in
+  such a file is written and read by ``session.import_export``.
 - ``budget``: Limits tokens and money of turn, session, day and month, of an agent with all below
   it, and requests of an hour.
-- ``usage_costs``: Adds up what requests used, and prices it.
+- ``usage_costs``: Adds up what stored requests used and cost, by ``studio.providers.pricing``.
 - ``parallelism``: Finds how many requests a provider takes at a time for a model.
-- ``retry_policy``: Decides by an error's fault whether and when a request is sent again.
+- ``retry_policy``: Chooses by an error's fault how long to wait before a request is sent again, or
+  that it is not.
 - ``audit_export``: Writes the audit of tool calls to a file.
 - ``skills``: Tells an agent which skills it may open, opens them, keeps them in long chats.
 - ``updates``: Asks a signed file for the newest version, and says what is new in this one.

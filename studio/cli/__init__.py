@@ -8,14 +8,14 @@ What commands share:
 
 - ``parser``: the argument parser and the types of arguments.
 - ``command_context``: opens what a command works with.
-- ``console``: prints text, reads answers and piped input, handles signals.
+- ``console``: writes to the terminal, reads lines and piped input, handles signals.
 - ``exit_codes``: the exit codes.
-- ``event_printer``: prints the events of a turn.
+- ``event_printer``: prints the events of a turn as text, or each as JSON.
 - ``templates``: reads and fills templates of messages.
-- ``turn_driver``: runs a turn, prints it and asks the person.
+- ``turn_driver``: runs a turn, prints it, asks for permission and offers its drafts.
 - ``workflow_begin``: begins and goes on with the runs of ``workflow``, ``batch`` and ``cluster``.
 - ``workflow_driver``: carries out a run of a workflow, prints it and asks the person.
-- ``questions``: asks an agent's questions, one after the other (C-24).
+- ``questions``: asks what an agent or a server wants to know, one after the other (C-24).
 - ``json_stream``: prints a turn as documented JSON lines.
 - ``final_answer``: collects the answer of a run, and writes it to a file.
 - ``server_import``: lists and takes the MCP servers that other programs know (M-23).

@@ -21,12 +21,12 @@ imports them in a thread, with the first server that starts.
 - ``open_call``: the time of a call under way, and who is asked meanwhile.
 - ``programs``: finds the command of a server as the person's own terminal would.
 - ``results``: reads what a tool returns into plain values.
-- ``schemas``: makes of a tool's schema one that every provider takes.
+- ``schemas``: makes the schema of a server's tool smaller, so that every provider takes it.
 - ``server_log``: keeps what a server writes to stderr, without secrets.
 - ``server_requests``: answers what a server asks for during a call.
-- ``servers``: starts servers when they are needed, and shares them.
+- ``servers``: shares the servers that run among all chats, one process for all or for a folder.
 - ``session``: the SDK's session, made patient with servers that break the protocol.
 - ``sign_ins``: keeps what signing in to servers gave, in the keychain.
 - ``stdio``: runs a server as a child process, and exchanges messages with it.
-- ``supervised``: one server that is started when needed, and again when it ends.
+- ``supervised``: starts one server when it is needed, and again when it ended.
 """

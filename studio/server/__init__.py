@@ -6,7 +6,8 @@ A request passes ``auth`` and finds its dialect in ``routes``. Its body becomes 
 - ``auth``: Decides who may ask, before a body is read.
 - ``client_runs``: Runs workflows for clients.
 - ``command``: The command ``agent-studio serve``.
-- ``contract``: Requests, response parts and errors between the dialects and the responder.
+- ``contract``: Requests, response parts and errors between the dialects and the responder, and the
+  lines of a server-sent event.
 - ``conversation_digest``: Recognises a conversation that was answered here before.
 - ``dialects``: Translate each API's JSON, and their registry.
 - ``errors``: Maps exceptions to the statuses, codes and messages that clients get.
@@ -20,7 +21,8 @@ A request passes ``auth`` and finds its dialect in ``routes``. Its body becomes 
 - ``remote_pictures``: Fetches the pictures that a request names by their address.
 - ``request_body``: Reads a body within limits and parses strict JSON.
 - ``responder``: Has an agent answer a request.
-- ``response_stream``: Holds the parts of a response for its readers and sends them.
+- ``response_stream``: Holds the parts of a response for its readers and sends them over HTTP, as
+  the dialect wrote them.
 - ``routes``: The paths, and the dialect that is spoken on each.
 - ``session_lookup``: Finds or creates the session that a request is answered in.
 - ``stored_responses``: Fetches and deletes responses of before.

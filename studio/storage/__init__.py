@@ -2,10 +2,10 @@
 
 - ``boards``: what agents of a run or a chat keep for one another (W-40).
 - ``completion_index``: reads names for shell completion, without opening the database for writing.
-- ``config``: configuration by the person: settings, permission rules, API keys.
-- ``connection``: opens a SQLite file, migrates it, and says in words what is wrong.
+- ``config``: settings, permission rules and API keys of the person.
+- ``connection``: opens a connection to a SQLite file, migrates it, and says in words what is wrong.
 - ``crash_reports``: keeps what an error that nobody caught looked like, for the person to read.
-- ``database``: opens one file, writes it in one thread and reads it in a few.
+- ``database``: writes one SQLite file in one thread, and reads it in a few.
 - ``evals``: evals that ran, and the record of their answers and verdicts (W-58).
 - ``exchanges``: what went to providers and came back, for a replay (W-27).
 - ``installation``: says how this program was installed, and how it is brought up to date.

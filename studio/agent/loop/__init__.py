@@ -1,10 +1,12 @@
 """The loop of an agent: one turn from the person's message to the answer.
 
-- ``turn``: Runs the loop as a task; stops it, limits its time and yields its events.
+- ``turn``: Runs the loop as a task; stops it within a second, limits its time, ends it once.
 - ``agent_loop``: The loop itself: ask the model, run its tools, until it answers.
 - ``call_loop``: Makes one call, without a model.
-- ``model_request``: Sends a request to the model, and sends it again after a failure.
-- ``tool_runner``: Runs the calls of a reply side by side, each with permission.
+- ``model_request``: Sends a request to the model, waits as ``agent.retry_policy`` says where it
+  failed, and sends it again.
+- ``tool_runner``: Runs the calls of a reply side by side, each with permission; stops them, filters
+  their results and has long ones cut.
 - ``foreign_calls``: Understands calls in the words of other programs' tools.
 - ``turn_context``: What a turn runs on, how far it is, how it ends; its events and its guards.
 - ``guards``: Notice that an agent repeats itself, remind it of its plan, check answers.

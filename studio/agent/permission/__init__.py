@@ -4,17 +4,18 @@ Tools do not check permission: the tool runner does, before it runs a call.
 
 - ``policy``: Decides about a call by the rules of all layers and the permission mode.
 - ``client_policy``: Limits what an agent may do for a client of the server.
-- ``rulebook``: Finds the rules for a call; describes decisions; defines what roles may use.
+- ``rulebook``: Finds the rules about a tool, in their order; describes decisions; defines what
+  roles may use. A rule itself, and what its pattern matches, is in ``studio.domain.permissions``.
 - ``ruling``: What hooks say of a call, under the rules of the person.
 - ``rules``: Stores the rules of the person and of a session, and reads those of a folder.
 - ``rule_suggestions``: Suggests the rules that “always” adds, and says what they let run.
 - ``approval``: Asks the person and waits for the answer.
 - ``exfiltration_guard``: Requires an approval for calls that could send private data out.
-- ``content_filter``: Marks text from outside before the model reads it, and masks secrets and
-  names in it and in what the person says.
+- ``content_filter``: Masks secrets and names in what a model is to read, from outside or of the
+  person, and marks what is from outside. Logs and records: ``studio.domain.redaction``.
 - ``invisible_characters``: Escapes what nobody sees in texts of others, and what a terminal obeys.
 - ``path_scope``: Resolves the paths that rules name; lists what commands may not read.
-- ``pattern_match``: Matches rule patterns with the other spellings of a command.
+- ``pattern_match``: Finds the other spellings of a command, which rules that forbid match too.
 - ``shell_lexer``: Reads one word of a command line.
 - ``shell_parser``: Reads a command line into simple commands.
 - ``command_parts``: Finds every program that a command line runs and every file it writes.

@@ -1,6 +1,7 @@
 """A session: one saved conversation, and what makes its turns.
 
-- ``session``: Runs turns one after the other; carries out what the person decides meanwhile.
+- ``session``: Runs turns one after the other, and closes one that a crash left open; carries out
+  what the person decides meanwhile.
 - ``sessions``: Creates, opens, lists, searches and deletes sessions.
 - ``session_state``: Holds transcript, drafts, rules and pending input; records each event once.
 - ``event_channel``: Delivers each event, in its envelope, once to every subscriber.
@@ -15,16 +16,16 @@
 - ``memory``: Tells the model the titles of notes once, and says what a note is made from.
 - ``invocation``: Fills in the skill or command that the person calls by its name.
 - ``message_queue``: Keeps what the person says while a turn runs.
-- ``native_history``: Keeps the history in the provider's form, in memory and on disk, and gives
-  calls that a crash cut off their results (H-5).
+- ``native_history``: What requests are made of: the history in the provider's form, which begins
+  anew where the provider changes, and gets what a crash cut off (H-5).
 - ``chat_hooks``: Runs the hooks of a chat around its turns, and makes those of each turn.
 - ``context_control``: Compacts, summarises and pins when the person asks for it.
 - ``model_router``: Chooses a model for a message by how hard it looks.
 - ``title_writer``: Has a cheap model write the title of a chat.
-- ``import_export``: Writes conversations as JSON and reads them.
+- ``import_export``: Makes our JSON and markdown of conversations, and reads the JSON.
 - ``import_chatgpt``: Reads ChatGPT's trees of messages, with links for marks of citations.
 - ``import_claude``: Reads Claude's conversations.
-- ``import_formats``: Reads conversations that other programs exported.
+- ``import_formats``: Tells which program exported a file, and has its conversations read.
 - ``import_stream``: Reads large files piece by piece, and what archives hold.
 - ``import_values``: Reads single values, and puts messages together.
 """

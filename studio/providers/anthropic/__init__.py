@@ -1,6 +1,7 @@
 """Anthropic: the Messages API.
 
-- ``adapter``: sends requests through Anthropic's SDK and maps its errors.
+- ``adapter``: makes the body of a request, with the mark for the prompt cache; sends it and maps
+  errors.
 - ``batch``: sends Message Batches, finds them again and reads their results.
 - ``stream``: adds the events of a stream up to deltas and one assistant message, with thinking
   and its signature as they came.

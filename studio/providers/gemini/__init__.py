@@ -1,6 +1,6 @@
 """Gemini: Google's generateContent API.
 
-- ``adapter``: sends requests through Google's SDK and maps its errors.
+- ``adapter``: makes the body of a request, tools and all, sends it and maps errors.
 - ``batch``: sends batches inline or as files, finds them again and reads their results.
 - ``stream``: adds the chunks of a stream up to deltas and one model content, with the thought
   signatures as they came.

@@ -1,6 +1,6 @@
 """OpenAI: the Responses API.
 
-- ``adapter``: sends requests through OpenAI's SDK and maps its errors.
+- ``adapter``: makes the body of a request, sends it and maps errors.
 - ``batch``: sends batches as files, finds them again and reads their results.
 - ``stream``: adds the events of a stream up to deltas and output items.
 - ``validate``: says what makes a stored list of items invalid.

@@ -5,6 +5,6 @@
 - ``model_overrides``: reads the settings' facts about models, which precede all others (P-5).
 - ``permission_rules``: stores standing and session rules, and the folders a person trusts (T-7).
 - ``server_token``: keeps the secret that clients of the server send (S-4).
-- ``settings``: reads and writes one JSON file that may also be edited by hand, or written by
-  another program at the same time.
+- ``settings``: reads and writes one JSON file that may also be edited by hand; a lock keeps two
+  programs from writing it at the same time.
 """

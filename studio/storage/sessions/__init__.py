@@ -5,11 +5,11 @@
 - ``idempotency``: recognises a repeated request of a client, or a file imported before.
 - ``journal``: writes a session's events to the database in small batches.
 - ``mending``: makes the chats of a damaged database whole again, and says what they miss.
-- ``native_history``: stores a provider's own message list, and verifies its hash chain.
+- ``native_history``: the rows of a provider's own message list, with their hash chain.
 - ``projections``: updates the tables of turns, usage, approvals and drafts from events.
 - ``prompts``: reads what the person wrote in all chats, the latest first.
 - ``search_filters``: reads words such as ``agent:Coder`` that limit a search.
-- ``search``: extracts text from events for the full-text index, and finds sessions with it.
+- ``search``: extracts text from events for the full-text index, and searches all chats with it.
 - ``session_lock``: lets one program at a time work in a session.
 - ``store``: creates, lists, changes, branches and deletes saved sessions.
 - ``unsent``: keeps what is written in a chat and not sent yet.

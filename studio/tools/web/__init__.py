@@ -12,7 +12,7 @@ stop sending, a page may be a decompression bomb.
 - ``html_to_markdown``: parses a web page, and leaves out what a person would not see.
 - ``markdown_writer``: writes the markdown, one element of the page after the other.
 - ``search``: sends a query, and reads titles, addresses and excerpts of the results.
-- ``web_address``: parses addresses strictly, and tells public ones from private networks (T-8).
+- ``web_address``: parses addresses strictly, so that no two programs read one differently.
 """
 
 from __future__ import annotations
