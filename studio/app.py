@@ -9,7 +9,6 @@ import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
     from studio.agent.extension_sources import ExtensionSources
     from studio.cli.command_context import CommandContext
     from studio.domain.events import Event
-    from studio.extensions.packs.installed import InstalledPacks
     from studio.tools import Result
 
 
@@ -53,12 +51,8 @@ def main(options: Namespace | None, wanted: str = "") -> int:
 
 async def build(paths: Paths, settings: SettingsFile) -> Engine:
     """Open what is stored and make every piece; raises StorageError."""
-    build_engine, packs, sources = await asyncio.to_thread(_import_parts, paths)
-    engine = await build_engine(paths, settings, sources)
-    engine.services.add(packs)
-    engine.delegation.run_workflow = partial(_run_workflow, engine)
-    engine.delegation.late_run = partial(_late_run, engine)
-    return engine
+    build_engine, sources = await asyncio.to_thread(_import_parts, paths)
+    return await build_engine(paths, settings, sources)
 
 
 async def _run_workflow(engine: Engine, *call: Any) -> Result:
@@ -82,7 +76,6 @@ def _import_parts(
     paths: Paths,
 ) -> tuple[
     Callable[[Paths, SettingsFile, ExtensionSources], Awaitable[Engine]],
-    InstalledPacks,
     ExtensionSources,
 ]:
     """Import the engine, which takes longer than showing an empty window, and what finds packs,
@@ -106,8 +99,11 @@ def _import_parts(
         pack_hosts=hosts,
         pack_code=ProgramPacks(lambda: code_places(packs), hosts),
         once=packs.once,
+        run_workflow=_run_workflow,
+        late_run=_late_run,
+        services=(packs,),
     )
-    return build, packs, sources
+    return build, sources
 
 
 async def _command(options: Namespace, paths: Paths) -> int:

@@ -30,7 +30,6 @@ from studio.storage.paths import Paths
 from .engine import Engine
 from .extension_sources import NO_SOURCES, ExtensionSources
 from .models.provider_factory import EmbeddedProvider, ProviderFactory
-from .pack_hosts import PackHosts
 
 if TYPE_CHECKING:
     from studio.providers.demo.adapter import DemoProvider
@@ -45,22 +44,12 @@ def mend_sessions(db: Connection, losses: Losses) -> str:
     return mend(db, losses)
 
 
-def _forgetting(engine: Engine, loop: asyncio.AbstractEventLoop) -> Callable[[str], int]:
-    """Deletes the chats about something from another thread."""
-
-    def forget(subject: str) -> int:
-        work = engine.sessions.delete_about(subject)
-        return asyncio.run_coroutine_threadsafe(work, loop).result()
-
-    return forget
-
-
 async def build(
     paths: Paths, settings: SettingsFile, sources: ExtensionSources = NO_SOURCES
 ) -> Engine:
     """Open what is stored and make every piece; raises StorageError.
 
-    ``sources`` finds what others bring.
+    ``sources`` finds and runs what others bring.
     """
     try:
         await asyncio.to_thread(paths.create)
@@ -93,9 +82,6 @@ async def build(
         snapshot_date=made,
         sources=sources,
     )
-    hosts = PackHosts(engine.services.servers, asyncio.get_running_loop())
-    engine.services.packs.hosts = hosts
-    engine.services.packs.forget = _forgetting(engine, asyncio.get_running_loop())
     await asyncio.to_thread(engine.discover_tools)
     return engine
 

@@ -7,6 +7,7 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from studio.agent.session.event_channel import EventEnvelope
@@ -26,11 +27,10 @@ from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import SettingsFile
 from studio.storage.database import Database
 from studio.storage.paths import Paths
-from studio.storage.remote_approvals import RemoteApprovals
 from studio.tools import Tool, Workspace
 from studio.tools.discovery import Toolbox
 
-from .delegation.children import ChosenModel, Delegation
+from .delegation.children import ChosenModel, Delegation, WorkflowCalls
 from .extension_sources import NO_SOURCES, ExtensionSources
 from .models.local_models import LocalModels
 from .models.names import FoundModel, ModelNames
@@ -85,7 +85,7 @@ class Engine:
         self.snapshot_date = snapshot_date
         """When the built-in list of models was made, ``2026-11``."""
         self.services = services = Services(
-            paths, settings, keychain, database, catalogue, providers, sources
+            paths, settings, keychain, database, catalogue, providers, sources, self._forget
         )
         self.store = services.store
         self.rules = services.rules
@@ -101,9 +101,11 @@ class Engine:
         self.discover_tools = services.discover_tools
         database.on_notice = services.report_problem
         self.refresh_tools = services.refresh_tools
-        self.sessions = Sessions(self.store, services)
-        self.delegation = Delegation(services, self.sessions, self._choose_model)
-        services.delegation = self.delegation
+        workflows = WorkflowCalls(
+            partial(sources.run_workflow, self), partial(sources.late_run, self)
+        )
+        self.delegation = Delegation(services, self._choose_model, workflows)
+        self.sessions = self.delegation.sessions
         self.sessions.events.subscribe(services.budgets.count_request)
         self.telemetry = Telemetry(
             lambda: settings.values,
@@ -111,10 +113,8 @@ class Engine:
             lambda session_id: bool(self.sessions.subject_of(session_id)),
         )
         self.sessions.events.subscribe(self.telemetry.record)
-        self.questions = RemoteApprovals(database, paths.data / "bells")
-        """Permission questions between programs that use the same data."""
+        self.questions = services.questions
         self.sessions.events.subscribe(self._notify_programs)
-        self.sessions.listing_changed = self.questions.notifier.notify_soon
         self.connected = [name for name, found in PROVIDERS.items() if found.ready]
         """Providers that can be used as they are; see ``look_for_providers``."""
 
@@ -316,6 +316,10 @@ class Engine:
         kept = self.services.kept_of(caller.id)
         found = await self.choose(agent=agent, model=model, folder=Path(caller.folder), kept=kept)
         return ChosenModel(found.provider, found.model)
+
+    async def _forget(self, subject: str) -> int:
+        """Delete the chats about something, for a pack."""
+        return await self.sessions.delete_about(subject)
 
     async def default_model(self, provider: str) -> str:
         """The person's choice for a provider, else the first it lists.

@@ -1,22 +1,27 @@
-"""Extension sources: says how the services find what others bring.
+"""Extension sources: says how the engine comes by what others bring.
 
-The rooms that find it are above this one; `app` hands this over when it makes the engine.
+The rooms that find and run it are above this one; `app` hands this over when it makes the engine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from pathlib import Path
+from typing import Any
 
+from studio.domain.errors import ToolFailed
+from studio.domain.events import Event
 from studio.domain.extensions import NO_EXTENSIONS, Extensions, PackPlace
 from studio.domain.hooks import NO_HOOKS, Hooks
 from studio.domain.records import dataclass
 from studio.mcp.entries import Entries, ServerEntry
+from studio.tools import Result
 
 from .folder_files import FolderFiles
 from .packs import NoPacks, PackSource
+from .prompts import NO_WORKFLOWS
 
 
 def _no_places(kind: str) -> Sequence[PackPlace]:
@@ -31,9 +36,20 @@ def _no_hooks(files: FolderFiles, trusted: bool) -> Hooks:
     return NO_HOOKS
 
 
+async def _no_late_run(*call: Any) -> list[Event]:
+    return []
+
+
+async def _no_workflows(*call: Any) -> Result:
+    raise ToolFailed(NO_WORKFLOWS)
+
+
 @dataclass(frozen=True, slots=True)
 class ExtensionSources:
-    """What finds skills, commands, hooks and the parts of packs. All of it blocks."""
+    """What finds skills, commands, hooks and the parts of packs, and runs workflows.
+
+    What finds something blocks.
+    """
 
     extensions: Callable[[Path, bool], Extensions] = _nothing
     """Skills and commands for a folder, and whether it is trusted."""
@@ -49,6 +65,12 @@ class ExtensionSources:
     """The packs whose code runs in the program (X-4)."""
     once: Callable[[], AbstractContextManager[object]] = nullcontext
     """Within this block the list of packs is read once, whoever asks."""
+    run_workflow: Callable[..., Awaitable[Result]] = _no_workflows
+    """Runs the workflow of a tool: the engine, and then as ``WorkflowTool`` in ``delegation``."""
+    late_run: Callable[..., Awaitable[list[Event]]] = _no_late_run
+    """Tells what came of such a call: the engine, and then as ``LateRun`` there."""
+    services: Sequence[object] = ()
+    """Services of those rooms, which are found by their class like any."""
 
 
 NO_SOURCES = ExtensionSources()

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import asdict
-from typing import Any, Protocol, cast, get_args
+from typing import Any, Protocol, TypeVar, cast, get_args
 
 from studio.domain.drafts import DraftAction, KindDraft
 from studio.domain.errors import ToolFailed
@@ -24,6 +24,7 @@ from studio.tools.packs.sources import Source
 
 from .permission.invisible_characters import escape_line, visible
 
+T = TypeVar("T")
 LONGEST = 200_000
 """Characters of a draft's text."""
 MOST_DRAFTS = 20
@@ -52,8 +53,11 @@ class PackHosts:
 
     def ask(self, pack: str, what: str, arguments: JsonObject, door: str = "") -> JsonObject:
         """Blocks: call it in a thread. Raises ToolFailed."""
-        asking = self._calls.ask(pack, what, arguments, door)
-        return asyncio.run_coroutine_threadsafe(asking, self._loop).result()
+        return self.wait(self._calls.ask(pack, what, arguments, door))
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """What the event loop's thread makes of this; blocks any other."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def source(self, pack: str, address: str) -> Source | None:
         """What an address of a pack leads to; blocks, and raises ToolFailed."""
@@ -108,13 +112,13 @@ class HostKind:
 class KindTable(dict[str, OpenKind]):
     """The kinds of the packs in the program, and those of hosts, which are named when needed."""
 
-    def __init__(self, found: Mapping[str, OpenKind], hosts: PackHosts | None, who: Person) -> None:
+    def __init__(self, found: Mapping[str, OpenKind], hosts: PackHosts, who: Person) -> None:
         super().__init__(found)
         self._hosts = hosts
         self._who = who
 
     def __missing__(self, name: str) -> OpenKind:
-        if self._hosts is None or not self._hosts.has(name.partition(":")[0]):
+        if not self._hosts.has(name.partition(":")[0]):
             raise KeyError(name)
         return HostKind(self._hosts, name, self._who)
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import getpass
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from threading import RLock
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.jsonvalue import JsonObject
@@ -105,15 +105,16 @@ class PackSet:
 class Packs:
     """The packs whose code runs in the program. ``refresh`` blocks: call it in a thread."""
 
-    def __init__(self, source: PackSource | None = None) -> None:
-        self.source: PackSource = source or NoPacks()
-        self.hosts: PackHosts | None = None
-        """The packs whose code runs elsewhere (X-3)."""
+    def __init__(
+        self, source: PackSource, hosts: PackHosts, forget: Callable[[str], Coroutine[Any, Any, int]]
+    ) -> None:
+        """``hosts`` are the packs whose code runs elsewhere (X-3), ``forget`` deletes chats."""
+        self.source = source
+        self.hosts = hosts
+        self._forget = forget
         self._on: tuple[Mapping[str, PackHome], Sequence[str]] = {}, ()
         """The packs that are on, and why nothing may be sent: one value, replaced as a whole,
         since other threads ask it what a policy says meanwhile."""
-        self.forget: Callable[[str], int] = lambda subject: 0
-        """Deletes the chats about something; blocks, and not on the event loop's thread."""
         self._made: tuple[Toolbox, Sequence[object], PackSet] | None = None
         self._lock = RLock()
 
@@ -170,8 +171,7 @@ class Packs:
         for address in addresses:
             pack = pack_of(address)
             if pack not in known:
-                elsewhere = self.hosts is not None and self.hosts.has(pack)
-                known[pack] = pack in self.homes or elsewhere
+                known[pack] = pack in self.homes or self.hosts.has(pack)
             if known[pack]:
                 found[address] = self._resolved(pack, address)
         return found
@@ -180,7 +180,7 @@ class Packs:
         home = self.homes.get(pack)
         try:
             if home is None:
-                return self.hosts.source(pack, address) if self.hosts is not None else None
+                return self.hosts.source(pack, address)
             resolve = home.loaded.pack.source
             found = resolve(address, home) if resolve is not None else None
         except Exception:  # a pack's own code
@@ -220,11 +220,14 @@ class Packs:
         if unguarded:
             return [Verdict(unguarded[0])]
         pack = request.subject.partition(":")[0]
-        elsewhere = self.hosts is not None and self.hosts.has(pack)
-        if pack and pack not in homes and not elsewhere:
+        if pack and pack not in homes and not self.hosts.has(pack):
             return [Verdict(NOT_ON.format(pack=pack))]
         asked = [(home, home.loaded.pack.policy) for home in homes.values()]
         return [policy.ask(request, home) for home, policy in asked if policy is not None]
+
+    def forget(self, subject: str) -> int:
+        """Delete the chats about something; blocks, and not on the event loop's thread."""
+        return self.hosts.wait(self._forget(subject))
 
     def close(self) -> None:
         with self._lock:

@@ -1,7 +1,7 @@
 """The services that sessions, turns and tools share: providers, agents, tools, rules, usage, web.
 
-There is one object of them. A new service is added in one place, where the
-program is put together: ``services.add(Weather())``. Whoever holds the services
+There is one object of them. A new service of a room above is added in one place, where the
+program is put together: in ``ExtensionSources.services``. Whoever holds the services
 asks for it by its class, ``services.get(Weather)``; a tool does so with
 ``context.services.get(Weather)``.
 """
@@ -9,10 +9,11 @@ asks for it by its class, ``services.get(Weather)``; a tool does so with
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
+from typing import Any
 
 from studio.domain.agents import NO_AGENTS, OWN_TOOLS, Agent, Limits, Mode
 from studio.domain.errors import ConfigurationError, FolderGone
@@ -41,6 +42,7 @@ from studio.storage.config.settings import SettingsFile
 from studio.storage.database import Database
 from studio.storage.exchanges import ExchangeStore
 from studio.storage.paths import Paths
+from studio.storage.remote_approvals import RemoteApprovals
 from studio.storage.sessions.store import SessionStore
 from studio.storage.snapshots.blob_store import BlobStore
 from studio.tools import DraftTargets, Tool, Workspace
@@ -55,11 +57,12 @@ from studio.tools.workspace.editor import Editor
 from .agent_files.finder import AgentFiles, Agents
 from .budget import Budgets
 from .changes.folder_tracker import FolderTracker
-from .delegation.offers import Delegation, may_start, with_children
-from .extension_sources import NO_SOURCES, ExtensionSources
+from .delegation.offers import may_start, with_children
+from .extension_sources import ExtensionSources
 from .folder_files import read_folder_files
 from .instruction_files import project_paths, read_instructions, repository_root
 from .models.provider_factory import ProviderFactory
+from .pack_hosts import PackHosts
 from .packs import Packs, PackSet
 from .parallelism import Parallelism
 from .permission.client_policy import client_policy
@@ -115,8 +118,10 @@ class Services(ServiceRegistry):
         database: Database,
         catalogue: Catalogue,
         providers: ProviderFactory,
-        sources: ExtensionSources = NO_SOURCES,
+        sources: ExtensionSources,
+        forget: Callable[[str], Coroutine[Any, Any, int]],
     ) -> None:
+        """``forget`` deletes the chats about something. Made on the event loop."""
         super().__init__()
         own_folders = (paths.data, paths.config, paths.cache, paths.logs)
         self.paths = paths
@@ -130,14 +135,16 @@ class Services(ServiceRegistry):
         self.exchanges = ExchangeStore(database)
         self.boards = BoardStore(database)
         """What agents of one run or chat keep for one another (W-40)."""
+        self.questions = RemoteApprovals(database, paths.data / "bells")
+        """Permission questions between programs that use the same data."""
         self.rules = StandingRules(RuleStore(database))
         """The person's standing rules, and the folders they trust."""
         self.usage_costs = UsageCosts(self.store, self.model)
         self.budgets = Budgets(settings, self.store, self.usage_costs)
         self.sources = sources
         """What finds what others bring."""
-        self.packs = Packs(sources.pack_code)
-        """The packs whose code runs in the program."""
+        for one in sources.services:
+            self.add(one)
         self.router = ModelRouter(settings, providers, catalogue, self.budgets.rate, self.gate)
         self.folders = FolderTracker(
             BlobStore(paths.snapshots), self.store.changes, lambda: own_folders
@@ -163,6 +170,9 @@ class Services(ServiceRegistry):
             hosts=sources.pack_hosts,
         )
         """The MCP servers, and what they offer (M-1 to M-18)."""
+        hosts = PackHosts(self.servers, asyncio.get_running_loop())
+        self.packs = Packs(sources.pack_code, hosts, forget)
+        """The packs whose code runs in the program, and the hosts of the others."""
         self.offers = ServerOffers(self.servers.servers, self.servers.catalogue)
         self.languages = LanguageServers(lambda: settings.values.language_server_commands)
         """The language servers that look at what is edited."""
@@ -183,8 +193,6 @@ class Services(ServiceRegistry):
         self.today: Callable[[], date] = date.today
         self.orientation_seconds = 0.3
         """How long a first message may wait for a look at its folder (C-17)."""
-        self.delegation: Delegation
-        """What starts the children of agents; the engine puts it here."""
         self.problem_listeners: list[Callable[[str], None]] = []
         self.acts = ActBook()
         """What checks that a person decided about drafts of packs (KZ-5)."""
@@ -263,7 +271,6 @@ class Services(ServiceRegistry):
                 },
                 agent,
                 may_start(agent, agents),
-                self.delegation.use,
                 more=delegates,
             )
             extensions = self.sources.extensions(layers.files.folder, layers.trusted)

@@ -37,9 +37,8 @@ from studio.domain.permissions import Question, Rule, escaped
 from studio.domain.records import dataclass
 from studio.domain.sessions import Caller, SessionInfo, title_of
 from studio.domain.tools import DELEGATE
-from studio.tools import Context, Result
+from studio.tools import Result
 from studio.tools.sdk.context import Task
-from studio.tools.sdk.definition import Run
 
 from .child import WAITS, Child, ChildRun
 from .child_desk import bring_back_left
@@ -75,41 +74,34 @@ class WorkflowTool(Protocol):
     ) -> Awaitable[Result]: ...
 
 
-async def _no_workflows(
-    caller: Session,
-    parent: ParentTurn,
-    defined: DefinedTool,
-    arguments: JsonObject,
-    caps: Caps,
-) -> Result:
-    raise ToolFailed(prompts.NO_WORKFLOWS)
-
-
 class LateRun(Protocol):
     """Tells what came of a session's call whose program ended while its run went on."""
 
     def __call__(self, caller: Session, call: ToolBlock) -> Awaitable[list[Event]]: ...
 
 
-async def _no_late_run(caller: Session, call: ToolBlock) -> list[Event]:
-    return []
+@dataclass(frozen=True, slots=True)
+class WorkflowCalls:
+    """What runs tools that have a workflow; see ``studio.workflows.workflow_tools``."""
+
+    run: WorkflowTool
+    late: LateRun
 
 
 class Delegation:
-    """The children of all sessions of one program."""
+    """The children of all sessions of one program, and these sessions."""
 
-    def __init__(self, services: Services, sessions: Sessions, choose: ModelChoice) -> None:
+    def __init__(
+        self, services: Services, choose: ModelChoice, workflows: WorkflowCalls
+    ) -> None:
         """``choose`` raises ConfigurationError for a model that nobody knows."""
         self.services = services
-        self.sessions = sessions
+        self.sessions = Sessions(services, self)
         self.choose = choose
+        self.workflows = workflows
         self.tasks = BackgroundTasks()
         self.listeners: list[Callable[[Session, Child], None]] = []
         """Called with the caller, whose turn is over, and a child that ends or asks then (W-38)."""
-        self.run_workflow: WorkflowTool = _no_workflows
-        """What runs a tool that has a workflow; see ``studio.workflows.workflow_tools``."""
-        self.late_run: LateRun = _no_late_run
-        """What tells of a run that the end of the program left; see there."""
         self._children: dict[str, list[Child]] = {}
         self._places: dict[str, tuple[int, asyncio.Semaphore]] = {}
 
@@ -161,15 +153,6 @@ class Delegation:
                 told.append(prompts.CHILD_ENDED.format(name=child.name, how=ended_as(child.end)))
         return told
 
-    def use(self, defined: DefinedTool) -> Run:
-        """What runs a tool that an agent's file defines (W-2)."""
-
-        async def run(context: Context, arguments: JsonObject) -> object:
-            calls = self.of_call(context.session_id, context.call_id)
-            return await calls.use(defined, arguments)
-
-        return run
-
     async def bring_back_left(self) -> None:
         """Make drafts of what children in the background had done when their program was killed."""
         await bring_back_left(self.services, self.sessions)
@@ -186,7 +169,7 @@ class Delegation:
                 continue
             if child is None:
                 if call.name not in self.services.toolbox.tools:  # an agent's file defines it
-                    found += await self.late_run(await self.sessions.open(session_id), call)
+                    found += await self.workflows.late(await self.sessions.open(session_id), call)
                 continue
             events = await self.services.store.events(child.session_id)
             ends = [one for one in events if isinstance(one, TurnStarted | TurnComplete)]
@@ -258,7 +241,7 @@ class CallChildren:
             caps = parent.budget.part(SHARE)
             caps = Caps(dollars=DOLLARS) if caps == NO_CAPS else caps
             own = parent.for_call(self._call_id, 0)
-            return await self._all.run_workflow(caller, own, defined, arguments, caps)
+            return await self._all.workflows.run(caller, own, defined, arguments, caps)
 
     async def list(self) -> Result:
         lines: list[str] = []

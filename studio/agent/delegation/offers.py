@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -15,7 +15,7 @@ from studio.domain.blocks import ToolBlock
 from studio.domain.events import Event
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.tools import CHILD_TOOLS, DELEGATE, ToolSpec
-from studio.tools import Tool
+from studio.tools import Context, Tool
 from studio.tools.sdk.context import Children
 from studio.tools.sdk.definition import Run
 
@@ -23,14 +23,10 @@ ANYBODY = "*"
 
 
 class Delegation(Protocol):
-    """What the loop and the sessions need of the children; ``children`` has it."""
+    """What sessions and their turns need of the children; ``children`` has it."""
 
     def of_call(self, session_id: str, call_id: str) -> Children:
         """What one call of a session may do with its children."""
-        ...
-
-    def use(self, defined: DefinedTool) -> Run:
-        """What runs a tool that an agent's file defines (W-2)."""
         ...
 
     def news(self, session_id: str) -> Sequence[str]:
@@ -77,14 +73,12 @@ def with_children(
     tools: Mapping[str, Tool],
     agent: Agent,
     starts: Sequence[Agent],
-    use: Callable[[DefinedTool], Run],
     *,
     more: bool,
 ) -> tuple[Agent, dict[str, Tool]]:
-    """An agent, and its tools with those that start children.
+    """An agent, and its tools with those that start children, also those that its file defines.
 
-    They are left out where it may start nobody, or no ``more``. ``use`` makes what runs a tool
-    that its file defines.
+    They are left out where it may start nobody, or no ``more``.
     """
     if more and starts:
         told = OFFERED_AGENTS.format(agents=described(starts))
@@ -98,7 +92,7 @@ def with_children(
             if name not in CHILD_TOOLS or not tool.built_in  # the person may have one of the name
         }
     own = [one for one in agent.define if more and agent.trusted and usable(one, tools)]
-    found |= {one.name: Tool(_spec_of(one), use(one), agent.source, waits=True) for one in own}
+    found |= {one.name: Tool(_spec_of(one), _use(one), agent.source, waits=True) for one in own}
     if own and ANYBODY not in agent.tools:
         agent = replace(agent, tools=(*agent.tools, *(one.name for one in own)))
     return agent, found
@@ -107,6 +101,15 @@ def with_children(
 def usable(defined: DefinedTool, tools: Mapping[str, Tool]) -> bool:
     """Whether a defined tool can be offered: none has its name."""
     return defined.name not in tools
+
+
+def _use(defined: DefinedTool) -> Run:
+    """What runs a tool that an agent's file defines (W-2)."""
+
+    async def run(context: Context, arguments: JsonObject) -> object:
+        return await context.children.use(defined, arguments)
+
+    return run
 
 
 def _spec_of(defined: DefinedTool) -> ToolSpec:

@@ -501,7 +501,7 @@ class ToolRunner:
             jobs=self._services.jobs,
             web=self._services.web,
             notes=access.notes.of_call(access.agent, keeps=permit.approve),
-            children=self._services.delegation.of_call(access.session_id, call.id),
+            children=access.children(call.id),
             board=SessionBoard(
                 self._services.boards, access.session_id, access.agent, access.guard
             ),

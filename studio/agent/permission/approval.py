@@ -40,7 +40,7 @@ from studio.processes.sandbox import Sandbox
 from studio.tools import Tool, Workspace
 from studio.tools.drafts.seen_files import SeenFiles
 from studio.tools.memory.notes import Notes
-from studio.tools.sdk.context import ROOM
+from studio.tools.sdk.context import ROOM, Children
 from studio.tools.sdk.result import render
 from studio.tools.workspace.check_list import EditCheck
 
@@ -75,6 +75,8 @@ class ToolAccess:
     notes: Notes
     spill: Path
     """The folder for results that are too long for the model."""
+    children: Callable[[str], Children]
+    """What the call of an id may do with other agents (W-32)."""
     checks: Sequence[EditCheck] = ()
     """The folder's own checks of changed files, if the person trusts it (C-11)."""
     languages: bool = False

@@ -17,6 +17,7 @@ from typing import Any
 from studio.agent.attachments import repair_text
 from studio.agent.changes.draft_review import DraftReview
 from studio.agent.changes.undo import Undo
+from studio.agent.delegation.offers import Delegation
 from studio.agent.loop.turn import Turn
 from studio.agent.loop.user_messages import INTERRUPTED, describe_error
 from studio.agent.permission.policy import Policy
@@ -64,6 +65,7 @@ class Session:
         self,
         state: SessionState,
         services: Services,
+        delegation: Delegation,
         *,
         interrupted: bool = False,
         new: bool = False,
@@ -74,7 +76,7 @@ class Session:
         self.rules = state.rules
         self.jobs = services.jobs
         self._languages = services.languages
-        self._delegation = services.delegation
+        self._delegation = delegation
         self.resolve = services.packs.resolve
         """What the addresses of packs among some lead to; blocks (KZ-8)."""
         self.undo = Undo(
@@ -96,7 +98,7 @@ class Session:
         """When the person interrupted last, by ``time.monotonic``."""
         self._exclusive = asyncio.Lock()
         self._look = services.sources.once
-        self._builder = TurnBuilder(state, services, self.undo, new=new)
+        self._builder = TurnBuilder(state, services, delegation, self.undo, new=new)
         self.queue = MessageQueue(state, self._builder.steering, self._builder.mask_queued)
         self.review = DraftReview(state, self._builder.workspace, self._files_changed)
         self.context = ContextControl(state, services, self._builder, self._exclusive_access)

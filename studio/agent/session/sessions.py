@@ -6,11 +6,12 @@ import asyncio
 import shutil
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Unpack, get_args
 
+from studio.agent.delegation.offers import Delegation
 from studio.agent.services import Services
 from studio.domain.agents import PermissionMode
 from studio.domain.errors import ConfigurationError, StorageError
@@ -27,7 +28,7 @@ from studio.domain.sessions import (
     title_from_messages,
 )
 from studio.domain.tools import Exposure
-from studio.storage.sessions.store import SessionChanges, SessionStore
+from studio.storage.sessions.store import SessionChanges
 
 from .event_channel import EventChannel
 from .session import Session
@@ -41,15 +42,16 @@ CHANGED = "what was changed in this chat"
 class Sessions:
     """Holds the open sessions, so that two views of one share it."""
 
-    def __init__(self, store: SessionStore, services: Services) -> None:
-        self.store = store
+    def __init__(self, services: Services, delegation: Delegation) -> None:
+        self.store = services.store
         self._services = services
+        self._delegation = delegation
+        self._listing_changed = services.questions.notifier.notify_soon
+        """Called where sessions were arranged, deleted or brought back: no event tells of that."""
         self._open: dict[str, Session] = {}
         self._opening = asyncio.Lock()
         self.events = EventChannel()
         """Carries the events of every session here."""
-        self.listing_changed: Callable[[], None] = lambda: None
-        """Called where sessions were arranged, deleted or brought back: no event tells of that."""
 
     async def create(
         self,
@@ -99,7 +101,7 @@ class Sessions:
         )
         await self.store.create(info, held=held)
         self.store.journal(info.id).newest = 0
-        session = Session(self._state(info), self._services, new=True)
+        session = Session(self._state(info), self._services, self._delegation, new=True)
         self._open[info.id] = session
         if told:
             await _recount(session.state, told, told_by)
@@ -124,7 +126,7 @@ class Sessions:
             damage = "" if changed else damage
             interrupted = await self._interrupted(session_id, events)
             state = self._state(info, events, damage)
-            session = Session(state, self._services, interrupted=interrupted)
+            session = Session(state, self._services, self._delegation, interrupted=interrupted)
             if changed:
                 _note_changed(state, changed)
             if interrupted:
@@ -188,7 +190,7 @@ class Sessions:
         session = self._open.get(session_id)
         if session is None:
             return True
-        jobs, children = self._services.jobs, self._services.delegation
+        jobs, children = self._services.jobs, self._delegation
         queued = session.transcript.queued
         if not (jobs.of(session_id) or children.running(session_id) or queued):
             await self.put_away(session_id)
@@ -318,7 +320,7 @@ class Sessions:
             if session := self._open.get(session_id):
                 session.state.info = replace(session.info, **changes)
         await self.store.update_all(ids, **changes)
-        self.listing_changed()
+        self._listing_changed()
 
     async def put_in_bin(self, ids: Collection[str]) -> None:
         """Stop and close sessions, and leave them out everywhere but in ``bin``."""
@@ -329,12 +331,12 @@ class Sessions:
                     await session.close()
                 self.store.let_go(session_id)
         await self.store.update_all(begun, deleted=time.time())
-        self.listing_changed()
+        self._listing_changed()
 
     async def take_from_bin(self, ids: Collection[str]) -> None:
         """Bring deleted sessions back as they were."""
         await self.store.update_all(await self._with_begun(ids), deleted=0.0)
-        self.listing_changed()
+        self._listing_changed()
 
     async def bin(self) -> list[SessionInfo]:
         """The sessions that can be brought back, the one that was deleted last first."""
@@ -361,7 +363,7 @@ class Sessions:
             await self.store.delete(one)
             for kept in (self._services.spill(one), self._services.seen_texts(one)):
                 await asyncio.to_thread(shutil.rmtree, kept, ignore_errors=True)
-        self.listing_changed()
+        self._listing_changed()
 
     async def delete_about(self, subject: str) -> int:
         """Delete all chats about something for good, also from the bin; returns how many.

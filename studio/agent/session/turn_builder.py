@@ -15,6 +15,7 @@ from studio.agent.changes.undo import Undo
 from studio.agent.context.cache_ledger import CacheLedger
 from studio.agent.context.compaction import Compactor
 from studio.agent.context.summarizer import ModelAccess
+from studio.agent.delegation.offers import Delegation
 from studio.agent.delegation.tree import DEPTH, Tree
 from studio.agent.loop.agent_loop import AgentLoop
 from studio.agent.loop.call_loop import CallLoop
@@ -77,7 +78,13 @@ class TurnBuilder:
     """Builds the turns of one session, and holds what they share."""
 
     def __init__(
-        self, session: SessionState, services: Services, undo: Undo, *, new: bool = False
+        self,
+        session: SessionState,
+        services: Services,
+        delegation: Delegation,
+        undo: Undo,
+        *,
+        new: bool = False,
     ) -> None:
         self.history = NativeHistory(session.store, session.info.id, new=new)
         self.compactor = Compactor(
@@ -96,6 +103,7 @@ class TurnBuilder:
         """What the running turn hands on to the turns that it begins."""
         self._session = session
         self._services = services
+        self._delegation = delegation
         self._undo = undo
         self._content_filter = ContentFilter(session.transcript)
         self._ledger: CacheLedger | None = None
@@ -166,7 +174,7 @@ class TurnBuilder:
             return await self._turn_of_call(started, options, options.call)
         self._add_client_results(options.results)
         calls = self._session.transcript.last_calls
-        for late in await self._services.delegation.late_results(self._session.info.id, calls):
+        for late in await self._delegation.late_results(self._session.info.id, calls):
             self._session.record(late)
         if not options.escalated:
             self._message_budget = None
@@ -216,7 +224,7 @@ class TurnBuilder:
             RepetitionGuard(self._undo.found),
             wrap_up,
             PlanGuard(session.transcript),
-            NewsGuard(lambda: self._services.delegation.news(info.id)),
+            NewsGuard(lambda: self._delegation.news(info.id)),
             *([guidance] if guidance is not None else []),
             *(options.parent.guards if options.parent is not None else ()),
         ]
@@ -414,6 +422,7 @@ class TurnBuilder:
             room=min(ROOM, setup.window or ROOM),
             numbered=setup.numbered,
             jobs=lambda: self._services.jobs.of(info.id),
+            children=lambda call_id: self._delegation.of_call(info.id, call_id),
             waits=options.call is not None,
             subject=info.subject,
             sampling=ServerSampling(

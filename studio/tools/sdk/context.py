@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field
 from typing import Protocol, TypeVar
 
+from studio.domain.agents import DefinedTool
 from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.jsonvalue import JsonObject
@@ -78,6 +79,10 @@ class Children(Protocol):
         """Have another agent do a task: its answer, or that it has begun in the background."""
         ...
 
+    async def use(self, defined: DefinedTool, arguments: JsonObject) -> Result:
+        """Do what a tool does that the agent's file defines: its agent, or its workflow (W-2)."""
+        ...
+
     async def list(self) -> Result:
         """The children of the session, and how far they are."""
         ...
@@ -112,6 +117,9 @@ class NoChildren:
     """For a context in which no agent can be started."""
 
     async def delegate(self, task: Task) -> Result:
+        raise ToolFailed(NO_CHILDREN)
+
+    async def use(self, defined: DefinedTool, arguments: JsonObject) -> Result:
         raise ToolFailed(NO_CHILDREN)
 
     async def list(self) -> Result:

@@ -312,7 +312,7 @@ async def test_a_program_that_dies_in_a_turn(tmp_path: Path) -> None:
         end = next(n for n, event in enumerate(events) if isinstance(event, FilesChanged))
         services, channel = home.engine.services, home.engine.sessions.events
         state = SessionState(info, home.engine.store, channel, services.draft_targets, events[:end])
-        dead = Session(state, services, interrupted=True)
+        dead = Session(state, services, home.engine.delegation, interrupted=True)
         await dead.find_changes()
         assert [block.turn_id for block in files(dead)] == [turn_id]
         assert (await dead.undo_turn(turn_id)).paths == ("a",)
