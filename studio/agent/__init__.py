@@ -35,8 +35,9 @@ Modules:
 - ``attachments``: Turns files and pictures that the person attaches into blocks of a message.
 - ``chat_files``: Exports chats to files, and imports those of files after a preview; what is in
   such a file is written and read by ``session.import_export``.
-- ``budget``: Limits tokens and money of turn, session, day and month, of an agent with all below
-  it, and requests of an hour.
+- ``budget``: Limits tokens and money: accounts with caps, and what is reserved on them.
+- ``turn_budgets``: Keeps what day, month and each session used, and makes the budget of a turn.
+- ``request_meter``: Reserves and books what each request uses; limits the requests of an hour.
 - ``usage_costs``: Adds up what stored requests used and cost, by ``studio.providers.pricing``.
 - ``parallelism``: Finds how many requests a provider takes at a time for a model.
 - ``retry_policy``: Chooses by an error's fault how long to wait before a request is sent again, or
@@ -44,5 +45,6 @@ Modules:
 - ``audit_export``: Writes the audit of tool calls to a file.
 - ``skills``: Tells an agent which skills it may open, opens them, keeps them in long chats.
 - ``updates``: Asks a signed file for the newest version, and says what is new in this one.
-- ``telemetry``: Sends OpenTelemetry spans of turns, requests and tools.
+- ``telemetry``: Passes the events of turns and runs on to a thread, where traces are on.
+- ``trace_spans``: Makes OpenTelemetry spans of them in that thread, and sends these.
 """

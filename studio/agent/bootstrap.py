@@ -28,7 +28,7 @@ from studio.storage.migrations import MIGRATIONS
 from studio.storage.paths import Paths
 
 from .engine import Engine
-from .extension_sources import NO_SOURCES, ExtensionSources
+from .extension_sources import ExtensionSources
 from .models.provider_factory import EmbeddedProvider, ProviderFactory
 
 if TYPE_CHECKING:
@@ -44,9 +44,7 @@ def mend_sessions(db: Connection, losses: Losses) -> str:
     return mend(db, losses)
 
 
-async def build(
-    paths: Paths, settings: SettingsFile, sources: ExtensionSources = NO_SOURCES
-) -> Engine:
+async def build(paths: Paths, settings: SettingsFile, sources: ExtensionSources) -> Engine:
     """Open what is stored and make every piece; raises StorageError.
 
     ``sources`` finds and runs what others bring.

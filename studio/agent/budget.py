@@ -1,43 +1,30 @@
-"""The budget: what a turn may use of tokens, money and requests, and what was used (L-14).
+"""The budget: what a turn may use of tokens and money, and what was used (L-14).
 
 Before a request is sent, the most that it may use is reserved, and what it really used is
 booked when it is done. It is booked on several accounts: the turn's, the session's,
 the day's and the month's, those of a step of a workflow and its run, and those of the turn that
 began this one. Where not all of an answer would fit, its output limit is lowered, so that no tree
 of agents uses more than one of its caps (W-20). A request is refused only if what it probably
-uses does not fit; if the most does not fit, nothing else is sent meanwhile. ``Budgets`` keeps the
-accounts of the day, the month and each session, and makes the budget of a turn from them.
+uses does not fit; if the most does not fit, nothing else is sent meanwhile.
 """
 
 from __future__ import annotations
 
 import asyncio
 import math
-import time
-from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from datetime import datetime
 from typing import Literal, TypeAlias
 
-from studio.agent.session.event_channel import EventEnvelope
-from studio.domain.agents import NO_CAPS, Agent, Caps
-from studio.domain.errors import ProviderError, StudioError
-from studio.domain.events import Cap, Routed, StepEnded
-from studio.domain.models import Usage
+from studio.domain.agents import Caps
+from studio.domain.errors import StudioError
+from studio.domain.events import Cap
 from studio.domain.records import dataclass
-from studio.domain.sessions import SessionInfo
 from studio.providers.base import Request
-from studio.storage.config.settings import Settings, SettingsFile
-from studio.storage.sessions.store import SessionStore
-
-from .context.token_count import RequestTokens
-from .usage_costs import TokenRates, UsageCosts, total
 
 Unit: TypeAlias = Literal["tokens", "dollars"]
 NEARLY = 0.85
 """Of a cap, from which on an agent is told to come to an end."""
-HOUR = 3600.0
 OF_CAP: dict[Cap, str] = {
     "turn": "for one turn",
     "session": "for this chat",
@@ -86,8 +73,6 @@ ANSWER = 8_192
 """Tokens that are enough for most answers."""
 SHARES = 4
 """One request gets a part of this many of what many share: the others need some, too."""
-LONGEST_ANSWER = 65_536
-"""Tokens that an answer may have where the model's limit is not known."""
 
 
 class OverBudget(StudioError):
@@ -101,18 +86,6 @@ class OverBudget(StudioError):
             super().__init__(f"The next request may exceed your limit of {most} {OF_CAP[cap]}.")
         self.cap: Cap = cap
         self.unit: Unit = unit
-
-
-class OverRate(ProviderError):
-    """An hour has no more requests; ``retry_after`` is in how many seconds one may go.
-
-    A short wait is waited for, as that of a provider; else it ends the turn at a limit.
-    """
-
-    def __init__(self, limit: int, retry_after: float) -> None:
-        many = "1 request" if limit == 1 else f"{limit:,} requests"
-        text = f"Your limit of {many} an hour is reached."
-        super().__init__("rate_limited", text, retry_after=retry_after)
 
 
 class Account:
@@ -319,212 +292,3 @@ class Budget:
     def nearly(self) -> bool:
         """Whether one of the caps is nearly reached."""
         return any(account.nearly for account in self.accounts)
-
-
-class RequestRate:
-    """At most ``limit()`` requests an hour; 0 is no limit. Times are ``time.time``."""
-
-    def __init__(self, limit: Callable[[], int]) -> None:
-        self._limit = limit
-        self._own: deque[float] = deque()
-        self._others: deque[float] = deque()
-
-    def known(self, times: Iterable[float]) -> None:
-        """Requests of the last hour that other programs made, or an earlier run."""
-        self._others = deque(sorted(times))
-
-    def take(self) -> None:
-        """Count a request; raises OverRate with the wait until one may go."""
-        limit, now = self._limit(), time.time()
-        for times in (self._own, self._others):
-            while times and times[0] <= now - HOUR:
-                times.popleft()
-        if limit and len(self._own) + len(self._others) >= limit:
-            raise OverRate(limit, sorted([*self._own, *self._others])[-limit] + HOUR - now)
-        self._own.append(now)
-
-
-class RequestMeter:
-    """Reserves and books what the requests of one turn use. ``rates`` are the prices of tokens."""
-
-    def __init__(
-        self, budget: Budget, rate: RequestRate, rates: Awaitable[TokenRates | None]
-    ) -> None:
-        self.budget = budget
-        self.dollars: float | None = 0.0
-        """What the requests cost; None from the first one on whose price is not known."""
-        self._rate = rate
-        self._rates = asyncio.ensure_future(rates)
-
-    async def reserve(
-        self, tokens: RequestTokens, request: Request, *, shares: int = SHARES
-    ) -> Reservation:
-        """Wait until a request that sends so many tokens may go out.
-
-        No price counts where none is known. Raises OverBudget or OverRate.
-        """
-        rates = await asyncio.shield(self._rates)
-        dearest = max(rates.fresh, rates.written) if rates is not None else 0.0
-        sent = Amount(tokens.most, tokens.most * dearest)
-        likely = Amount(tokens.likely, tokens.likely * dearest)
-        rate = rates.output if rates is not None else 0.0
-        wanted = _longest_answer(request)
-        reservation = await self.budget.reserve(sent, wanted, rate, likely=likely, shares=shares)
-        try:
-            self._rate.take()
-        except BaseException:
-            reservation.settle()
-            raise
-        return reservation
-
-    async def settle(self, reservation: Reservation, usage: Usage, cost: float | None) -> None:
-        """Book what a request used; ``cost`` is the provider's own figure."""
-        rates = await asyncio.shield(self._rates)
-        if cost is None and rates is not None and (usage.total or not rates.output):
-            cost = rates.of(usage)
-        reservation.settle(Amount(usage.total, cost or 0.0))
-        self.dollars = None if cost is None or self.dollars is None else self.dollars + cost
-
-
-def _longest_answer(request: Request) -> int:
-    """Tokens that an answer may have, with what is thought."""
-    known = request.facts.output_limit if request.facts is not None else None
-    most = known or LONGEST_ANSWER
-    if request.output_limit is None or request.effort not in (None, "none"):
-        return most  # what is thought may come on top
-    return min(request.output_limit, most)
-
-
-REFRESH_SECONDS = 2.0
-"""How old the sum of a day or month may be: a day may have thousands of requests, and a server
-thousands of turns."""
-MOST_SESSIONS = 1000
-"""Sessions whose account is kept at most; that of another is made of what is stored."""
-
-
-def session_caps(session: SessionInfo, values: Settings) -> Caps:
-    """The caps of a session: its own, else those that the settings give every one."""
-    if session.caps != NO_CAPS:
-        return session.caps
-    return Caps(values.session_tokens, values.session_dollars)
-
-
-class Budgets:
-    """Makes the budget of each turn; keeps the accounts of day, month and each session.
-
-    What other programs with the same data used is read from storage when a turn
-    begins, and may be ``REFRESH_SECONDS`` old.
-    """
-
-    def __init__(
-        self, settings: SettingsFile, store: SessionStore, usage_costs: UsageCosts
-    ) -> None:
-        self.rate = RequestRate(lambda: settings.values.requests_per_hour)
-        self._settings = settings
-        self._store = store
-        self._usage_costs = usage_costs
-        self._day = _Period(Account("day", NO_CAPS))
-        self._month = _Period(Account("month", NO_CAPS))
-        self._refreshed = -REFRESH_SECONDS
-        self._limits: tuple[Caps, Caps, int] | None = None
-        """Those of the last refresh: without one, nothing is read for it."""
-        self._sessions: dict[str, Account] = {}
-        self._own: dict[str, float] = {}
-        """Turns whose requests this program made, and when it made the last one."""
-
-    def count_request(self, envelope: EventEnvelope) -> None:
-        """Remember which of the stored requests are this program's own."""
-        if isinstance(envelope.event, StepEnded | Routed):
-            turn_id, now = envelope.run_id, time.time()
-            self._own.pop(turn_id, None)
-            self._own[turn_id] = now
-            while self._own[oldest := next(iter(self._own))] < now - HOUR:
-                del self._own[oldest]
-
-    async def for_turn(
-        self,
-        session: SessionInfo,
-        agent: Agent,
-        parent: Budget | None,
-        *,
-        new: bool = False,
-        long: bool = False,
-    ) -> Budget:
-        """The budget of a turn: the agent's caps, the session's, its parent's, day's and month's.
-
-        ``new``: the session has used nothing yet. ``long``: the turn has the mode ``long``.
-        """
-        values = self._settings.values
-        turn = Caps(values.turn_tokens, values.long_dollars if long else values.turn_dollars)
-        await self._refresh()
-        own = await self._of_session(session, new)
-        above = parent.accounts if parent is not None else ()
-        turns = Account("turn", turn.within(agent.caps))
-        return Budget([turns, own, *above, self._day.account, self._month.account])
-
-    async def for_item(self, agent: Agent, parent: Budget, turn_id: str) -> Budget:
-        """The budget of a request without a session: the agent's caps, its parent's, day's and
-        month's.
-
-        ``turn_id`` is where its usage is stored.
-        """
-        values = self._settings.values
-        await self._refresh()
-        self._own[turn_id] = time.time()
-        one = Account("turn", Caps(values.turn_tokens, values.turn_dollars).within(agent.caps))
-        return Budget([one, *parent.accounts, self._day.account, self._month.account])
-
-    def used(self, session_id: str) -> Amount:
-        """What a session has used; nothing if it had no turn since the program started."""
-        account = self._sessions.get(session_id)
-        return account.used if account is not None else Amount()
-
-    async def _of_session(self, session: SessionInfo, new: bool) -> Account:
-        account, caps = self._sessions.get(session.id), session_caps(session, self._settings.values)
-        if account is None or caps != NO_CAPS:  # another program may have worked in it
-            spent = {} if new else await self._usage_costs.spent("session", session.id)
-            used = total(spent.values())
-            account = self._sessions.pop(session.id, None) or Account("session", caps)
-            account.used = account.used.at_least(Amount(used.usage.total, used.cost))
-            if len(self._sessions) >= MOST_SESSIONS:
-                del self._sessions[next(iter(self._sessions))]
-        self._sessions.pop(session.id, None)
-        self._sessions[session.id] = account  # the last one used is the last to go
-        account.caps = caps
-        return account
-
-    async def _refresh(self) -> None:
-        values = self._settings.values
-        midnight = datetime.now().replace(hour=0, minute=0, second=0, microsecond=0)
-        first = midnight.replace(day=1)
-        day = Caps(values.day_tokens, values.day_dollars)
-        month = Caps(values.month_tokens, values.month_dollars)
-        self._day.begin(midnight.timestamp(), day)
-        self._month.begin(first.timestamp(), month)
-        limits = day, month, values.requests_per_hour
-        if limits == self._limits and time.monotonic() - self._refreshed < REFRESH_SECONDS:
-            return
-        self._refreshed, self._limits = time.monotonic(), limits
-        for period in (self._day, self._month):
-            if period.account.caps != NO_CAPS:
-                sums = await self._usage_costs.spent("day", since=period.since)
-                spent = total(sums.values())
-                used = Amount(spent.usage.total, spent.cost)
-                period.account.used = period.account.used.at_least(used)
-        if values.requests_per_hour:
-            entries = await self._store.ledger(since=time.time() - HOUR)
-            self.rate.known(entry.at for entry in entries if entry.turn_id not in self._own)
-
-
-@dataclass(slots=True)
-class _Period:
-    """The account of a day or a month; ``since`` is its first moment, seconds of the epoch."""
-
-    account: Account
-    since: float = 0.0
-
-    def begin(self, since: float, caps: Caps) -> None:
-        """Use these caps; a new period has used nothing."""
-        self.account.caps = caps
-        if since != self.since:
-            self.since, self.account.used = since, NO_AMOUNT

@@ -31,7 +31,7 @@ from studio.tools import Tool, Workspace
 from studio.tools.discovery import Toolbox
 
 from .delegation.children import ChosenModel, Delegation, WorkflowCalls
-from .extension_sources import NO_SOURCES, ExtensionSources
+from .extension_sources import ExtensionSources
 from .models.local_models import LocalModels
 from .models.names import FoundModel, ModelNames
 from .models.provider_factory import ProviderFactory
@@ -39,7 +39,6 @@ from .permission.policy import Policy
 from .permission.rulebook import Decision
 from .services import Services
 from .session.session import Session
-from .session.sessions import Sessions
 from .telemetry import Telemetry
 
 DEFAULT_AGENT = "Coder"
@@ -72,8 +71,8 @@ class Engine:
         database: Database,
         catalogue: Catalogue,
         providers: ProviderFactory,
-        snapshot_date: str = "",
-        sources: ExtensionSources = NO_SOURCES,
+        snapshot_date: str,
+        sources: ExtensionSources,
     ) -> None:
         self.paths = paths
         self.settings = settings

@@ -76,14 +76,6 @@ class PackSource(Protocol):
         ...
 
 
-class NoPacks:
-    problems: Sequence[str] = ()
-    unguarded: Sequence[str] = ()
-
-    def refresh(self) -> Sequence[LoadedPack]:
-        return ()
-
-
 @dataclass(frozen=True, slots=True)
 class PackSet:
     """The packs that are on, and their tools as agents have them."""
@@ -106,7 +98,10 @@ class Packs:
     """The packs whose code runs in the program. ``refresh`` blocks: call it in a thread."""
 
     def __init__(
-        self, source: PackSource, hosts: PackHosts, forget: Callable[[str], Coroutine[Any, Any, int]]
+        self,
+        source: PackSource,
+        hosts: PackHosts,
+        forget: Callable[[str], Coroutine[Any, Any, int]],
     ) -> None:
         """``hosts`` are the packs whose code runs elsewhere (X-3), ``forget`` deletes chats."""
         self.source = source

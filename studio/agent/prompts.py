@@ -368,7 +368,6 @@ CHILD_END = (
     "[{name} {how}. Drafts: {drafts}.{apart} Commands: {commands}. With its children it used "
     "{used}.]"
 )
-NO_WORKFLOWS = "This program runs no workflows."
 WORKFLOW_END = "[{name}: {how}. Changed: {drafts}. With all its steps it used {used}.]"
 WORKFLOW_WAITS = (
     "It waits for the person, who can go on with it in its run: {why} Do not start it again."

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from studio.domain.agents import NO_AGENTS, OWN_TOOLS, Agent, Limits, Mode
-from studio.domain.errors import ConfigurationError, FolderGone
+from studio.domain.errors import FolderGone
 from studio.domain.extensions import Extension, Extensions
 from studio.domain.hooks import NO_HOOKS, Hooks
 from studio.domain.records import dataclass
@@ -55,7 +55,6 @@ from studio.tools.web import Web
 from studio.tools.workspace.editor import Editor
 
 from .agent_files.finder import AgentFiles, Agents
-from .budget import Budgets
 from .changes.folder_tracker import FolderTracker
 from .delegation.offers import may_start, with_children
 from .extension_sources import ExtensionSources
@@ -77,6 +76,7 @@ from .servers.server_tools import ServerTools, with_servers
 from .session.model_router import ModelRouter
 from .skills import with_skills
 from .studios_above import STUDIOS, started_by_studios, studios_above
+from .turn_budgets import Budgets
 from .usage_costs import UsageCosts
 
 PLAN = "plan"
@@ -251,10 +251,10 @@ class Services(ServiceRegistry):
                     f"The folder {session.folder} is not there any more. Choose another folder."
                 )
             agents = self.agent_files.read(layers.files, trusted=layers.trusted)
-            agents = _with_kept(agents, self.kept_of(session.id), trusted=layers.trusted)
+            agents = agents.with_kept(self.kept_of(session.id), trusted=layers.trusted)
             packs = self._found()
             toolbox, refused = packs.toolbox, packs.refused()
-            named = given or _named(session.agent, agents)
+            named = given or agents.named(session.agent)
             servers = self.servers.read(layers.files, trusted=layers.trusted)
             servers = self.servers.with_brought(servers, chat_of(session))
             unseen = self.servers.unseen(named, servers)
@@ -371,7 +371,7 @@ class Services(ServiceRegistry):
         if layers is None:
             return await self.agent_files.load()
         found = await self.agent_files.load(layers.files, trusted=layers.trusted)
-        return _with_kept(found, kept, trusted=layers.trusted)
+        return found.with_kept(kept, trusted=layers.trusted)
 
     def _ready(self, agent: Agent, served: Mapping[str, Tool]) -> Agent:
         """An agent with the person's tools, and those of servers."""
@@ -404,7 +404,7 @@ class Services(ServiceRegistry):
         kept: Mapping[str, Agent] = NO_AGENTS,
     ) -> Agent:
         """Raises ConfigurationError that lists the known ones, or says why a file was skipped."""
-        found = _named(name, await self._agents(folder, layers, kept))
+        found = (await self._agents(folder, layers, kept)).named(name)
         return self._ready(found, await asyncio.to_thread(self.served))
 
     async def trust_offer(self, folder: Path) -> TrustOffer:
@@ -503,29 +503,6 @@ def chat_of(session: SessionInfo) -> str:
     """The session itself, or the one whose agent began it."""
     caller = session.caller
     return caller.id if caller is not None and caller.kind == "session" else session.id
-
-
-def _named(name: str, agents: Agents) -> Agent:
-    """Raises ConfigurationError that lists the known ones, or says why a file was skipped."""
-    agent = agents.get(name)
-    if agent is None:
-        known = ", ".join(sorted(agents.by_name))
-        problems = "".join(f" {problem}." for problem in agents.problems)
-        raise ConfigurationError(f"There is no agent {name}. Known are {known}.{problems}")
-    return agent
-
-
-def _with_kept(found: Agents, kept: Mapping[str, Agent], *, trusted: bool) -> Agents:
-    """The agents, some as they were when a run began.
-
-    A folder that is not trusted any more has them as its files are now: they may do less (W-4).
-    """
-    usable = {
-        name: replace(one, source=found.by_name[name].source if name in found.by_name else "")
-        for name, one in kept.items()
-        if trusted or one.origin != "folder" or not one.trusted
-    }
-    return replace(found, by_name={**found.by_name, **usable}) if usable else found
 
 
 def with_own_tools(agent: Agent, toolbox: Toolbox) -> Agent:

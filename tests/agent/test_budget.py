@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.budget import Account, Amount, Budget, OverBudget, RequestRate
+from studio.agent.budget import Account, Amount, Budget, OverBudget
 from studio.agent.prompts import NEARLY_OUT
+from studio.agent.request_meter import RequestRate
 from studio.agent.session.session import Session
 from studio.domain.agents import Caps
 from studio.domain.errors import ProviderError
@@ -360,7 +361,7 @@ async def test_l14_requests_on_their_way_count_for_the_hour(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whoever looks what other programs did must not forget what this one does just now."""
-    monkeypatch.setattr("studio.agent.budget.REFRESH_SECONDS", 0.0)
+    monkeypatch.setattr("studio.agent.turn_budgets.REFRESH_SECONDS", 0.0)
     on_their_way = asyncio.Semaphore(0)
 
     def play(view: RequestView) -> Turn:
@@ -388,7 +389,7 @@ async def test_l14_each_request_counts_once_for_the_hour(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is stored of this program's own is known already; another program's is not."""
-    monkeypatch.setattr("studio.agent.budget.REFRESH_SECONDS", 0.0)
+    monkeypatch.setattr("studio.agent.turn_budgets.REFRESH_SECONDS", 0.0)
     script = [Turn(Words(f"Answer {n}.")) for n in range(5)]
     async with engine_home(tmp_path, "anthropic", script) as home:
         home.engine.settings.values.requests_per_hour = 4

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from opentelemetry.semconv._incubating.attributes import gen_ai_attributes as names
 
-from studio.agent import telemetry
+from studio.agent import telemetry, trace_spans
 from studio.domain import events as ev
 from studio.simulator import Call, Text, Turn, Usage, status
 from support.engine_home import EngineHome, engine_home, say
@@ -181,7 +181,7 @@ async def test_without_the_extra_it_says_how_to_get_it(
 async def test_a_collector_that_hangs_holds_up_neither_turn_nor_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(telemetry, "EXPORT_SECONDS", FOREVER)
+    monkeypatch.setattr(trace_spans, "EXPORT_SECONDS", FOREVER)
     monkeypatch.setattr(telemetry, "SHUTDOWN_SECONDS", 0.1)
     open_ones: list[asyncio.StreamWriter] = []
     listening = await asyncio.start_server(lambda _, w: open_ones.append(w), "127.0.0.1", 0)

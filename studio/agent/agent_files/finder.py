@@ -62,6 +62,27 @@ class Agents:
         wanted = name.casefold()
         return next((a for a in self.by_name.values() if a.name.casefold() == wanted), None)
 
+    def named(self, name: str) -> Agent:
+        """Raises ConfigurationError that lists the known ones, or says why a file was skipped."""
+        agent = self.get(name)
+        if agent is None:
+            known = ", ".join(sorted(self.by_name))
+            problems = "".join(f" {problem}." for problem in self.problems)
+            raise ConfigurationError(f"There is no agent {name}. Known are {known}.{problems}")
+        return agent
+
+    def with_kept(self, kept: Mapping[str, Agent], *, trusted: bool) -> Agents:
+        """The agents, some as they were when a run began.
+
+        A folder that is not trusted any more has them as its files are now: they may do less (W-4).
+        """
+        usable = {
+            name: replace(one, source=self.by_name[name].source if name in self.by_name else "")
+            for name, one in kept.items()
+            if trusted or one.origin != "folder" or not one.trusted
+        }
+        return replace(self, by_name={**self.by_name, **usable}) if usable else self
+
     def notice(self, agent: Agent) -> str:
         """What the person has to know about the agent of a turn; empty for most."""
         if not agent.trusted:

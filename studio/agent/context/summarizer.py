@@ -14,9 +14,9 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import field
 
-from studio.agent.budget import RequestMeter
 from studio.agent.prompts import SUMMARY_REQUEST, SUMMARY_SYSTEM
 from studio.agent.request_gate import OpenGate, OpenToAll
+from studio.agent.request_meter import RequestMeter
 from studio.agent.retry_policy import RetryPolicy
 from studio.domain.errors import ProviderError
 from studio.domain.events import Event, Notice, StepEnded, TextDelta

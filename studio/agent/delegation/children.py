@@ -91,9 +91,7 @@ class WorkflowCalls:
 class Delegation:
     """The children of all sessions of one program, and these sessions."""
 
-    def __init__(
-        self, services: Services, choose: ModelChoice, workflows: WorkflowCalls
-    ) -> None:
+    def __init__(self, services: Services, choose: ModelChoice, workflows: WorkflowCalls) -> None:
         """``choose`` raises ConfigurationError for a model that nobody knows."""
         self.services = services
         self.sessions = Sessions(services, self)

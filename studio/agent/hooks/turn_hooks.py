@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
 from studio.agent.loop.turn_context import Guard, TurnEnd, TurnState
-from studio.agent.permission.approval import ToolAccess
 from studio.agent.permission.invisible_characters import escape_invisible, escape_line
 from studio.agent.permission.ruling import NO_RULING, Ruling, RulingVerdict
+from studio.agent.permission.tool_access import ToolAccess
 from studio.agent.prompts import HOOK_SAID, HOOK_SENT_BACK
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError

@@ -7,6 +7,7 @@
   failed, and sends it again.
 - ``tool_runner``: Runs the calls of a reply side by side, each with permission; stops them, filters
   their results and has long ones cut.
+- ``bench``: Where the changes of a turn and of its children go, and how a call drafts there.
 - ``foreign_calls``: Understands calls in the words of other programs' tools.
 - ``turn_context``: What a turn runs on, how far it is, how it ends; its events and its guards.
 - ``guards``: Notice that an agent repeats itself, remind it of its plan, check answers.

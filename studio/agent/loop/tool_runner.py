@@ -9,10 +9,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, contextmanager, nullcontext
-from dataclasses import field, replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 
-from studio.agent.changes.draft_store import DraftStore
 from studio.agent.delegation.board import SessionBoard
 from studio.agent.hooks.turn_hooks import TurnHooks, arguments_text
 from studio.agent.packs import person_here
@@ -20,12 +19,12 @@ from studio.agent.permission.approval import (
     Approvals,
     Permit,
     Refused,
-    ToolAccess,
     WorkClock,
     refused_by_hook,
 )
 from studio.agent.permission.policy import COMMAND, target_of
 from studio.agent.permission.ruling import Ruling
+from studio.agent.permission.tool_access import ToolAccess
 from studio.agent.prompts import (
     CALL_STOPPED,
     CALL_STOPPED_AFTER,
@@ -36,11 +35,9 @@ from studio.agent.prompts import (
 from studio.agent.servers.tool_search import callable_tools
 from studio.agent.services import Services
 from studio.domain.agents import Limits
-from studio.domain.drafts import Draft, DraftStatus, FileDraft
 from studio.domain.errors import NothingRead, ToolFailed
 from studio.domain.events import (
     CallChanged,
-    Event,
     Notice,
     PlanChanged,
     ToolFinished,
@@ -51,13 +48,13 @@ from studio.domain.events import (
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Text, ToolCall, ToolResult
 from studio.domain.questions import DECLINED, AskedQuestion, ServerAnswer, ServerQuestion
-from studio.domain.records import dataclass
 from studio.domain.tools import APPLY_PATCH, EDIT, JOB, Effect, ToolSpec
 from studio.processes.shell_command import last_states
-from studio.tools import Context, Drafts, Result, Tool, Workspace
+from studio.tools import Context, Result, Tool, Workspace
 from studio.tools.drafts.seen_files import SeenFiles, Stamp
 from studio.tools.sdk.result import render, shorten
 
+from .bench import Bench, CallDrafts
 from .findings import call_key
 from .foreign_calls import CallInterpreter
 
@@ -110,26 +107,6 @@ OUTPUT_LIMIT = 250_000
 RESULT_LIMIT = 30_000
 """Characters of a tool's result that reach the model; the rest is kept in a file. A tool that
 divides what it has into parts may use all of ``Context.room``, which a small window lowers."""
-
-
-@dataclass(eq=False, slots=True)
-class Bench:
-    """Where the changes of a turn go, and those of the turns that its calls begin.
-
-    Children that an agent waits for draft among its drafts: it reads what they wrote, and the
-    person approves all of it in one chat. ``acting`` is entered around each call that acts, so
-    that its changes can be undone.
-    """
-
-    drafts: DraftStore
-    emit: Callable[[Event], None]
-    acting: Callable[[], AbstractAsyncContextManager[None]]
-    drafted: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
-    """What the drafts of this turn change."""
-    drafting: asyncio.Lock = field(default_factory=asyncio.Lock)
-    """Held while a call makes a draft: of two drafts of a file the second builds on the first."""
-    age: int = 0
-    """Grows with every call that may write."""
 
 
 class ToolRunner:
@@ -479,11 +456,11 @@ class ToolRunner:
         printed: list[str] = []
         context = Context(
             workspace=workspace if permit.opens is None else workspace.opened(permit.opens),
-            drafts=_CallDrafts(
+            drafts=CallDrafts(
                 self._bench,
-                access.workspace,
+                access,
                 self.approvals,
-                lambda draft: self._draft_spec(tool.spec, draft),
+                tool.spec,
                 self._call_id or call.id,
                 permit.approve,
             ),
@@ -550,18 +527,6 @@ class ToolRunner:
             del self._working[call.id]
             self._stopped.discard(call.id)
 
-    def _draft_spec(self, spec: ToolSpec, draft: Draft) -> ToolSpec:
-        """The tool whose rules decide about a call's draft, by what this does.
-
-        What a command or a patch writes or deletes is judged as if the tool for that had done it.
-        """
-        acts = spec.effect == "act" or bool(spec.acts_with)  # also where this call only reads
-        if not acts and spec.name != APPLY_PATCH:
-            return spec
-        edits = spec.name == APPLY_PATCH and draft.action == "write" and draft.before is not None
-        judge = self._tools.get(EDIT if edits else draft.action)
-        return spec if judge is None else judge.spec
-
     def _record_exposures(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> None:
         for exposed in self._guard.new_exposures(spec, call, result):
             self._emit(exposed)
@@ -595,40 +560,6 @@ class ToolRunner:
                 self._emit(ToolOutput(call.id, text))
 
         return emit
-
-
-@dataclass(frozen=True, slots=True)
-class _CallDrafts(Drafts):
-    """The session's drafts for one call; ``approve``: they are applied at once if they may be."""
-
-    bench: Bench
-    workspace: Workspace
-    approvals: Approvals
-    judge: Callable[[Draft], ToolSpec]
-    call_id: str
-    approve: bool
-
-    def draft_of(self, path: str) -> FileDraft | None:
-        return self.bench.drafts.draft_of(path)
-
-    def waiting(self, *, of_turn: bool) -> Sequence[FileDraft]:
-        waiting = self.bench.drafts.waiting_files()
-        return [one for one in waiting if bool(one.keys & self.bench.drafted) == of_turn]
-
-    async def propose(self, draft: Draft, *more: Draft) -> DraftStatus:
-        drafts, approve = (draft, *more), self.approve
-        for one in drafts:
-            approve = await self.approvals.allows_draft(self.judge(one), one) and approve
-        if self.workspace.desk is not None and all(isinstance(one, FileDraft) for one in drafts):
-            return await self.bench.drafts.write(drafts, self.workspace)
-        for one in drafts:
-            self.bench.drafted.update(one.keys)
-        return await self.bench.drafts.add(
-            self.call_id, drafts, self.workspace, self.bench.emit, approve=approve
-        )
-
-    async def withdraw(self, draft: Draft) -> None:
-        await self.bench.drafts.settle(draft.id, "superseded", self.workspace, self.bench.emit)
 
 
 async def _checked(tool: Tool, given: JsonObject) -> JsonObject:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import logging
 
-from studio.agent.budget import OverBudget, OverRate
+from studio.agent.budget import OverBudget
+from studio.agent.request_meter import OverRate
 from studio.domain.aio import settled
 from studio.domain.events import CompletionReason, Notice, TurnComplete
 from studio.providers.recording import RECORDER

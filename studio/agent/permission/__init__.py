@@ -7,9 +7,11 @@ Tools do not check permission: the tool runner does, before it runs a call.
 - ``rulebook``: Finds the rules about a tool, in their order; describes decisions; defines what
   roles may use. A rule itself, and what its pattern matches, is in ``studio.domain.permissions``.
 - ``ruling``: What hooks say of a call, under the rules of the person.
-- ``rules``: Stores the rules of the person and of a session, and reads those of a folder.
+- ``rules``: Has the rules that count now: of the person, a session and a folder, whose file it
+  reads; says what trust in a folder would allow.
 - ``rule_suggestions``: Suggests the rules that “always” adds, and says what they let run.
 - ``approval``: Asks the person and waits for the answer.
+- ``tool_access``: Holds what the tools of one turn may use (T-6).
 - ``exfiltration_guard``: Requires an approval for calls that could send private data out.
 - ``content_filter``: Masks secrets and names in what a model is to read, from outside or of the
   person, and marks what is from outside. Logs and records: ``studio.domain.redaction``.

@@ -2,10 +2,11 @@
 
 - ``session``: Runs turns one after the other, and closes one that a crash left open; carries out
   what the person decides meanwhile.
-- ``sessions``: Creates, opens, lists, searches and deletes sessions.
+- ``sessions``: Creates, opens, branches and deletes sessions for every door; knows which are open.
 - ``session_state``: Holds transcript, drafts, rules and pending input; records each event once.
 - ``event_channel``: Delivers each event, in its envelope, once to every subscriber.
-- ``turn_builder``: Builds a turn: its agent, model, history, rights, limits and guards.
+- ``turn_builder``: Builds a turn: its agent, model, history, limits and guards.
+- ``turn_rights``: Puts together what the tools of a turn may use: rules, masks, folder, sandbox.
 - ``turn_options``: How one turn differs from others, and what it inherits from the turn above it.
 - ``turn_updates``: Tells the model before each request what it has not been told yet.
 - ``agent_setup``: Loads the agent of a turn with its provider, tools and instructions.
@@ -14,6 +15,7 @@
   ``studio.agent.instruction_files`` finds them.
 - ``orientation``: Tells the model once, with the first message, where it works.
 - ``memory``: Tells the model the titles of notes once, and says what a note is made from.
+- ``message_reader``: Masks what the person says, and finds whom and what it calls, before its turn.
 - ``invocation``: Fills in the skill or command that the person calls by its name.
 - ``message_queue``: Keeps what the person says while a turn runs.
 - ``native_history``: What requests are made of: the history in the provider's form, which begins

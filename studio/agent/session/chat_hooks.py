@@ -8,10 +8,10 @@ from pathlib import Path
 
 from studio.agent.hooks.running import HookGround, HookRunner
 from studio.agent.hooks.turn_hooks import Emit, SessionHooks, TurnHooks
-from studio.agent.permission.approval import ToolAccess
 from studio.agent.permission.path_scope import unreadable
 from studio.agent.permission.policy import Policy
 from studio.agent.permission.rules import RuleLayers
+from studio.agent.permission.tool_access import ToolAccess
 from studio.agent.services import Services
 from studio.domain.events import Event
 from studio.domain.hooks import NO_HOOKS, Hook, Hooks

@@ -16,11 +16,12 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias
 
-from studio.agent.budget import Budget, RequestMeter, RequestRate
+from studio.agent.budget import Budget
 from studio.agent.context.token_count import tokens_of_request
 from studio.agent.models.provider_factory import ProviderFactory
 from studio.agent.prompts import ROUTING_SYSTEM
 from studio.agent.request_gate import OpenGate
+from studio.agent.request_meter import RequestMeter, RequestRate
 from studio.agent.usage_costs import token_rates
 from studio.domain.agents import Agent, Mode, longer
 from studio.domain.errors import ProviderError, StudioError

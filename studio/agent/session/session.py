@@ -50,6 +50,7 @@ from studio.domain.tools import ToolSpec
 from .context_control import ContextControl
 from .event_channel import Subscriber
 from .message_queue import MessageQueue
+from .message_reader import MessageReader
 from .session_state import SessionInUse, SessionState
 from .turn_builder import TurnBuilder
 from .turn_options import ParentTurn, TurnOptions
@@ -99,7 +100,10 @@ class Session:
         self._exclusive = asyncio.Lock()
         self._look = services.sources.once
         self._builder = TurnBuilder(state, services, delegation, self.undo, new=new)
-        self.queue = MessageQueue(state, self._builder.steering, self._builder.mask_queued)
+        self._reader = MessageReader(
+            state, services, self._builder.content_filter, self._builder.hooks
+        )
+        self.queue = MessageQueue(state, self._builder.steering, self._reader.mask_queued)
         self.review = DraftReview(state, self._builder.workspace, self._files_changed)
         self.context = ContextControl(state, services, self._builder, self._exclusive_access)
         if state.damage:
@@ -234,12 +238,12 @@ class Session:
         """Run the turn for a message, and those of the tiers that take it over."""
         look = self._look()
         with look:
-            agent = await self._builder.agent_named_by(said) if mentions else ""
-            said = await self._builder.mask_words(said, agent)
+            agent = await self._reader.agent_named_by(said) if mentions else ""
+            said = await self._reader.mask_words(said, agent)
             heard = await self._tell_hooks(said, message)
             options = replace(message, agent=agent)
             if invokes:
-                called = await self._builder.invocation(said)
+                called = await self._reader.invocation(said)
                 said, options = called.said, replace(options, opening=called.calls)
         if heard or invokes:  # it may have taken its time
             look = self._look()

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from studio.agent.agent_files.finder import place
-from studio.agent.budget import Budget, RequestMeter
+from studio.agent.budget import Budget
 from studio.agent.changes.undo import Undo
 from studio.agent.context.cache_ledger import CacheLedger
 from studio.agent.context.compaction import Compactor
@@ -18,25 +18,24 @@ from studio.agent.context.summarizer import ModelAccess
 from studio.agent.delegation.offers import Delegation
 from studio.agent.delegation.tree import DEPTH, Tree
 from studio.agent.loop.agent_loop import AgentLoop
+from studio.agent.loop.bench import Bench
 from studio.agent.loop.call_loop import CallLoop
 from studio.agent.loop.guards import AnswerGuard, NewsGuard, PlanGuard, RepetitionGuard
 from studio.agent.loop.model_request import ModelRequests
-from studio.agent.loop.tool_runner import Bench, ToolRunner
+from studio.agent.loop.tool_runner import ToolRunner
 from studio.agent.loop.turn import Turn
 from studio.agent.loop.turn_context import Guard, TurnContext, TurnEvents, TurnFrame, TurnState
 from studio.agent.loop.wrap_up import WrapUpGuard
-from studio.agent.permission.approval import Above, Approvals, ToolAccess
-from studio.agent.permission.content_filter import ContentFilter
-from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
-from studio.agent.permission.policy import COMMAND, Policy
+from studio.agent.permission.approval import Above, Approvals
+from studio.agent.permission.policy import COMMAND
+from studio.agent.permission.tool_access import ToolAccess
 from studio.agent.prompts import RESULT_MISSING, TAKE_OVER
-from studio.agent.servers.sampling import ServerSampling
-from studio.agent.services import Services, chat_of
+from studio.agent.request_meter import RequestMeter
+from studio.agent.services import Services
 from studio.agent.usage_costs import token_rates
-from studio.domain.agents import Agent, addressed, longer
+from studio.domain.agents import Agent, longer
 from studio.domain.aio import BackgroundTasks
-from studio.domain.blocks import UserBlock
-from studio.domain.errors import ConfigurationError, ToolFailed
+from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     CompletionReason,
     Event,
@@ -49,26 +48,23 @@ from studio.domain.events import (
     TurnStarted,
 )
 from studio.domain.ledger import LedgerEntry
-from studio.domain.messages import Image, Said, Text, ToolCall, ToolResult
+from studio.domain.messages import Image, Said, ToolCall, ToolResult
 from studio.domain.models import Generation, ModelInfo
 from studio.domain.permissions import Answer, Layer, Rule
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import RUN
 from studio.tools import Workspace
-from studio.tools.drafts.seen_files import SeenFiles
-from studio.tools.memory.notes import Notes, Writer
-from studio.tools.sdk.context import ROOM
 
 from .agent_setup import AgentSetup, ToolSetup, load_agent_setup, load_call_setup
-from .chat_hooks import ChatHooks, hiding_sandbox
+from .chat_hooks import ChatHooks
 from .guidance import Guidance, Sources
-from .invocation import CALLS, Invocation, invoke
-from .memory import NoteTitles, last_turn, made_from
+from .memory import NoteTitles
 from .model_router import STUCK
 from .native_history import HistoryBasis, NativeHistory, is_blank
 from .orientation import Ground, Orienter
 from .session_state import SessionState
 from .turn_options import ParentTurn, TurnOptions
+from .turn_rights import TurnRights
 from .turn_updates import TurnUpdates
 
 FOUND = Exposed("untrusted", "what the provider finds on the web")
@@ -105,7 +101,8 @@ class TurnBuilder:
         self._services = services
         self._delegation = delegation
         self._undo = undo
-        self._content_filter = ContentFilter(session.transcript)
+        self._rights = TurnRights(session, services, delegation)
+        self.content_filter = self._rights.content_filter
         self._ledger: CacheLedger | None = None
         self._notices: tuple[str, ...] = ()
         """The last notices about the folder's rules and the agent; each is shown once."""
@@ -118,54 +115,6 @@ class TurnBuilder:
         self.hooks = ChatHooks(session, services)
         self.compactor.before_summary = self.hooks.compacting
         self.recorder = services.exchanges.recorder(session.info.id, new=new)
-
-    async def mask_words(self, said: tuple[Said, ...], agent: str = "") -> tuple[Said, ...]:
-        """What the person says as it is kept and sent (T-9).
-
-        ``agent`` answers this turn in place of the session's, whose model gets it later.
-        Raises ConfigurationError if it cannot be masked, so that it stays unsaid.
-        """
-        if not said or not self._services.settings.values.mask_own:
-            return said
-        self._content_filter.own = True
-        self._content_filter.kinds = await self._services.masks(self._session.info, agent)
-        return await asyncio.to_thread(self.mask_queued, said)
-
-    def mask_queued(self, said: tuple[Said, ...]) -> tuple[Said, ...]:
-        """The same with the masks of the last turn, at once: for what is said while it runs."""
-        try:
-            return self._content_filter.mask_words(said)
-        except ToolFailed as failure:
-            raise ConfigurationError(str(failure)) from failure
-
-    async def agent_named_by(self, said: Sequence[Said]) -> str:
-        """The agent that these words are for, or the last words of the person if these are none."""
-        text = UserBlock("", tuple(said)).text
-        if not said:
-            blocks = reversed(self._session.transcript.blocks)
-            of_person = (one for one in blocks if isinstance(one, UserBlock) and not one.by_agent)
-            text = next((one.text for one in of_person if not one.steered), "")
-        if not text.startswith("@"):
-            return ""
-        agents = await self._services.agents(Path(self._session.info.folder))
-        return addressed(text, agents.by_name)
-
-    async def invocation(self, said: tuple[Said, ...]) -> Invocation:
-        """The message, with the skill or command that it calls filled in (K-5, K-7).
-
-        Raises ConfigurationError for one that cannot be.
-        """
-        if not any(isinstance(one, Text) and CALLS.match(one.text) for one in said):
-            return Invocation(said)
-        self.hooks.taken_layers()  # a server may take its time: the rules are read again then
-        services, info = self._services, self._session.info
-        folder, chat = Path(info.folder), chat_of(info)
-
-        async def prompt(name: str, text: str) -> tuple[Said, ...]:
-            entries = await services.server_entries(folder, chat)
-            return await services.offers.fill_in(entries, name, text, folder)
-
-        return await invoke(said, await services.extensions(folder, chat), folder, prompt)
 
     async def turn(self, started: TurnStarted, options: TurnOptions) -> Turn:
         """Build the next turn; raises ConfigurationError or ProviderError for what is missing."""
@@ -191,7 +140,7 @@ class TurnBuilder:
         limits = options.limits or self._services.limits(setup.agent, mode)
         state = TurnState(limits)
         model = self.model_access(setup, budget, last)
-        access = await self._tool_access(setup, options, model)
+        access = await self._rights.access(setup, options, self._rules, model)
         if options.opening and RUN not in {one.name for one in access.offered}:
             raise ConfigurationError(
                 f"What you called runs commands, and {setup.agent.name} may run none now. Choose "
@@ -201,7 +150,7 @@ class TurnBuilder:
         orienter = self._orienter(setup, access, model)
         guidance = self._guidance(setup, access) if orienter is not None else None
         titles = NoteTitles(
-            setup.agent, access.notes, access.guard, self._content_filter, session.record
+            setup.agent, access.notes, access.guard, self.content_filter, session.record
         )
         await self._begin(started, setup, access, options)
         updates = TurnUpdates(session, self.history, setup, schema, orienter, guidance, titles)
@@ -244,7 +193,7 @@ class TurnBuilder:
             await self._session.rules.refresh()  # another program may have changed them
         setup = await load_call_setup(self._session.info, self._services, call.name)
         budget = await self._budget(setup.agent, options)
-        access = await self._tool_access(setup, options)
+        access = await self._rights.access(setup, options, self._rules)
         await self._begin(started, setup, access, options)
         context = TurnFrame(
             started=started,
@@ -305,7 +254,7 @@ class TurnBuilder:
             bench,
             bench_call,
             rules=self._rules,
-            masks=self._content_filter.kinds,
+            masks=self.content_filter.kinds,
             tree=parent.tree if parent is not None else Tree(),
             depth=_depth(parent, agent),
             agent=agent.name,
@@ -345,92 +294,6 @@ class TurnBuilder:
         if is_blank(started.said) and (started.said or not self.history.items):
             raise ConfigurationError("There is nothing to send. Write a message first.")
         return is_new
-
-    async def _tool_access(
-        self, setup: ToolSetup, options: TurnOptions, model: ModelAccess | None = None
-    ) -> ToolAccess:
-        """What the tools may use: rules in layers, the folder, a sandbox.
-
-        Raises ConfigurationError.
-        """
-        session, agent = self._session, setup.agent
-        info, rules, workspace = session.info, self._rules, setup.workspace
-        masks = setup.masks
-        if options.agent:  # the session's own model gets the results later
-            masks = await self._services.masks(info, options.agent)
-        if options.parent is not None:  # whose model gets the answer
-            masks = [*masks, *options.parent.masks]
-        self._content_filter.kinds = masks
-        self._content_filter.own = self._services.settings.values.mask_own
-        policy = Policy(
-            info.permission_mode,
-            {
-                **setup.layers.rules,
-                "agent": agent.permissions,
-                "session": rules.known,
-                "turn": [*options.rules, *await self._services.packs.closed_rules(info.subject)],
-            },
-            workspace=workspace,
-            role=agent.role,
-            tools=agent.tools,
-        )
-        if (ceiling := options.ceiling) is not None:
-            policy = policy.within(ceiling.at(workspace))
-        rules.attach(policy)
-        workspace = workspace.hiding(policy.hides)
-        sandbox = await hiding_sandbox(self._services, policy, workspace, setup.hooks)
-        values = self._services.settings.values
-        guard = ExfiltrationGuard(
-            session.transcript,
-            contained=sandbox.kind != "none",
-            trusted=setup.layers.trusted,
-            above=options.parent.guard if options.parent is not None else None,
-            throwaway=values.throwaway and not values.sandbox,
-            secrets=self._services.keychain.known,
-            held_jobs=lambda: [one.id for one in self._services.jobs.of(info.id) if one.held],
-        )
-        return ToolAccess(
-            session_id=info.id,
-            agent=agent.name,
-            tools=setup.tools,
-            offered=[spec for spec in setup.offered if spec.external or policy.offers(spec)],
-            served=[spec for spec in setup.served if policy.offers(spec)],
-            policy=policy,
-            guard=guard,
-            content_filter=self._content_filter,
-            workspace=workspace,
-            sandbox=sandbox,
-            notes=Notes(
-                self._services.notes,
-                Path(info.folder),
-                writer=Writer(
-                    agent.name,
-                    info.id,
-                    lambda: last_turn(session.transcript.blocks),
-                    agent.name in self._services.settings.values.keep_notes_of,
-                    lambda: guard.exposed.get("untrusted", ""),
-                    lambda: made_from(
-                        session.transcript.blocks, setup.tools, trusted=setup.layers.trusted
-                    ),
-                ),
-            ),
-            spill=self._services.spill(info.id),
-            checks=setup.layers.checks,
-            languages=setup.layers.trusted and self._services.settings.values.language_servers,
-            seen=lambda: SeenFiles(session.transcript.seen, self._services.seen_texts(info.id)),
-            # A token is some four characters: a result takes a quarter of the window at most.
-            room=min(ROOM, setup.window or ROOM),
-            numbered=setup.numbered,
-            jobs=lambda: self._services.jobs.of(info.id),
-            children=lambda call_id: self._delegation.of_call(info.id, call_id),
-            waits=options.call is not None,
-            subject=info.subject,
-            sampling=ServerSampling(
-                model, lambda: session.transcript.steps, self._content_filter.mask
-            )
-            if model is not None
-            else None,
-        )
 
     async def _remember(self, rule: Rule, answer: Answer) -> None:
         if answer == "session":
@@ -589,7 +452,7 @@ class TurnBuilder:
             seconds=services.orientation_seconds,
         )
         return Orienter(
-            ground, access.guard, self._content_filter, self._session.record, self._tasks
+            ground, access.guard, self.content_filter, self._session.record, self._tasks
         )
 
     def _guidance(self, setup: AgentSetup, access: ToolAccess) -> Guidance:
@@ -602,7 +465,7 @@ class TurnBuilder:
         )
         session = self._session
         return Guidance(
-            sources, session.transcript, self._content_filter, access.guard, session.record
+            sources, session.transcript, self.content_filter, access.guard, session.record
         )
 
 

@@ -7,7 +7,7 @@ from dataclasses import field, replace
 
 from studio.agent.budget import Budget
 from studio.agent.delegation.tree import Tree
-from studio.agent.loop.tool_runner import Bench
+from studio.agent.loop.bench import Bench
 from studio.agent.loop.turn_context import Guard
 from studio.agent.permission.approval import Approvals
 from studio.agent.permission.content_filter import AnyKind

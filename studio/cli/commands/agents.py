@@ -161,8 +161,8 @@ async def _check(
 ) -> int:
     import asyncio
 
-    from studio.agent.agent_files.name_check import KnownNames
     from studio.agent.agent_files.finder import AgentFiles
+    from studio.agent.agent_files.name_check import KnownNames
     from studio.agent.folder_files import AGENT_PLACES
     from studio.providers.registry import PROVIDER_TITLES
 

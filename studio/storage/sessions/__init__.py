@@ -11,7 +11,8 @@
 - ``search_filters``: reads words such as ``agent:Coder`` that limit a search.
 - ``search``: extracts text from events for the full-text index, and searches all chats with it.
 - ``session_lock``: lets one program at a time work in a session.
-- ``store``: creates, lists, changes, branches and deletes saved sessions.
+- ``session_rows``: the rows of sessions: adds, reads and lists them.
+- ``store``: all that is read and written of saved sessions, by the modules beside it.
 - ``unsent``: keeps what is written in a chat and not sent yet.
 - ``unspaced_index``: finds text of scripts without spaces by characters and pairs of them.
 - ``usage``: reads what requests used and cost, one by one and in sums.

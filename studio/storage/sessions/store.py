@@ -11,14 +11,14 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from sqlite3 import Connection
-from typing import Any, TypedDict, Unpack, get_args
+from typing import Any, TypedDict, Unpack
 
 from studio.domain.agents import Caps, PermissionMode
 from studio.domain.errors import StorageError
 from studio.domain.events import Event
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import LedgerEntry, UsageRow
-from studio.domain.models import EFFORTS, Effort, Usage
+from studio.domain.models import Effort, Usage
 from studio.domain.sessions import (
     Caller,
     DraftEntry,
@@ -30,18 +30,18 @@ from studio.domain.sessions import (
     TurnVersions,
 )
 from studio.storage.config.permission_rules import SessionRuleStore
-from studio.storage.connection import damage_error
 from studio.storage.database import Database
 from studio.storage.snapshots.file_changes import FileChangeStore
 
-from . import audit_log, event_log, native_history, usage, versions
+from . import audit_log, event_log, native_history, session_rows, usage, versions
 from .audit_log import EVERYTHING, PAGE, AuditEntry, AuditFilter
 from .journal import Journal
 from .native_history import EpochInfo, StoredHistory
 from .prompts import read_prompts
-from .search import find, is_time, sanitise_text
+from .search import find, sanitise_text
 from .search_filters import known_values
 from .session_lock import ExternalActivity, read_lock_state
+from .session_rows import COLUMNS, info_of
 from .unsent import UnsentMessages
 from .unspaced_index import SLICE, index_due, index_older
 from .usage import UsageKey, sums
@@ -76,14 +76,6 @@ class SessionChanges(TypedDict, total=False):
     subject: str
 
 
-_COLUMNS = (
-    "id, title, folder, agent, provider, model, permission_mode, created, updated, state, unread, "
-    "effort, parent, cap_tokens, cap_dollars, model_chosen, origin, instructions, "
-    "archived, pinned, group_name, titled_by, deleted, family, behind, "
-    "caller_kind, caller, caller_part, subject"
-)
-
-
 class SessionStore:
     """The sessions in a database. Every coroutine raises StorageError."""
 
@@ -103,9 +95,9 @@ class SessionStore:
         ``held``: with the first write of its journal, so that it is known to nobody until then.
         """
         if held:
-            self.journal(info.id).hold(partial(_create, info))
+            self.journal(info.id).hold(partial(session_rows.create, info))
         else:
-            await self._db.write(partial(_create, info))
+            await self._db.write(partial(session_rows.create, info))
 
     async def branch(
         self, source_id: str, info: SessionInfo, before_turn: str = "", *, version: bool = False
@@ -127,10 +119,10 @@ class SessionStore:
             if version:
                 family = row[0] or source_id
                 db.execute("UPDATE sessions SET family = ? WHERE id = ?", (family, source_id))
-                _create(replace(info, family=family), db)
+                session_rows.create(replace(info, family=family), db)
                 versions.show(db, info.id)
             else:
-                _create(replace(info, parent=source_id, family="", behind=False), db)
+                session_rows.create(replace(info, parent=source_id, family="", behind=False), db)
             event_log.copy_session(db, source_id, info.id, before_turn)
             db.execute(
                 "UPDATE sessions SET state = ?, updated = ? WHERE id = ?",
@@ -142,21 +134,21 @@ class SessionStore:
     async def get(self, session_id: str) -> SessionInfo | None:
         """The session, or None if there is none with this id, or it is in the bin."""
         await self._write_held((session_id,))
-        query = f"SELECT {_COLUMNS} FROM sessions WHERE id = ? AND deleted = 0"
+        query = f"SELECT {COLUMNS} FROM sessions WHERE id = ? AND deleted = 0"
         rows = await self._db.rows(query, session_id)
-        return _info(rows[0]) if rows else None
+        return info_of(rows[0]) if rows else None
 
     async def all(self) -> list[SessionInfo]:
         """All chats that are not in the bin, the one used last first."""
-        infos = [_info(row) for row in await self._db.read(_all)]
+        infos = [info_of(row) for row in await self._db.read(session_rows.everything)]
         return [info for info in infos if not info.deleted and info.caller is None]
 
     async def called_by(self, caller: Caller) -> list[SessionInfo]:
         """The sessions that a session or a run began, the oldest first; with ``part`` for that."""
-        query = f"""SELECT {_COLUMNS} FROM sessions WHERE caller = ?1 AND caller_kind = ?2
+        query = f"""SELECT {COLUMNS} FROM sessions WHERE caller = ?1 AND caller_kind = ?2
             AND (?3 = '' OR caller_part = ?3) ORDER BY created, id"""
         rows = await self._db.rows(query, caller.id, caller.kind, caller.part)
-        return [_info(row) for row in rows]
+        return [info_of(row) for row in rows]
 
     async def descendants(self, ids: Collection[str], *, of_runs: bool = False) -> list[str]:
         """The sessions that these sessions or runs began, and those that these began.
@@ -164,7 +156,7 @@ class SessionStore:
         With ``of_runs`` also those of the runs that calls of them began.
         """
         await self._flush_all()
-        return await self._db.read(lambda db: _descendants(db, ids, of_runs))
+        return await self._db.read(lambda db: session_rows.descendants(db, ids, of_runs))
 
     async def calling_sessions(self, runs: Collection[str]) -> dict[str, str]:
         """The sessions whose calls began runs, or the runs above these, by the id of the run."""
@@ -188,28 +180,28 @@ class SessionStore:
         With ``unfinished`` of the same moment: nothing ends between the two.
         """
         found, turns = await self._db.read(
-            lambda db: (_listing(db, most, archive), db.execute(_UNFINISHED).fetchall())
+            lambda db: (session_rows.listing(db, most, archive), db.execute(_UNFINISHED).fetchall())
         )
         return found, await self._carried_out(turns)
 
     async def some(self, ids: Collection[str]) -> list[SessionInfo]:
         """Those of some sessions that are not in the bin."""
         marks = ", ".join("?" * len(ids))
-        query = f"SELECT {_COLUMNS} FROM sessions WHERE deleted = 0 AND id IN ({marks})"
-        return [_info(row) for row in await self._db.rows(query, *ids)]
+        query = f"SELECT {COLUMNS} FROM sessions WHERE deleted = 0 AND id IN ({marks})"
+        return [info_of(row) for row in await self._db.rows(query, *ids)]
 
     async def waiting(self) -> list[SessionInfo]:
         """The sessions that wait for the person, also those that work for others."""
         await self._flush_all()
-        query = f"""SELECT {_COLUMNS} FROM sessions WHERE state = 'waiting' AND deleted = 0
+        query = f"""SELECT {COLUMNS} FROM sessions WHERE state = 'waiting' AND deleted = 0
             AND behind = 0 ORDER BY updated, id"""
-        return [_info(row) for row in await self._db.rows(query)]
+        return [info_of(row) for row in await self._db.rows(query)]
 
     async def bin(self) -> list[SessionInfo]:
         """The sessions in the bin, the one that was deleted last first."""
-        query = f"""SELECT {_COLUMNS} FROM sessions WHERE deleted <> 0 AND behind = 0
+        query = f"""SELECT {COLUMNS} FROM sessions WHERE deleted <> 0 AND behind = 0
             AND caller = '' ORDER BY deleted DESC, id"""
-        return [_info(row) for row in await self._db.rows(query)]
+        return [info_of(row) for row in await self._db.rows(query)]
 
     async def beyond(self, origin: Origin, most: int) -> list[str]:
         """The chats begun at a door that are older than its newest ``most``.
@@ -571,113 +563,3 @@ class SessionStore:
     async def _flush_all(self) -> None:
         for session_id in tuple(self._journals):
             await self.flush(session_id)
-
-
-def _all(db: Connection) -> list[tuple[Any, ...]]:
-    """The rows of all sessions. A session whose id was damaged would be found by no query."""
-    rows = db.execute(
-        f"SELECT {_COLUMNS} FROM sessions ORDER BY updated DESC, created DESC, id"
-    ).fetchall()
-    indexed = db.execute("SELECT id FROM sessions INDEXED BY sqlite_autoindex_sessions_1")
-    if {one for (one,) in indexed} != {row[0] for row in rows}:
-        raise damage_error("the ids of the sessions and their index differ")
-    return rows
-
-
-def _listing(db: Connection, most: int, archive: int) -> SessionListing:
-    """The condition ``kept`` is that of the index ``sessions_kept``.
-
-    Of a chat with versions also one that is behind, if it waits for the person.
-    """
-    seen = "deleted = 0 AND caller = '' AND (behind = 0 OR state = 'waiting')"
-    query = f"SELECT {_COLUMNS} FROM sessions WHERE {seen} AND"
-    order = "ORDER BY updated DESC, created DESC, id LIMIT ?"
-    kept = "(archived <> 0 OR pinned <> 0 OR group_name <> '' OR deleted <> 0)"
-    rows = db.execute(f"{query} archived = 0 AND {kept} {order}", (-1,)).fetchall()
-    plain = "archived = 0 AND pinned = 0 AND group_name = ''"
-    newest = db.execute(f"{query} {plain} {order}", (most + 1,)).fetchall()
-    count = "SELECT count(*) FROM sessions WHERE deleted = 0 AND caller = '' AND behind = 0"
-    count += f" AND {kept}"
-    count += " AND archived <> 0"
-    ((archived,),) = db.execute(count)
-    rows += newest[:most]
-    rows += db.execute(f"{query} archived <> 0 AND {kept} {order}", (archive,)).fetchall()
-    more = len(newest) > most or 0 < archive < archived
-    return SessionListing([_info(row) for row in rows], archived, more)
-
-
-def _create(info: SessionInfo, db: Connection) -> None:
-    values = (
-        info.id, sanitise_text(info.title), sanitise_text(info.folder), info.agent, info.provider,
-        info.model, info.permission_mode, info.created, info.updated, info.state, info.unread,
-        info.effort, info.parent, info.caps.tokens, info.caps.dollars, info.model_chosen,
-        info.origin, sanitise_text(info.instructions), info.archived, info.pinned,
-        sanitise_text(info.group_name), info.titled_by, info.deleted,
-        info.family, info.behind,
-        *((info.caller.kind, info.caller.id, info.caller.part) if info.caller else ("", "", "")),
-        sanitise_text(info.subject),
-    )  # fmt: skip
-    marks = ", ".join("?" * len(values))
-    db.execute(f"INSERT INTO sessions ({_COLUMNS}) VALUES ({marks})", values)
-
-
-def _info(row: tuple[Any, ...]) -> SessionInfo:
-    """A row, with defaults for unreadable fields: a damaged row must not hide the others."""
-    session_id, title, folder, agent, provider, model = map(_text, row[:6])
-    mode, created, updated, state, unread, effort, parent, tokens, dollars, chosen = row[6:16]
-    origin, instructions, archived, pinned, group_name, titled_by, deleted, family, behind = row[
-        16:25
-    ]
-    caller_kind, caller, caller_part, subject = map(_text, row[25:])
-    return SessionInfo(
-        session_id,
-        title,
-        folder,
-        agent,
-        provider,
-        model,
-        mode if mode in get_args(PermissionMode) else "ask",
-        created if is_time(created) else 0.0,
-        updated if is_time(updated) else 0.0,
-        _text(state),
-        bool(unread),
-        effort if effort in EFFORTS else None,
-        _text(parent),
-        Caps(
-            tokens if isinstance(tokens, int) else 0,
-            dollars if isinstance(dollars, int | float) else 0.0,
-        ),
-        bool(chosen),
-        origin if origin in get_args(Origin) else "window",
-        _text(instructions),
-        bool(archived),
-        bool(pinned),
-        _text(group_name),
-        titled_by if titled_by in get_args(TitledBy) else "person",
-        deleted if is_time(deleted) else 0.0,
-        _text(family),
-        bool(behind),
-        Caller("run" if caller_kind == "run" else "session", caller, caller_part)
-        if caller
-        else None,
-        subject,
-    )
-
-
-def _descendants(db: Connection, ids: Collection[str], of_runs: bool) -> list[str]:
-    found: dict[str, None] = {}
-    left = list(ids)
-    while left:
-        caller = (left.pop(),)
-        rows = db.execute("SELECT id FROM sessions WHERE caller = ?", caller)
-        new = [str(one) for (one,) in rows if one not in found]
-        found |= dict.fromkeys(new)
-        left += new
-        if of_runs:
-            rows = db.execute("SELECT id FROM runs WHERE caller = ?", caller)
-            left += [str(one) for (one,) in rows]
-    return list(found)
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -129,7 +129,7 @@ class InspectorController(QObject):
             self._show(session)
 
     def _show(self, session: Session) -> None:
-        from studio.agent.budget import session_caps
+        from studio.agent.turn_budgets import session_caps
 
         from .facts import ChatCosts, run_facts
 
@@ -153,7 +153,7 @@ class InspectorController(QObject):
 
     def _save_cap(self, dollars: float) -> None:
         """Save what this chat may cost."""
-        from studio.agent.budget import session_caps
+        from studio.agent.turn_budgets import session_caps
 
         session, engine = self._chat.session, self.engine
         if session is not None and engine is not None:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
-from studio.agent.budget import Budget, RequestMeter, Reservation
+from studio.agent.budget import Budget, Reservation
 from studio.agent.context.token_count import tokens_of_request
 from studio.agent.engine import Engine
 from studio.agent.loop.structured_output import MAX_CORRECTIONS, parse_answer, schema_instruction
@@ -20,6 +20,7 @@ from studio.agent.models.family import model_family
 from studio.agent.parallelism import Lane
 from studio.agent.permission.content_filter import ContentFilter, parse_kinds
 from studio.agent.prompts import ANSWER_MISFIT
+from studio.agent.request_meter import RequestMeter
 from studio.agent.session.system_prompt import instructions
 from studio.agent.usage_costs import token_rates
 from studio.domain.agents import Agent

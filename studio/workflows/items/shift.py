@@ -17,9 +17,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from studio.agent.attachments import attach
-from studio.agent.budget import Account, Budget, OverBudget, OverRate
+from studio.agent.budget import Account, Budget, OverBudget
 from studio.agent.engine import Engine
 from studio.agent.parallelism import MOST, Lane
+from studio.agent.request_meter import OverRate
 from studio.domain.aio import BackgroundTasks
 from studio.domain.blocks import UserBlock
 from studio.domain.errors import RETRYABLE, ConfigurationError, ProviderError, StudioError

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from studio.agent.agent_files.name_check import KnownNames, check_agent
 from studio.agent.agent_files.finder import AgentFiles
 from studio.agent.agent_files.foreign import own_text
+from studio.agent.agent_files.name_check import KnownNames, check_agent
 from studio.agent.agent_files.parser import parse_agent, read_agent_text
 from studio.agent.folder_files import (
     CLAUDE_AGENTS,

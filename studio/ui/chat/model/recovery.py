@@ -76,7 +76,7 @@ class RecoveryActions:
         """The chat's caps; the one that ended the turn is doubled, or twice what was used."""
         engine = self._chat.engine
         assert engine is not None
-        from studio.agent.budget import session_caps
+        from studio.agent.turn_budgets import session_caps
 
         caps = session_caps(session.info, engine.settings.values)
         used = engine.budgets.used(session.info.id)

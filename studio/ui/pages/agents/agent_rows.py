@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from studio.agent.agent_files.name_check import KnownNames, check_agent
 from studio.agent.agent_files.library import AgentLibrary
+from studio.agent.agent_files.name_check import KnownNames, check_agent
 from studio.agent.folder_files import agent_paths, project_agent_paths
 from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.agents import Agent, Origin

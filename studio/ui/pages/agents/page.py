@@ -15,11 +15,11 @@ from PySide6.QtGui import (
 )
 from PySide6.QtWidgets import QMenu, QStackedWidget
 
-from studio.agent.agent_files.name_check import check_agent
 from studio.agent.agent_files.edit import add_item, remove_item, set_value
 from studio.agent.agent_files.finder import agent_template
 from studio.agent.agent_files.foreign import own_text, stem_of
 from studio.agent.agent_files.library import AgentLibrary
+from studio.agent.agent_files.name_check import check_agent
 from studio.agent.agent_files.parser import AgentText
 from studio.agent.engine import Engine
 from studio.agent.folder_files import PROJECT_AGENTS
