@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from studio.extensions.packs.loading import load_class
 from studio.simulator import Text, Turn
 from support.engine_home import engine_home
 from support.office_home import service, switch_on
@@ -59,3 +60,70 @@ async def test_a_folder_is_read_in_and_taken_back(
         assert [one.name for one in place.rglob("*.*")] == ["Brief.txt"]
         assert (source / "Brief.txt").exists(), "the source stays"
         assert await home.command("packs", "run", "kanzlei", "einlesung-zurueck", "1") != 0
+
+
+async def test_contacts_of_other_programs_are_read_in_and_taken_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """KZ-51, acceptance 9: CSV in Windows-1252 by columns that are remembered, vCards of old and new
+    versions; told first, twice is once, a wrong row and a broken table stop nothing, and undone but
+    for who takes part in an Akte since."""
+    table = tmp_path / "adressen.csv"
+    table.write_bytes(
+        "Zuname;Vorname;Geburtsdatum;PLZ;Ort;Tel. privat;IBAN;Farbe\r\n"
+        "Müller;Jörg;04.02.1980;80331;München;089 1;;rot\r\n"
+        '"Öz ""Bau"" GmbH";;;50667;Köln;;DE89370400440532013000;\r\n'
+        "Falsch;Eva;31.02.1980;;;;;\r\n"
+        ";Ohne;;;;;;\r\n"
+        "Müller;Jörg;4.2.1980;;;;;\r\n".encode("cp1252")
+    )
+    cards = tmp_path / "karten.vcf"
+    cards.write_text(
+        "BEGIN:VCARD\nVERSION:2.1\nN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=BCller;J=C3=B6=\n"
+        "rg;;\nBDAY:19800204\nEND:VCARD\nBEGIN:VCARD\nVERSION:4.0\nN:Huber;Petra;;Dr.;\n"
+        "ADR:;;Weg 1\\, Hof;Rosenheim;;83022;\nTEL;TYPE=cell:tel:+49 171 1\nitem1.EMAIL:p@h.exam\n"
+        " ple\nEND:VCARD\nBEGIN:VCARD\nORG:Reiter AG;Einkauf\nEND:VCARD\nBEGIN:VCARD\nN:Halb;\n",
+        "utf-8",
+    )
+    async with engine_home(tmp_path, "openai-compatible", [Turn(Text("Gut."))]) as home:
+        pack = switch_on(home)
+        kontakte = pack.service(load_class("kanzlei", "tools.contacts.kontakte:Kontakte"))
+
+        async def told(*words: str) -> str:
+            assert await home.command("packs", "run", "kanzlei", *words) == 0
+            return capsys.readouterr().out
+
+        run = ("packs", "run", "kanzlei", "kontakte-einlesen", str(table))
+        columns = ("--spalten", "Zuname=name; Tel. privat=telefon")
+        assert await home.command(*run, "--spalten", "Zuname=nase") != 0
+        assert "Spalte=Feld" in capsys.readouterr().err
+        said = await told("kontakte-einlesen", str(table), "--probe", *columns)
+        assert said.startswith("3 neu, 1 schon da\n") and "Zeile 5: ohne Namen" in said
+        assert kontakte.find(pack.person) == []
+        said = await told("kontakte-einlesen", str(table), *columns)
+        assert said.startswith("2 übernommen, 1 schon da. Zurücknehmen")
+        assert "Zeile 4: Geboren" in said and "Spalten ohne Feld: Farbe" in said
+        found = {one.shown: one for one in kontakte.find(pack.person)}
+        assert set(found) == {"Jörg Müller", 'Öz "Bau" GmbH'}
+        assert found["Jörg Müller"].name.born == "1980-02-04"
+        assert found["Jörg Müller"].phone == "089 1"
+        assert found['Öz "Bau" GmbH'].name.is_firm and found['Öz "Bau" GmbH'].iban
+        said = await told("kontakte-einlesen", str(table))
+        assert said.startswith("0 übernommen, 3 schon da"), "the columns are remembered"
+
+        said = await told("kontakte-einlesen", str(cards))
+        assert said.startswith("2 übernommen, 1 schon da") and "kein Ende" in said
+        found = {one.shown: one for one in kontakte.find(pack.person)}
+        huber = found["Dr. Petra Huber"]
+        assert (huber.street, huber.zip, huber.city) == ("Weg 1, Hof", "83022", "Rosenheim")
+        assert (huber.phone, huber.mail) == ("+49 171 1", "p@h.example")
+        assert found["Reiter AG"].name.is_firm
+        akte = service(pack, "Akten").open(pack.person, "Huber ./. Reiter")
+        kontakte.take_part(pack.person, akte, huber, "Mandant")
+        said = await told("einlesung-zurueck", "2")
+        assert "1 Kontakte zurückgenommen" in said and "Dr. Petra Huber wurde seither" in said
+        assert "Reiter AG" not in {one.shown for one in kontakte.find(pack.person)}
+        for broken in (b"", b"\x00\xff" * 99, b"a;b\n" + b'"' + b"x" * 200_000, b"Nur Text"):
+            table.write_bytes(broken)
+            assert await home.command(*run) != 0
+            assert "Spalte" in capsys.readouterr().err

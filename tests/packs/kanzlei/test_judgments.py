@@ -14,6 +14,7 @@ from studio.simulator import Call, Text, Turn
 from support.engine_home import engine_home, say
 from support.office_home import service, switch_on
 
+CASES = Path(__file__).parent / "cases"
 HEAD = '<!DOCTYPE dokument SYSTEM "http://127.0.0.1:9/rii-dok.dtd">'
 LEASE = {
     "doknr": "KORE300052020",
@@ -135,6 +136,52 @@ async def test_inventions_are_marked_before_a_draft_is_approved(tmp_path: Path) 
         klage, brief = sorted(session.drafts.waiting(), key=lambda one: one.title, reverse=True)
         assert "nicht gefunden: § 195 IV BGB, BGH, Urteil vom 13.03.2020" in klage.title
         assert "nicht gefunden" not in brief.title
+
+
+INVENTED = (
+    *("§ 9999 BGB", "§ 573 Abs. 7 BGB", "§ 573 Abs. 2 Nr. 8 BGB", "§ 195 Abs. 4 BGB", "§ 2400 BGB"),
+    *("§ 568 Abs. 9 BGB", "§ 188 Abs. 5 BGB", "§ 1200 ZPO", "§ 517 Abs. 3 ZPO", "§ 312z BGB"),
+    *("§ 43 Abs. 9 BRAO", "§ 43z BRAO", "§ 400 BRAO", "§ 50 Abs. 12 BRAO", "§ 99 KSchG"),
+    *("§ 4 Abs. 5 KSchG", "§ 199 VwGO", "§ 80 Abs. 11 VwGO", "§ 74 Abs. 4 VwGO", "§ 80c VwGO"),
+    *("§ 15a Abs. 7 RVG", "§ 99 RVG", "§ 10 Abs. 8 RVG", "§ 13 Abs. 6 RVG", "§ 3b RVG"),
+    *("BGH, Urteil vom 13.03.2020 – IX ZR 125/17", "BAG, Urteil vom 12.03.2020 – IX ZR 125/17"),
+    *("BGH, Urteil vom 12.03.2015 – VIII ZR 4/17", "BGH, Urteil vom 12.03.2090 – VIII ZR 4/17"),
+    "OLG Köln, Urteil vom 12.03.2020 – IX ZR 125/17",
+)
+REAL = (
+    *("§ 573 Abs. 2 Nr. 2 BGB", "§ 188 Abs. 1 BGB", "§ 80 Abs. 5 VwGO", "§ 43a Abs. 4 BRAO"),
+    "BGH, Urteil vom 12.03.2020 – IX ZR 125/17",
+)
+
+
+async def test_thirty_drafts_with_an_invention_each_are_marked(tmp_path: Path) -> None:
+    """Acceptance 6, KZ-30: each names it in its title; drafts of what exists name nothing."""
+    plain = "Der Anspruch folgt aus § 568 Abs. 1 BGB. Ebenso: {}. Die Klage ist begründet."
+    drafts = [
+        Call("create_draft_dokument", {"title": f"{number:02}", "text": plain.format(cited)})
+        for number, cited in enumerate((*INVENTED, *REAL))
+    ]
+    script = [Turn(*drafts), Turn(Text("Gut."))]
+    async with engine_home(tmp_path, "openai-compatible", script) as home:
+        pack = switch_on(home)
+        normen = pack.service(load_class("kanzlei", "tools.law.normen:Normen"))
+        with zipfile.ZipFile(CASES / "laws-2022.zip") as laws:
+            for name in ("brao.xml", "vwgo.xml", "rvg.xml"):
+                laws.extract(name, tmp_path / "laws")
+        for folder in (CASES / "laws", tmp_path / "laws"):
+            normen.add(folder)
+        urteile = pack.service(load_class("kanzlei", "tools.law.urteile:Urteile"))
+        urteile.add(write(tmp_path / "in", lease=judgment()))
+        akte = service(pack, "Akten").open(pack.person, "Wagner ./. Holzbau")
+        session = await home.session()
+        await session.change(subject=akte.address)
+        await say(session)
+        marked = {one.title[one.title.index(".docx") - 2 :][:2]: "nicht gefunden" in one.title
+                  for one in session.drafts.waiting()}  # fmt: skip
+        assert len(INVENTED) == 30 and len(marked) == 35
+        missed = [one for n, one in enumerate(INVENTED) if not marked[f"{n:02}"]]
+        wrong = [one for n, one in enumerate(REAL, 30) if marked[f"{n:02}"]]
+        assert not missed and not wrong
 
 
 async def test_other_akten_are_found_as_far_as_the_chat_may_know(tmp_path: Path) -> None:

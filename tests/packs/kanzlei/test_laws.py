@@ -110,7 +110,7 @@ FETCH = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/hostname">]>'
         (b"", "ist beschädigt"),
         (b'<?xml version="1.0" encoding="klingonisch"?><dokumente/>', "beschädigt"),
         (zipped(a_xml=b"<x/>", b_xml=b"PK"), "beginnt mit <x>"),
-        (zipped(a_zip=b"PK\x05\x06"), "kann nicht gelesen werden"),
+        (zipped(a_zip=b"PK\x05\x06"), "keine heile zip-Datei"),
     ],
 )
 def test_a_broken_file_stops_nothing(

@@ -145,15 +145,26 @@ async def test_each_template_that_ships_can_be_filled(tmp_path: Path) -> None:
 async def test_a_hostile_template_reaches_nothing(tmp_path: Path) -> None:
     """KZ-33, KZ-28: the sandbox; a broken file is told in German, and the others are there."""
     own(tmp_path, "Böse", "{{ az.__class__.__mro__ }} {{ az }}")
-    own(tmp_path, "Gut", "Zu {{ az }}")
+    bombs = {
+        "Schleife": "{% for a in az %}{% for b in az %}{{ b }}{% endfor %}{% endfor %} {{ az }}",
+        "Zahl": "{{ 9 ** 9 ** 9 }} {{ az }}",
+        "Länge": "{{ az * 999999999 }}",
+        "Filter": "{{ az | center(999999999) }}",
+        "Vielfach": "{{ az }}" * 2_001,
+    }
+    for name, text in bombs.items():
+        own(tmp_path, name, text)
+    own(tmp_path, "Gut", "Zu {{ az }}{% if az == '1/26' %} (neu){% endif %}")
     (tmp_path / "Kanzlei" / "Muster" / "Kaputt.docx").write_bytes(b"PK\x03\x04 kein Word")
     async with office(tmp_path) as (_, pack, _):
         load_class("kanzlei", "tools.muster.filling:Muster")
         filling = sys.modules["studio_pack_kanzlei.tools.muster.filling"]
         named = {one.name: one for one in filling.all_muster(service(pack, "Dokumente").templates)}
-        assert set(named) == {*SHIPPED, "Böse", "Gut", "Kaputt"}
+        assert set(named) == {*SHIPPED, *bombs, "Böse", "Gut", "Kaputt"}
         made = filling.filled(named["Gut"], {"az": "1/26"})
-        assert docx.Document(io.BytesIO(made)).paragraphs[0].text == "Zu 1/26", "runs are joined"
-        for name in ("Böse", "Kaputt"):
+        assert docx.Document(io.BytesIO(made)).paragraphs[0].text == "Zu 1/26 (neu)"
+        with pytest.raises(ToolFailed, match="az: höchstens"):
+            filling.filled(named["Gut"], {"az": "1" * 20_001})
+        for name in ("Böse", "Kaputt", *bombs):
             with pytest.raises(ToolFailed, match=f"Das Muster {name} ist fehlerhaft"):
                 filling.filled(named[name], {"az": "1/26"})

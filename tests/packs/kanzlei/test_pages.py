@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -303,6 +303,17 @@ async def test_akten_are_found_as_you_type_and_opened(tmp_path: Path) -> None:
             await until(lambda found=found: len(page.rows) == found)
         page.search.setText("yilmaz")
         await until(lambda: [row.akte.rubrum for row in page.rows] == ["Yilmaz ./. Reiter"])
+        person.click(page.rows[0], QPoint(30, 15))
+        await until(lambda: page.view.facts is not None and page.list.isHidden())
+        page.show_list()
+        page.search.setFocus()
+        before = page.rows
+        page.search.returnPressed.emit()
+        await until(lambda: page.rows is not before and page.list.isHidden())
+        assert page.view.facts.akte.rubrum == "Yilmaz ./. Reiter"
+        before = page.rows
+        page.show_list()
+        await until(lambda: page.rows is not before)
         page.rows[0].mode.chosen.emit("frei")
         page.rows[0].free.click()
         await until(lambda: "Grundlage" in page.rows[0].problem.text())
@@ -463,6 +474,32 @@ async def test_the_calendar_has_fristen_and_vorfristen_on_their_days(tmp_path: P
         grid.choose(day)
         person.press(Qt.Key.Key_Return)
         await until(lambda: person.window.pages.shown == "pack:kanzlei/akten")
+
+
+@on_window_loop
+async def test_kosten_and_kalender_fit_in_large_text(tmp_path: Path) -> None:
+    """KZ-47, KZ-49: at 160 % no amount is cut, and what is beside the month stands below it."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        person.window.theme.set(scale=1.6)
+        person.window.resize(1100, 800)
+        page = await page_of(person, "kosten")
+        page.value.setText("10.000,00")
+        await until(lambda: page.bill is not None)
+
+        def amounts() -> list[Label]:
+            found = [one for one in page.body.findChildren(Label) if one.text() == "847,60 €"]
+            return [one for one in found if one.visibleRegion().boundingRect() == one.rect()]
+
+        await until(lambda: len(amounts()) == 2)
+        assert page.body.widget().width() == page.body.viewport().width()
+        page = await page_of(person, "kalender")
+        grid = page.grid
+        await until(lambda: page.side.y() > grid.geometry().bottom())
+        assert grid.width() == page.side.width() == page.width()
+        person.window.theme.set(scale=1.0)
+        person.window.resize(1432, 860)
+        await until(lambda: page.side.x() > grid.geometry().right())
 
 
 @on_window_loop

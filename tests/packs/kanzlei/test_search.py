@@ -115,6 +115,10 @@ async def test_the_example_is_an_office_to_read(
         akten = service(pack, "Akten").find(pack.person)
         assert len(akten) == 40 and len({one.rubrum for one in akten}) == 40
         assert service(pack, "Fristen").find(pack.person)
+        kontakte = pack.service(load_class("kanzlei", "tools.contacts.kontakte:Kontakte"))
+        for akte in akten:
+            parts = {one.role: one.contact.shown for one in kontakte.of_akte(akte)}
+            assert akte.rubrum.startswith(parts["Mandant"]) and parts["Gericht"] == akte.court
         text = (tmp_path / "Akten").rglob("Urteil.txt").__next__().read_text("utf-8")
         assert "Im Namen des Volkes" in text and "{" not in text
         assert await home.command(*run, "suche", "Eigenbedarf Tochter") == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import hashlib
 import importlib
 import json
 import re
@@ -22,6 +23,7 @@ from studio.domain.permissions import Rule
 from studio.extensions.packs.loading import package_of
 from studio.processes.daemon_thread import in_daemon_thread
 from studio.simulator import Call, Text, Turn
+from studio.tools.packs.policy import AskedRequest
 from studio.workflows.expressions import ExpressionError
 from studio.workflows.file_reads import FileReads
 from studio.workflows.items.sources import read_items
@@ -76,6 +78,7 @@ async def test_the_audit_says_what_was_sent_and_changed_in_a_chain(
         await say(session)
         out = tmp_path / "protokoll.csv"
         assert await run(home, "protokoll", akte.az, str(out)) == 0
+        assert out.stat().st_mode & 0o077 == 0, "its owner alone reads it"
         rows = [*csv.DictReader(out.read_text("utf-8-sig").splitlines(), delimiter=";")]
         assert [(row["was"], row["entscheidung"].partition(":")[0]) for row in rows] == [
             (f"akte {akte.id}: angelegt", "geändert"),
@@ -150,6 +153,78 @@ async def test_a_backup_is_made_while_others_write_and_brings_all_back(
         pack.records.replace(tmp_path / "kopie.db")  # type: ignore[attr-defined]
         assert first.read_bytes() == before and len([*place.glob("*.before-copy*")]) == 2
         assert not [*tmp_path.glob(".*")]
+
+
+async def test_a_backup_that_cannot_be_brought_back_changes_nothing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """KZ-46: documents that cannot be moved, records of a newer version; into an empty folder all
+    of it goes, and what is broken is told in plain words."""
+    async with engine_home(tmp_path, CHAT, []) as home:
+        pack, akte, _ = office_of(home, tmp_path)
+        long = tmp_path / (
+            "A" * 245
+        )  # the folder cannot be kept beside: its name would be too long
+        pack.settings_file.write_text(json.dumps({"ordner": str(long)}))
+        documents, akten = service(pack, "Dokumente"), service(pack, "Akten")
+        documents.add(pack.person, akte, letter(tmp_path, "k.txt", "Klage"))
+        file, saved = documents.folder_of(akte) / "k.txt", tmp_path / "sicherung.zip"
+        assert await run(home, "backup", str(saved)) == 0
+        akten.open(pack.person, "Neu ./. Neuer")
+        file.write_text("geändert")
+        newer = tmp_path / "neuer.zip"
+        with zipfile.ZipFile(saved) as old, zipfile.ZipFile(newer, "w") as made:
+            (tmp_path / "kanzlei.db").write_bytes(old.read("kanzlei.db"))
+            with sqlite3.connect(tmp_path / "kanzlei.db") as db:
+                db.execute("PRAGMA user_version = 999")
+            data = (tmp_path / "kanzlei.db").read_bytes()
+            listed = json.loads(old.read("liste.json"))
+            listed["dateien"]["kanzlei.db"] = hashlib.sha256(data).hexdigest()
+            for name in listed["dateien"]:
+                made.writestr(name, data if name == "kanzlei.db" else old.read(name))
+            made.writestr("liste.json", json.dumps(listed))
+        for wrong in (saved, newer):
+            assert await run(home, "restore", str(wrong), "--ersetzen") != 0
+            assert len(akten.find(pack.person)) == 3 and file.read_text() == "geändert"
+        shutil.rmtree(long)
+        pack.settings_file.write_text(json.dumps({"ordner": str(tmp_path / "Akten")}))
+        (tmp_path / "Akten").mkdir()
+        assert await run(home, "restore", str(saved), "--ersetzen") == 0
+        assert len(akten.find(pack.person)) == 2
+        assert (documents.folder_of(akte) / "k.txt").read_text() == "Klage"
+        assert not [*tmp_path.glob("Akten vor *")] and not [*tmp_path.glob(".*")]
+
+
+async def test_of_two_akten_in_a_chat_the_stricter_counts(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """KZ-42: what a local chat was told of others goes nowhere once its own Akte is “frei”."""
+    find = Call("search_alle_akten", {"query": "Öz"})
+    async with engine_home(tmp_path, CHAT, [Turn(find), *[Turn(Text("Gut."))] * 2]) as home:
+        pack, akte, other = office_of(home, tmp_path)
+        session = await home.session()
+        await session.change(subject=akte.address)
+        (done,) = [one for one in await say(session) if isinstance(one, ToolFinished)]
+        assert other.rubrum in done.text
+        akten, policy = service(pack, "Akten"), pack.loaded.pack.policy
+        assert policy is not None
+        asked = AskedRequest("anthropic", "m", "", False, "turn", akte.address)
+        akten.set_mode(pack.person, akte, "frei", "Einwilligung vom 02.03.2026")
+        refused_because = policy.ask(asked, pack).refused
+        assert f"Die Akte {other.az} ist „lokal“" in refused_because
+        assert f"vergessen {akte.az} {akte.az}" in refused_because
+        akten.set_mode(pack.person, other, "pseudonym")
+        assert await run(home, "vereinbarung", "anthropic", "2026-01-02", "USA", "Ordner 3") == 0
+        mask = policy.ask(asked, pack).mask
+        assert mask is not None and "Klinger" not in mask.hide(other.rubrum)
+        akten.set_mode(pack.person, other, "keine KI")
+        local = AskedRequest("ollama", "m", "", True, "turn", akte.address)
+        assert "keine KI" in policy.ask(local, pack).refused
+        assert await run(home, "vergessen", akte.az, other.az) != 0
+        assert await run(home, "vergessen", akte.az, akte.az) == 0
+        assert session.info.id not in [one.id for one in await home.engine.store.all()]
+        verdict = policy.ask(asked, pack)
+        assert not verdict.refused and (verdict.mask is None or not verdict.mask.hides)
 
 
 async def test_what_is_deleted_is_gone_everywhere(
@@ -273,6 +348,7 @@ async def test_a_persons_data_is_in_one_zip(tmp_path: Path) -> None:
         documents.add(pack.person, other, letter(tmp_path, "c.txt", "Es kam Jörg Müller."))
         target = tmp_path / "auskunft.zip"
         assert await run(home, "auskunft", "Dörthe Jörg", str(target)) == 0
+        assert target.stat().st_mode & 0o077 == 0
         with zipfile.ZipFile(target) as made:
             told = json.loads(made.read("auskunft.json"))
             assert [one["aktenzeichen"] for one in told["akten"]] == [akte.az]

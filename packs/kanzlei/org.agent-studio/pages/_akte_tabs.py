@@ -123,7 +123,7 @@ class PlannedTab(RecordsTab):
         termine = [TerminRow(t, one, today, in_akte=True) for one in facts.termine]
         for row in aufgaben:
             row.button.clicked.connect(lambda _=False, one=row.aufgabe: self.do(
-                lambda home: home.service(Aufgaben).close(home.person, one)))  # fmt: skip
+                lambda home: home.service(Aufgaben).finish(home.person, one)))  # fmt: skip
         for row in termine:
             row.button.clicked.connect(lambda _=False, one=row.termin: self.do(
                 lambda home: home.service(Termine).cancel(home.person, one)))  # fmt: skip

@@ -257,7 +257,8 @@ class AkteView(QWidget):
         column = column_of(spacing=7, margins=(14, 12, 14, 12), on=card)
         for name, words in pairs:
             column.addWidget(pair(self.theme, name, words))
-        head = row_of([Label(self.theme, "Sache", "ui_strong"), STRETCH])
+        head = widget_of(row_of([Label(self.theme, "Sache", "ui_strong"), STRETCH]))
+        head.setMinimumHeight(self._link("Alle", PARTS).sizeHint().height())  # as beside it
         return widget_of(column_of([head, card], spacing=8))
 
     def _frist_row(self, frist: Frist) -> FristRow:

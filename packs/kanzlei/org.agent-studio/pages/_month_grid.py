@@ -130,7 +130,7 @@ class MonthGrid(PaintedWidget):
         return next((day for day in self.days if self.place_of(day).contains(at)), None)
 
     def minimumSizeHint(self) -> QSize:
-        return QSize(self.theme.px(480), self.theme.px(360))
+        return QSize(self.theme.px(480), self.theme.px(280))
 
     def sizeHint(self) -> QSize:
         return QSize(self.theme.px(860), self.theme.px(640))
@@ -170,7 +170,7 @@ class MonthGrid(PaintedWidget):
         role = "ui_strong" if day == self.today else "small_medium"
         ink = "accent_text" if day == self.today else "text1" if inside else "text2"
         line = QRectF(place.x() + t.px(6), place.y() + t.px(4), place.width() - t.px(8), t.px(22))
-        paint_text(painter, t, line, title, role, ink)
+        paint_text(painter, t, line, title, role, ink, room=line.width())
         if free and free not in DAYS:
             width = t.metrics(role).horizontalAdvance(title) + t.px(6)
             rest = line.adjusted(width, 0, 0, 0)
@@ -184,8 +184,21 @@ class MonthGrid(PaintedWidget):
 
     def _paint_entries(self, painter: QPainter, day: datetime.date, place: QRectF) -> None:
         t, found = self.theme, self.entries.get(day, ())
-        height = t.metrics("tag").height() * 2 + t.px(8)
+        line = t.metrics("tag").height()
+        height = line * 2 + t.px(8)
         y, bottom = place.y() + t.px(28), place.bottom() - t.px(4)
+        if found and y + height > bottom:  # a low cell: one in a line, how many more above
+            box = QRectF(place.x() + t.px(6), place.y() + t.px(24), place.width() - t.px(12), line)
+            fits = box.bottom() + t.px(2) <= place.bottom()
+            if fits:
+                self._paint_entry(painter, found[0], box.adjusted(0, 0, 0, t.px(2)), low=True)
+            if more := len(found) - fits:
+                words = f"+ {more}"
+                width = t.metrics("tag").horizontalAdvance(words)
+                left = place.right() - width - t.px(6)
+                rest = QRectF(left, place.y() + t.px(4), width + 2, t.px(22))
+                paint_text(painter, t, rest, words, "tag", "text2")
+            return
         for at, one in enumerate(found):
             left = len(found) - at
             more = left > 1 and y + height + t.px(22) > bottom  # no room for a line after it
@@ -198,7 +211,9 @@ class MonthGrid(PaintedWidget):
             self._paint_entry(painter, one, box)
             y += height + t.px(4)
 
-    def _paint_entry(self, painter: QPainter, entry: Entry, box: QRectF) -> None:
+    def _paint_entry(
+        self, painter: QPainter, entry: Entry, box: QRectF, *, low: bool = False
+    ) -> None:
         t = self.theme
         icon, hue = KINDS[entry.kind]
         ink, ground = t.hue(hue)
@@ -211,10 +226,14 @@ class MonthGrid(PaintedWidget):
             paint_rounded(painter, box, 5, ground)
         line = t.metrics("tag").height()
         side, x = t.px(12), box.x() + t.px(6)
-        y = box.y() + t.px(4)
+        y = box.y() + t.px(1 if low else 4)
         t.paint_icon(painter, QRectF(x, y + (line - side) / 2, side, side), icon, ink)
         x += side + t.px(4)
         room = box.right() - t.px(4) - x
+        if low:
+            place = QRectF(x, y, room, line)
+            paint_text(painter, t, place, entry.title, "tag", room=room)
+            return
         first = QRectF(x, y, room, line)
         paint_text(painter, t, first, entry.time or entry.az, "tag", ink, room=room)
         second = QRectF(box.x() + t.px(6), y + line, box.width() - t.px(10), line)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer, Signal
-from PySide6.QtGui import QDragEnterEvent, QDropEvent
+from PySide6.QtCore import QRectF, Qt, QTimer, Signal
+from PySide6.QtGui import QDragEnterEvent, QDropEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
 
 from studio.packs import ToolFailed
@@ -21,6 +21,7 @@ from studio.packs.ui import (
     Page,
     Theme,
     column_of,
+    paint_rounded,
     row_of,
     widget_of,
 )
@@ -35,7 +36,7 @@ _WAIT = 120
 """Milliseconds after the last letter before it is looked for."""
 MODE_WORDS = {
     "lokal": "nur Modelle auf diesem Computer und erlaubten Rechnern",
-    "pseudonym": "sendet noch nichts",
+    "pseudonym": "auch fremde Anbieter, maskiert und mit Vereinbarung",
     "frei": "auch fremde Anbieter, mit Grundlage",
     "keine KI": "kein Modell",
 }
@@ -56,6 +57,7 @@ class AktenPage(Page):
         self._soon = QTimer(self, singleShot=True, interval=_WAIT)
         self._soon.timeout.connect(lambda: self.run(self.load()))
         self.search.textChanged.connect(lambda: self._soon.start())
+        self.search.returnPressed.connect(lambda: self.run(self._open_first()))
         new = Button(self.theme, "Akte", "secondary", icon="plus", clicked=self.show_form)
         parts = [Label(self.theme, "Akten", "heading"), (self.search, 1), new]
         head = row_of(parts, spacing=14, margins=(20, 10, 14, 10))
@@ -121,6 +123,14 @@ class AktenPage(Page):
             what = "Keine Akte passt dazu." if words.strip() else "Noch keine Akte."
             self.body.show_parts([Label(self.theme, what, "ui", "text2")])
 
+    async def _open_first(self) -> None:
+        """Open the first that fits what was written; nothing where nothing was."""
+        if self.search.text().strip():
+            self._soon.stop()
+            await self.load()
+            if self.rows:
+                self.rows[0].title.click()
+
     async def take(self, row: AkteRow, files: list[str]) -> None:
         """Copy files into an Akte; what cannot be is said in its row."""
 
@@ -174,13 +184,14 @@ class AktenPage(Page):
 
 
 class AkteRow(QWidget):
-    """One Akte; files that are dropped on it come into it."""
+    """One Akte, opened by a click anywhere; files that are dropped on it come into it."""
 
     dropped = Signal(list)
 
     def __init__(self, theme: Theme, akte: Akte) -> None:
         super().__init__()
-        self.akte = akte
+        self.akte, self._theme = akte, theme
+        self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         number = Label(theme, akte.az, "ui", digits=True)
         number.setMinimumWidth(theme.px(84))
         court = Label(theme, akte.court or akte.area, "small", "text2", wrap=True)
@@ -226,6 +237,19 @@ class AkteRow(QWidget):
         self.mode.set_current(self.akte.mode)
         self.asked.show()
         self.basis.setFocus()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        if self.underMouse() and self.asked.isHidden():
+            rect = QRectF(self.rect()).adjusted(0, 1, 0, -1)
+            paint_rounded(QPainter(self), rect, 6, self._theme.color("hover"))
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        event.setAccepted(event.button() == Qt.MouseButton.LeftButton)
+
+    def mouseReleaseEvent(self, event: QMouseEvent) -> None:
+        inside = self.rect().contains(event.position().toPoint())
+        if inside and event.button() == Qt.MouseButton.LeftButton and self.asked.isHidden():
+            self.title.click()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:
         if any(url.isLocalFile() for url in event.mimeData().urls()):

@@ -6,7 +6,8 @@ import contextlib
 import datetime
 from collections.abc import Sequence
 
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QWidget
 
 from studio.packs import Home, ToolFailed
 from studio.packs.ui import (
@@ -33,8 +34,13 @@ from ..tools.office.termine import Termine
 from ._month_grid import KINDS, Entry, MonthGrid, other_month
 from ._rows import DAYS, MONTHS, LinkTitle, ScrolledColumn, day_block, long_day, section
 
-SIDE = 284
+SIDE, BELOW = 284, 124
+"""The width of what is beside the month, and its height where it has to stand below."""
+ROOM = 640
+"""The width from which on a month has something beside it."""
 _MONTH, _LIST = range(2)
+_MOST = 16_777_215
+"""Of Qt: as much as there is."""
 
 
 def read_entries(home: Home) -> list[Entry]:
@@ -93,15 +99,41 @@ class KalenderPage(Page):
         for kind, check in self.kinds.items():
             check.setChecked(True)
             check.toggled.connect(lambda on, kind=kind: self._show_kind(kind, on))
-        checks = [Label(t, "Anzeigen", "ui_strong"), *self.kinds.values()]
-        below = [widget_of(column_of(checks, spacing=6)), Label(t, "Feiertage", "ui_strong")]
-        below.append(self.holidays)
-        fixed = column_of(below, spacing=8, margins=(20, 14, 20, 20))
-        side = widget_of(column_of([(self.about_day, 1), Hairline(t), fixed], spacing=0))
-        side.setFixedWidth(t.px(SIDE))
-        middle = [(self.grid, 1), (self.list, 1), Hairline(t, upright=True), side]
+        self._shown = Label(t, "Anzeigen", "ui_strong")
+        self._checks = column_of([self._shown, *self.kinds.values()], spacing=6)
+        self._land = widget_of(
+            column_of([Label(t, "Feiertage", "ui_strong"), self.holidays], spacing=8)
+        )
+        self._fixed = column_of(
+            [widget_of(self._checks), self._land], spacing=8, margins=(20, 14, 20, 20)
+        )
+        self.side = widget_of(column_of([(self.about_day, 1), Hairline(t), self._fixed], spacing=0))
+        self._edge = Hairline(t, upright=True)
+        self._middle = row_of([(self.grid, 1), (self.list, 1), self._edge, self.side], spacing=0)
+        self._wide = True
+        self.side.setFixedWidth(t.px(SIDE))
         top = row_of(head, spacing=8, margins=(20, 10, 14, 10))
-        column_of([top, Hairline(t), (row_of(middle, spacing=0), 1)], spacing=0, on=self)
+        column_of([top, Hairline(t), (self._middle, 1)], spacing=0, on=self)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        wide = self.width() >= self.theme.px(SIDE + ROOM)
+        if wide != self._wide:
+            self._arrange(wide=wide)
+
+    def _arrange(self, *, wide: bool) -> None:
+        """Put what is beside the month below it where there is no room."""
+        self._wide, direction, t = wide, QBoxLayout.Direction, self.theme
+        self._middle.setDirection(direction.LeftToRight if wide else direction.TopToBottom)
+        self._checks.setDirection(direction.TopToBottom if wide else direction.LeftToRight)
+        self._edge.setVisible(wide)
+        self._land.setVisible(wide)
+        self._shown.setVisible(wide)
+        self._fixed.setContentsMargins(20, 14 if wide else 6, 20, 20 if wide else 6)
+        self.side.setMinimumWidth(t.px(SIDE) if wide else 0)
+        self.side.setMaximumWidth(t.px(SIDE) if wide else _MOST)
+        self.side.setMinimumHeight(0 if wide else t.px(BELOW))
+        self.side.setMaximumHeight(_MOST if wide else t.px(BELOW))
 
     def open(self, *target: str) -> None:
         self.grid.today = datetime.date.today()

@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QWidget
+from PySide6.QtWidgets import QBoxLayout, QGridLayout, QWidget
 
 from studio.packs import ToolFailed
 from studio.packs.ui import (
@@ -41,6 +41,8 @@ from ..tools.office.akten import Akten
 from ._rows import ScrolledColumn, pair
 
 SIDE = 308
+ROOM = 640
+"""The width of a bill from which on value and norm have columns of their own."""
 _WAIT = 200
 """Milliseconds after the last letter before it is computed."""
 _COMPUTE, _RISK = range(2)
@@ -71,6 +73,7 @@ class KostenPage(Page):
         self.chosen: list[Chosen] = [Chosen("2300"), Chosen("3100"), Chosen("3104")]
         self.bill: Bill | None = None
         self._computing = 0
+        self._wide = True
         self._soon = QTimer(self, singleShot=True, interval=_WAIT)
         self._soon.timeout.connect(lambda: self.run(self.compute()))
         self.az = Tag(t, " ")
@@ -95,13 +98,18 @@ class KostenPage(Page):
         self.pkh.toggled.connect(lambda _: self._soon.start())
         for field in (self.value, self.mandate, self.clients):
             field.textChanged.connect(lambda: self._soon.start())
-        inputs = [
-            (self._named("Gegenstandswert", self.value), 3),
-            (self._named("Auftrag erteilt am", self.mandate), 3),
-            (self._named("Tabelle", self.table_name), 3),
+        matter = [
+            (self._named("Gegenstandswert", self.value), 1),
+            (self._named("Auftrag erteilt am", self.mandate), 1),
+            (self._named("Tabelle", self.table_name), 1),
+        ]
+        who = [
             (self._named("Mandanten", self.clients), 1),
             (self._named("Umsatzsteuer", self.tax), 3),
         ]
+        self._inputs = row_of(
+            [(row_of(matter, spacing=10), 9), (row_of(who, spacing=10), 4)], spacing=10
+        )
         self.add = MenuButton(t, "Position hinzufügen", "Position hinzufügen", icon="plus")
         self.add.set_items(_choices())
         self.add.chosen.connect(self.add_position)
@@ -110,7 +118,7 @@ class KostenPage(Page):
         self.problem.hide()
         self.body = ScrolledColumn(t)
         self.body.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
-        form = column_of([row_of(inputs, spacing=10), self.add_row, self.problem], spacing=10)
+        form = column_of([self._inputs, self.add_row, self.problem], spacing=10)
         form.setContentsMargins(20, 14, 20, 12)
         left = column_of([form, Hairline(t), (self.body, 1)], spacing=0)
         self.side = ScrolledColumn(t)
@@ -122,9 +130,17 @@ class KostenPage(Page):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        wide = self.width() >= self.theme.px(SIDE + 700)
-        self.side.setVisible(wide)
-        self.side_line.setVisible(wide)
+        t = self.theme
+        aside = self.width() >= t.px(SIDE + 700)
+        self.side.setVisible(aside)
+        self.side_line.setVisible(aside)
+        wide = aside or self.width() >= t.px(ROOM)
+        if wide != self._wide:
+            self._wide = wide
+            direction = QBoxLayout.Direction
+            self._inputs.setDirection(direction.LeftToRight if wide else direction.TopToBottom)
+            if self.bill is not None:
+                self._show(self.bill, "")
 
     def open(self, *target: str) -> None:
         self.run(self._open(target))
@@ -270,12 +286,16 @@ class KostenPage(Page):
             rate = Label(t, said, "ui", digits=True)
         value = german.euros(row.value) if row.value is not None else ""
         norm = Label(t, row.norm, "small", "text2", wrap=True)
-        norm.setMinimumWidth(t.px(96))
+        if self._wide:
+            norm.setMinimumWidth(t.px(96))
+            grid.addWidget(Label(t, value, "small", "text2", digits=True), at, 3, right)
+            grid.addWidget(norm, at, 4)
+        else:
+            norm.setText(", ".join(filter(None, (value and f"aus {value}", row.norm))))
+            words.insert(1, norm)
         grid.addWidget(number, at, 0)
         grid.addWidget(widget_of(column_of(words, spacing=3)), at, 1)
         grid.addWidget(rate, at, 2, right)
-        grid.addWidget(Label(t, value, "small", "text2", digits=True), at, 3, right)
-        grid.addWidget(norm, at, 4)
         grid.addWidget(Label(t, german.euros(row.amount), "ui", digits=True), at, 5, right)
         if chosen is not None:
             grid.addWidget(self._remove(chosen), at, 6)
@@ -335,7 +355,7 @@ class KostenPage(Page):
         t = self.theme
         words = "Kosten, wenn der Prozess verloren geht" if risk else "Zusammen"
         total = Label(t, german.euros(bill.total), "heading", digits=True)
-        return widget_of(row_of([Label(t, words, "heading"), STRETCH, total]))
+        return widget_of(row_of([(Label(t, words, "heading", wrap=True), 1), total], spacing=14))
 
     def _explained(self, bill: Bill) -> list[QWidget]:
         t = self.theme

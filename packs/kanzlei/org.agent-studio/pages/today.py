@@ -277,7 +277,7 @@ class TodayPage(Page):
     async def _close(self, row: AufgabeRow) -> None:
         home = self.home
         try:
-            await self.in_thread(lambda: home.service(Aufgaben).close(home.person, row.aufgabe))
+            await self.in_thread(lambda: home.service(Aufgaben).finish(home.person, row.aufgabe))
         except ToolFailed as error:
             row.problem.show_text(str(error))
             return

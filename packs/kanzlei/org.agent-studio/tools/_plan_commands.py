@@ -104,7 +104,7 @@ def aufgabe_erledigen(context: Context, nummer: int, notiz: str = "") -> str:
     """
     service = context.service(Aufgaben)
     one = service.get(context.person, nummer)
-    service.close(context.person, one, notiz)
+    service.finish(context.person, one, notiz)
     return f"Erledigt: {one.text}"
 
 

@@ -13,6 +13,7 @@ from .office.agreements import Vereinbarungen
 from .office.akten import Akten
 from .office.persons import ADMIN, ANWALT
 from .office.retention import Aufbewahrung
+from .office.secrecy import forget_chats
 
 
 @verb
@@ -65,7 +66,7 @@ def protokoll(context: Context, az: str, datei: str) -> str:
     text = audit.as_csv(context.records, akte.id)
     path = Path(datei).expanduser()
     try:
-        with path.open("x", encoding="utf-8-sig", newline="") as file:
+        with open(path, "x", encoding="utf-8-sig", newline="", opener=audit.private) as file:
             file.write(text)
     except OSError as error:
         raise ToolFailed(f"{path} kann nicht geschrieben werden: {error.strerror}.") from error
@@ -163,6 +164,20 @@ def loeschen(context: Context, az: str, nochmals: str, grund: str = "") -> str:
 
 
 @verb
+def vergessen(context: Context, az: str, nochmals: str) -> str:
+    """Die Gespräche zu einer Akte löschen, mit ihren offenen Entwürfen; die Akte bleibt.
+
+    az: Das Aktenzeichen.
+    nochmals: Dasselbe Aktenzeichen noch einmal.
+    """
+    if nochmals.strip() != az.strip():
+        raise ToolFailed("Die beiden Aktenzeichen sind verschieden. Nichts wurde gelöscht.")
+    akte = context.service(Akten).get(context.person, az)
+    chats = forget_chats(context.home, context.person, akte)
+    return f"{chats} Gespräche zur Akte {akte.az} sind gelöscht."
+
+
+@verb
 def auskunft(context: Context, name: str, datei: str) -> str:
     """Alles, was die Kanzlei von einer Person hat, in eine zip-Datei schreiben.
 
@@ -186,5 +201,5 @@ def _day(name: str, text: str) -> datetime.date:
 
 COMMANDS = (
     *(vereinbarung, vereinbarungen, protokoll, verify, save, bring_back),
-    *(ablegen, aufbewahrung, festhalten, loeschen, auskunft),
+    *(ablegen, aufbewahrung, festhalten, loeschen, vergessen, auskunft),
 )

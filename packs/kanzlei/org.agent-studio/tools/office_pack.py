@@ -20,8 +20,9 @@ from ._secrecy_commands import COMMANDS as SECRECY_COMMANDS
 from .beispiel.verbs import beispiel
 from .contacts.konflikte import Konflikte
 from .contacts.kontakte import Kontakte
+from .intake.contacts import ContactIntake
 from .intake.folders import Intake
-from .intake.verbs import einlesen, einlesung_zurueck
+from .intake.verbs import einlesen, einlesung_zurueck, kontakte_einlesen
 from .law.citations import cited_by
 from .law.normen import Normen
 from .law.urteile import Urteile
@@ -270,6 +271,7 @@ pack = Pack(
         Anmeldung,
         Urteile,
         Intake,
+        ContactIntake,
     ),
     person=person_here,
     kinds=(FRIST, DOKUMENT, ZEIT, NOTIZ, ALERT, INDEX),
@@ -284,6 +286,7 @@ pack = Pack(
         beispiel,
         einlesen,
         einlesung_zurueck,
+        kontakte_einlesen,
         dokument,
         dokumente,
         ki_modus,

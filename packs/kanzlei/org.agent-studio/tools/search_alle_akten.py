@@ -8,6 +8,7 @@ from studio.packs import Context, Result, tool
 from ._lists import MOST, listed
 from .office.akten import Akte, Akten, akte_of
 from .office.dokumente import Dokumente
+from .office.secrecy import note_seen
 from .office.suche import Suche
 
 _SEEN = {
@@ -65,6 +66,8 @@ def search_alle_akten(
     ]
     first = max(0, cursor)
     shown = fits[first : first + MOST]
+    if own is not None:
+        note_seen(context.records, own.id, [one.id for one in shown])
     data = [{"aktenzeichen": one.az, "rubrum": one.rubrum, "treffer": why[one.id]} for one in shown]
     sources = tuple(one.address for one in shown)
     return listed(data, sources, first=first, total=len(fits), what="Akten")

@@ -13,6 +13,8 @@ from pathlib import Path
 from studio.packs import Home, Person, ToolFailed
 
 from .. import _german as german
+from ..contacts.konflikte import Konflikte
+from ..contacts.kontakte import Kontakt, Kontakte, name_and_heads
 from ..deadlines.reading import compute_from_words
 from ..office.akten import Akte, Akten
 from ..office.dokumente import Dokumente
@@ -20,7 +22,7 @@ from ..office.frist_kind import FristFields
 from ..office.fristen import Fristen
 from ..office.suche import Suche
 from ..office.zeiten import Zeiten
-from .names import Names
+from .names import Names, Party
 from .stories import Story, filled, stories
 
 AKTEN = 40
@@ -34,6 +36,7 @@ class Made:
     documents: int = 0
     fristen: int = 0
     times: int = 0
+    contacts: int = 0
 
 
 def require_empty(home: Home) -> None:
@@ -64,6 +67,7 @@ class _Maker:
         self._home, self._person = home, person
         self._chance = random.Random(seed)
         self._names = Names(self._chance)
+        self._courts: dict[str, Kontakt] = {}
         self._today = datetime.date.today()
         self.made = Made()
 
@@ -101,6 +105,7 @@ class _Maker:
             mandat_seit=self._day(longest).isoformat(),
         )
         self.made.akten += 1
+        self._add_parties(akte, story, parties, values["gegner_anwalt"])
         moved = chance.randint(0, 5)
         self._add_documents(akte, story, values, moved)
         for frist in story.fristen:
@@ -118,6 +123,53 @@ class _Maker:
 
     def _day(self, days: int) -> datetime.date:
         return self._today - datetime.timedelta(days=days)
+
+    def _add_parties(
+        self, akte: Akte, story: Story, parties: dict[str, Party], lawyer: str
+    ) -> None:
+        """Let those take part whom the story names, each checked for conflicts, and the court."""
+        kontakte, person = self._home.service(Kontakte), self._person
+        told = "".join(one.text for one in story.documents)
+        by = None
+        if "{gegner_anwalt}" in told:
+            by = self._kept(art="Firma", name=f"{lawyer} Rechtsanwälte")
+        for name, party in parties.items():
+            slot = f"{{{name}}}"
+            side = "Mandant" if name.startswith("mandant") else "Gegner"
+            if name == "zeuge" and slot in told:
+                kontakte.take_part(person, akte, self._party(party), "Zeuge")
+            if name == "zeuge" or slot not in story.rubrum:
+                continue
+            contact = self._party(party)
+            head = by if side == "Gegner" else None
+            self._home.service(Konflikte).check(
+                person, name_and_heads(contact, head), side, akte=akte, contact=contact
+            )
+            role = "Versicherung" if name == "versicherung" else side
+            kontakte.take_part(person, akte, contact, role, side=side, by=head)
+        if akte.court not in self._courts:
+            self._courts[akte.court] = self._kept(art="Gericht", name=akte.court)
+        court = self._courts[akte.court]
+        kontakte.take_part(person, akte, court, "Gericht", sign=akte.court_az)
+
+    def _party(self, party: Party) -> Kontakt:
+        return self._kept(
+            art="Person" if party.first else "Firma",
+            anrede=party.salutation,
+            vorname=party.first,
+            name=party.name,
+            geboren=party.born,
+            strasse=party.street,
+            plz=party.code,
+            ort=party.town,
+            telefon=party.phone,
+            email=party.mail,
+            iban=party.iban,
+        )
+
+    def _kept(self, **fields: str) -> Kontakt:
+        self.made.contacts += 1
+        return self._home.service(Kontakte).add(self._person, **fields)
 
     def _add_documents(self, akte: Akte, story: Story, values: dict[str, str], moved: int) -> None:
         service = self._home.service(Dokumente)

@@ -26,6 +26,6 @@ def beispiel(context: Context, gross: bool = False, seed: int = 1, akten: int = 
         made = make_office(home, person, akten or FEW, seed)
     told = (
         f"{made.akten} Akten, {made.documents} Dokumente, {made.fristen} Fristen, {made.times} "
-        "Zeiten. Alles erfunden."
+        f"Zeiten{f', {made.contacts} Kontakte' if made.contacts else ''}. Alles erfunden."
     )
     return f"{told} Die Dateien liegen in {context.service(Dokumente).root}."

@@ -17,6 +17,7 @@ from ..office.history import note, now
 from ..office.persons import ADMIN, ANWALT, SACHBEARBEITER, number_of
 from ..office.suche import Suche
 from ..office.texts import MOST_BYTES
+from .contacts import take_back
 
 MOST_FILES = 5_000
 """Of one folder."""
@@ -109,10 +110,12 @@ class Intake:
             problem = self._remove(person, cast("int", row["dokument"]))
             taken += not problem
             told += [problem] if problem else []
+        contacts, kept = take_back(self._home, person, number)
         sql = "UPDATE einlesung SET zurueckgenommen = ? WHERE id = ?"
         self._records.write(sql, now(), number)
         self._home.service(Suche).bring_up()
-        return [f"{taken} Dokumente zurückgenommen.", *told]
+        what = f"{contacts} Kontakte" if contacts or kept else f"{taken} Dokumente"
+        return [f"{what} zurückgenommen.", *told, *kept]
 
     def _remove(self, person: Person, number: int) -> str:
         """Remove a document as it came; returns why not, in German."""

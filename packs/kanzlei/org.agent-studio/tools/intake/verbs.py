@@ -1,4 +1,4 @@
-"""The commands ``einlesen`` and ``einlesung-zurueck`` (KZ-50, KZ-51)."""
+"""The commands ``einlesen``, ``kontakte-einlesen`` and ``einlesung-zurueck`` (KZ-50, KZ-51)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from studio.packs import Context, verb
 
 from ..office.akten import Akten
+from .contacts import ContactIntake
 from .folders import Intake
 
 
@@ -32,9 +33,34 @@ def einlesen(context: Context, az: str, ordner: str, probe: bool = False) -> lis
 
 
 @verb
-def einlesung_zurueck(context: Context, nummer: int) -> list[str]:
-    """Zurücknehmen, was „einlesen“ brachte; was seither geändert wurde, bleibt.
+def kontakte_einlesen(
+    context: Context, datei: str, spalten: str = "", probe: bool = False
+) -> list[str]:
+    """Kontakte aus einer CSV-Tabelle oder vCard-Datei übernehmen, ohne die, die es schon gibt.
 
-    nummer: Die Nummer, die „einlesen“ genannt hat.
+    datei: Die Datei, auch in Windows-1252.
+    spalten: Welche Spalte welches Feld ist: „Zuname=name; Tel. privat=telefon“. Wird gemerkt.
+    probe: Nur sagen, was geschähe.
+    """
+    person, intake = context.person, context.service(ContactIntake)
+    plan = intake.plan(person, Path(datei).expanduser(), spalten)
+    if not probe and plan.new:
+        plan = intake.apply(person, plan)
+    done = "neu" if probe else "übernommen"
+    told = f"{len(plan.new)} {done}, {len(plan.known)} schon da"
+    if plan.number:
+        told += f". Zurücknehmen: agent-studio kanzlei einlesung-zurueck {plan.number}"
+    left = ", ".join(plan.table.left)
+    names = [f"{f.get('vorname', '')} {f['name']}".strip() for _, f in plan.new[:20]]
+    more = [f"und {len(plan.new) - 20} weitere"] if len(plan.new) > 20 else []
+    unread = [f"Spalten ohne Feld: {left}"] if left else []
+    return [told, *(f"{done}: {one}" for one in names), *more, *unread, *plan.table.problems]
+
+
+@verb
+def einlesung_zurueck(context: Context, nummer: int) -> list[str]:
+    """Zurücknehmen, was eine Einlesung brachte; was seither geändert wurde, bleibt.
+
+    nummer: Die Nummer, die beim Einlesen genannt wurde.
     """
     return context.service(Intake).undo(context.person, nummer)

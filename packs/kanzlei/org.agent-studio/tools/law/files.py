@@ -55,8 +55,11 @@ def _file(path: Path, read: Read[T]) -> Iterator[T | str]:
             return
         with path.open("rb") as file:
             data = file.read(MOST_BYTES + 1)
-    except (OSError, zipfile.BadZipFile) as error:
-        yield f"{path.name} kann nicht gelesen werden: {error}."
+    except zipfile.BadZipFile:
+        yield f"{path.name} ist keine heile zip-Datei und wurde nicht gelesen."
+        return
+    except OSError as error:
+        yield f"{path.name} kann nicht gelesen werden: {error.strerror}."
         return
     yield _made(data, path.name, read)
 
@@ -92,19 +95,21 @@ def _archive(archive: zipfile.ZipFile, name: str, read: Read[T]) -> Iterator[T |
                             return
                         known = isinstance(words, str)
                         yield words if known else _made(words, f"{inside}/{one.filename}", read)
-        except (OSError, zipfile.BadZipFile) as error:
-            yield f"{inside} kann nicht gelesen werden: {error}."
+        except (OSError, zipfile.BadZipFile):
+            yield f"{inside} ist keine heile zip-Datei und wurde nicht gelesen."
     if len(entries) > MOST_FILES:
         yield f"{name} enthält mehr als {MOST_FILES:,} Dateien; die übrigen blieben liegen."
 
 
 def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> bytes | str:
     """The bytes of an entry, one more than the limit at most; or why there are none."""
+    if entry.flag_bits & 1:
+        return f"{name} ist mit einem Passwort verschlossen und wurde nicht gelesen."
     try:
         with archive.open(entry) as file:
             return file.read(MOST_BYTES + 1)
-    except Exception as error:  # zipfile raises what its decompressors do, and for passwords
-        return f"{name} kann nicht entpackt werden: {error}."
+    except Exception:  # zipfile raises what its decompressors do
+        return f"{name} ist beschädigt und kann nicht entpackt werden."
 
 
 def _made(data: bytes, name: str, read: Read[T]) -> T | str:
@@ -114,5 +119,5 @@ def _made(data: bytes, name: str, read: Read[T]) -> T | str:
         return read(data, name)
     except ToolFailed as error:
         return str(error)
-    except (ValueError, LookupError) as error:  # letters that the file names and nobody knows
-        return f"{name} ist beschädigt: {error}."
+    except (ValueError, LookupError):  # letters that the file names and nobody knows
+        return f"{name} ist beschädigt: seine Zeichen sind nicht zu lesen."

@@ -1,29 +1,45 @@
 """Finding: finds those whom an Akte knows in a text, in every form; and numbers and addresses.
 
 Names are compared word by word, so that ten thousand pages take no longer than a hundred names
-would. A name of five letters or more is also found where a word goes on: Müllers, Müllerkonto.
+would. A name of five letters or more is also found where a word goes on: Müllers, Müllerkonto; and
+one within a word where a capital letter, its length or what is before it tell it: HerrMüller.
 """
 
 from __future__ import annotations
 
 import datetime
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from .common import NOUNS, PARTICLES, is_name_here
 from .folding import Folded, folded
 from .known import Known
 
 FIRST, LAST, SHORT = "Vorname", "Nachname", "Kurzname"
 LONG = 5
 """Letters from which on a name is found at the beginning of a longer word."""
+WITHIN = 6
+"""Letters from which on a name is found within any word."""
 _ENDINGS = {
     *("", "s", "es", "en", "n", "ns", "e", "er", "in", "sch"),
     *("sche", "schen", "scher", "sches", "schem", "schs"),
 }
 _WORD = re.compile(r"[^\W\d_]+|\d+")
-_BETWEEN = re.compile(r"(?:[\s.,'\"„“«»&+/_-]|\\+[nrt\"]|<[^<>]{0,20}>){0,6}")
+_POSSESSIVE = {one for one in _ENDINGS if one[:1] in ("", "s")}
+"""How a name goes on that is a word too: what is Kinder or Grundlage is none."""
+_JOINED = {
+    *("herr", "herrn", "frau", "familie", "firma", "dr", "mandant", "mandantin", "gegner", "zeuge"),
+    *("zeugin", "klage", "akte", "brief", "schreiben", "anwalt", "fall", "sache", "an", "von"),
+}
+"""What is written before a name without a blank."""
+_LONGEST_JOINED = max(map(len, _JOINED))
+_LONGEST = 1_000
+"""Letters of a word within which names are looked for."""
+_CAPITAL = re.compile(r"(?<=[a-zß-öø-ÿ])[A-ZÀ-ÖØ-Þ]")
+_BETWEEN = re.compile(r"(?:[\s.,'\"„“«»&+/_-]|\\+[nrt\"]|=20|=\r?\n|<[^<>]{0,20}>){0,6}")
 _PARTICLES = {*("von", "van", "der", "den", "dem", "de", "zu", "zum", "zur", "vom", "del", "di")}
 _GENERAL = """
 gmbh mbh ag kg kgaa ohg ug gbr se eg ek ev partg partgmbb ltd limited inc co und der die das bau
@@ -60,6 +76,11 @@ class _Name:
     part: str
     usual: str
 
+    @property
+    def common(self) -> bool:
+        """Whether it is a word, too."""
+        return len(self.words) == 1 and (self.words[0] in NOUNS or self.words[0] in PARTICLES)
+
 
 class Finder:
     """Finds what is known. One is kept as long as the same is known.
@@ -85,6 +106,7 @@ class Finder:
             names.sort(key=lambda one: -len(one.words))
         self._lengths = tuple(sorted({len(one) for one in self._names}, reverse=True))
         self._beginnings = lru_cache(100_000)(self._beginning_names)
+        self._insides = lru_cache(100_000)(self._names_inside)
 
     def find(self, text: str) -> list[Found]:
         """What is to hide, in its order, without overlaps; the longest counts."""
@@ -118,6 +140,7 @@ class Finder:
             return
         plain = Folded(text)
         words = [(one.start(), one.end()) for one in _WORD.finditer(plain.text)]
+        capitals = [one.start() for one in _CAPITAL.finditer(text)]
         number = 0
         while number < len(words):
             start, end = words[number]
@@ -127,13 +150,34 @@ class Finder:
                 if begin >= end:
                     continue
                 for found, last in self._at(plain.text, words, number, begin):
-                    first, until = plain.origin(found[0], found[1])
-                    name = found[2]
-                    yield Found(first, until, name.label, name.key, name.part, name.usual)
-                    taken = max(taken, last - number)
+                    if (one := _found(text, plain, found)) is not None:
+                        yield one
+                        taken = max(taken, last - number)
                 if taken:
                     break
+            if not taken:
+                yield from self._within(text, plain, words[number], capitals)
             number += max(1, taken)
+
+    def _within(
+        self, text: str, plain: Folded, word: tuple[int, int], capitals: Sequence[int]
+    ) -> Iterator[Found]:
+        """The names in a word that begins with none: HerrMüller, KlageMüller, klagemueller."""
+        start, end = word
+        pieces = _parted(plain, start, end, capitals)
+        number, any_found = 0, False
+        while number < len(pieces):
+            taken = 1
+            for found, last in self._at(plain.text, pieces, number, pieces[number][0]):
+                if (one := _found(text, plain, found)) is not None:
+                    yield one
+                    any_found, taken = True, max(taken, last - number)
+            number += taken
+        if not any_found:
+            for offset, length, name in self._insides(plain.text[start:end]):
+                begin = start + offset
+                if (one := _found(text, plain, (begin, begin + length, name))) is not None:
+                    yield one
 
     def _at(
         self, text: str, words: Sequence[tuple[int, int]], number: int, begin: int
@@ -156,10 +200,47 @@ class Finder:
         for length in self._lengths:
             for name in self._names.get(word[:length], ()) if length <= len(word) else ():
                 rest = word[length:]
-                if len(name.words) == 1 and (length >= LONG or rest in _ENDINGS):
+                ends = rest in (_POSSESSIVE if name.common else _ENDINGS)
+                if len(name.words) == 1 and (ends or (length >= LONG and not name.common)):
                     more = self._beginning_names(rest) if rest and rest not in _ENDINGS else ()
                     return ((length, name), *more)
         return ()
+
+    def _names_inside(self, word: str) -> tuple[tuple[int, int, _Name], ...]:
+        """A name of one word within a word: where it begins there, and how long it is."""
+        for offset in range(1, min(len(word), _LONGEST) - 1):
+            joined = offset <= _LONGEST_JOINED and word[:offset] in _JOINED
+            for length in self._lengths:
+                if offset + length > len(word) or not (joined or length >= WITHIN):
+                    continue
+                for name in self._names.get(word[offset : offset + length], ()):
+                    single = len(name.words) == 1 and not name.common
+                    if single and (length >= LONG or word[offset + length :] in _ENDINGS):
+                        return ((offset, length, name),)
+        return ()
+
+
+def _parted(plain: Folded, start: int, end: int, capitals: Sequence[int]) -> list[tuple[int, int]]:
+    """The parts of a word that is written with capitals within; none of another."""
+    first, last = plain.origin(start, start + 1)[0], plain.origin(end - 1, end)[1]
+    within = capitals[bisect_right(capitals, first) : bisect_left(capitals, last)]
+    if not within:
+        return []
+    edges = [start]
+    for at in range(start + 1, end):
+        begin = plain.origin(at, at + 1)[0]
+        if begin in within and plain.origin(at - 1, at)[0] != begin:
+            edges.append(at)
+    return [*zip(edges, [*edges[1:], end], strict=True)]
+
+
+def _found(text: str, plain: Folded, found: tuple[int, int, _Name]) -> Found | None:
+    """What is hidden for a name there; nothing where it is a word and no name."""
+    start, end, name = found
+    first, until = plain.origin(start, end)
+    if name.common and not is_name_here(name.words[0], text, first):
+        return None
+    return Found(first, until, name.label, name.key, name.part, name.usual)
 
 
 def apart(spans: list[Found]) -> list[Found]:

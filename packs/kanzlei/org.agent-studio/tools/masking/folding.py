@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import html
+import quopri
 import re
 import unicodedata
 from bisect import bisect_right
@@ -19,6 +21,10 @@ _SPECIAL = re.compile(
     r"\\+u[0-9a-fA-F]{4}(?:\\+u03[0-6][0-9a-fA-F])*"  # JSON within JSON
     r"|&#?\w{2,8};"
     r"|(?:%[0-9A-Fa-f]{2})+"
+    r"|=\?[\w-]{2,20}\?[bB]\?[A-Za-z0-9+/]+=*\?="  # heads of mail
+    r"|(?:=[C-F][0-9A-F](?:=[89AB][0-9A-F]){1,3})+"  # mail as quoted-printable
+    r"|(?<=[a-zA-Z])=[C-F][0-9A-F](?![A-Z0-9])"
+    r"|=[ \t]*(?:\\+r)?(?:\\+n|\r?\n)(?=[a-zäöüß=])"
     r"|-[ \t]*(?:\\+r)?(?:\\+n|\r?\n)\s*(?=[a-zäöüß])"  # a word that goes on in the next line
     r"|[a-zA-Z][\u0300-\u036f]+"
     r"|[^\x00-\x7f][\u0300-\u036f\u00ad\u200b-\u200d\u2060\ufeff]*"
@@ -82,7 +88,26 @@ def _decoded(piece: str) -> str:
         return html.unescape(piece)
     if piece[0] == "%":
         return unquote(piece, errors="replace")
-    return piece
+    return _of_mail(piece) if piece[0] == "=" else piece
+
+
+def _of_mail(piece: str) -> str:
+    """A part of a mail as a person reads it."""
+    if piece[1] != "?":  # where a line was broken there is nothing
+        data = quopri.decodestring(piece.encode())
+        return "" if piece[1] in " \t\\\r\n" else _text_of(data, "utf-8")
+    _, charset, _, words, _ = piece.split("?")
+    try:
+        return _text_of(base64.b64decode(words), charset)
+    except ValueError:
+        return piece
+
+
+def _text_of(data: bytes, charset: str) -> str:
+    try:
+        return data.decode(charset)
+    except (LookupError, ValueError):
+        return data.decode("cp1252", "replace")
 
 
 def _plain(piece: str) -> str:

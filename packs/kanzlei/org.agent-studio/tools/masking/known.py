@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from studio.packs import Records
 
@@ -51,7 +51,17 @@ class Known:
 
 
 def known_of(records: Records, akte: int) -> tuple[Known, ...]:
-    """All that an Akte knows. Blocks."""
+    """All that an Akte knows, and what those know of which its chats were told. Blocks."""
+    rows = records.read("SELECT andere FROM gesehen WHERE akte = ? ORDER BY andere", akte)
+    others = [
+        replace(one, label=PERSON) if one.label in (CLIENT, OPPONENT) else one
+        for row in rows
+        for one in _of_akte(records, int(str(row["andere"])))
+    ]
+    return tuple(dict.fromkeys((*_of_akte(records, akte), *others)))
+
+
+def _of_akte(records: Records, akte: int) -> tuple[Known, ...]:
     rows = records.read("SELECT az, rubrum, gericht_az FROM akte WHERE id = ?", akte)
     if not rows:
         return ()
@@ -61,7 +71,7 @@ def known_of(records: Records, akte: int) -> tuple[Known, ...]:
     sides = [one for one in in_rubrum(str(row["rubrum"])) if folded(one.last) not in lasts]
     numbers = [str(row[name] or "") for name in ("az", "gericht_az")]
     values = [Known("Aktenzeichen", value=one) for one in numbers if one]
-    return tuple(dict.fromkeys((*people, *sides, *values)))
+    return (*people, *sides, *values)
 
 
 def everybody(records: Records) -> list[Known]:

@@ -1,7 +1,8 @@
 """Filling: fills a Word template in Jinja's sandbox (KZ-33).
 
-A template is a stranger's file: it reaches nothing but its fields. A field that is not known is an
-error that names it, and values are text, never markup.
+A template is a stranger's file: it reaches nothing but its fields, and computes and repeats
+nothing, so that filling one takes no longer than reading it. A field that is not known is an error
+that names it, and values are text, never markup.
 """
 
 from __future__ import annotations
@@ -21,6 +22,19 @@ from ..office.texts import words_of
 
 SHIPPED = Path(__file__).parents[2] / "data" / "muster"
 MOST_BYTES = 20_000_000
+MOST_XML = 5_000_000
+"""Bytes of the text of a template with its markup."""
+MOST_FIELDS = 2_000
+"""Places of a template where a field stands."""
+MOST_VALUE = 20_000
+"""Characters of what is filled in."""
+_NODES = {
+    *("Template", "TemplateData", "Output", "Name", "Const", "Operand", "Compare"),
+    *("If", "CondExpr", "Not", "And", "Or", "Filter", "Test"),
+}
+"""What a template is made of: fields, and what stands there on a condition alone."""
+_FILTERS = {"upper", "lower", "capitalize", "title", "trim", "e", "escape"}
+_TESTS = {"defined", "undefined"}
 _MISSING_PACKAGE = (
     "Muster brauchen das Paket docxtpl. Installiere es mit: pip install docxtpl, oder mit dem "
     "Programm als agent-studio[kanzlei]."
@@ -77,6 +91,8 @@ def filled(muster: Muster, values: Mapping[str, str]) -> bytes:
         raise ToolFailed(
             f"Dem Muster {muster.name} fehlen Angaben: {', '.join(missing)}. Frage danach."
         )
+    if long := next((name for name, one in values.items() if len(one) > MOST_VALUE), ""):
+        raise ToolFailed(f"{long}: höchstens {MOST_VALUE:,} Zeichen.".replace(",", "."))
     template = _opened(muster)
     plain = {name: _UNFIT.sub("", value) for name, value in values.items()}
     buffer = io.BytesIO()
@@ -96,8 +112,11 @@ def _opened(muster: Muster) -> Any:
     data = _data(muster)
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            if sum(one.file_size for one in archive.infolist()) > 5 * MOST_BYTES:
+            entries = archive.infolist()
+            if sum(one.file_size for one in entries) > 5 * MOST_BYTES:
                 raise ToolFailed(f"Das Muster {muster.name} entpackt sich zu mehr als 100 MB.")
+            if sum(one.file_size for one in entries if _is_text(one.filename)) > MOST_XML:
+                raise ToolFailed(f"Der Text des Musters {muster.name} ist größer als 5 MB.")
         template = module.DocxTemplate(io.BytesIO(data))
         template.init_docx()
     except ToolFailed:
@@ -117,13 +136,51 @@ def _data(muster: Muster) -> bytes:
     return data
 
 
+def _is_text(name: str) -> bool:
+    """Whether a part of a Word file is read as XML; pictures are not."""
+    return name.lower().endswith((".xml", ".rels"))
+
+
 def _sandbox() -> Any:
     sandbox: Any = import_module("jinja2.sandbox")
     jinja: Any = import_module("jinja2")
-    return sandbox.ImmutableSandboxedEnvironment(undefined=jinja.StrictUndefined, autoescape=True)
+
+    class Fields(sandbox.ImmutableSandboxedEnvironment):
+        """Takes templates of fields and conditions alone."""
+
+        def _parse(self, *source: Any) -> Any:
+            parent: Any = super()
+            tree = parent._parse(*source)
+            _require_plain(tree, jinja.nodes.Node)
+            return tree
+
+    return Fields(undefined=jinja.StrictUndefined, autoescape=True)
+
+
+class _NotPlain(Exception):
+    """What a template may not have, in German."""
+
+
+def _require_plain(tree: Any, any_node: type) -> None:
+    """Raise _NotPlain for a template that computes or repeats something."""
+    fields = 0
+    for node in tree.find_all(any_node):
+        what = type(node).__name__
+        fields += what == "Name"
+        unknown = what == "Filter" and (node.name not in _FILTERS or node.args or node.kwargs)
+        unknown = unknown or (what == "Test" and node.name not in _TESTS)
+        if what not in _NODES or unknown:
+            raise _NotPlain(
+                "Erlaubt sind Felder und Bedingungen (if), aber nichts, was rechnet, wiederholt "
+                f"oder nachlädt ({what})"
+            )
+    if fields > MOST_FIELDS:
+        raise _NotPlain(f"Es hat mehr als {MOST_FIELDS} Felder")
 
 
 def _broken(muster: Muster, error: Exception) -> ToolFailed:
+    if isinstance(error, _NotPlain):
+        return ToolFailed(f"Das Muster {muster.name} ist fehlerhaft. {error}.")
     return ToolFailed(
         f"Das Muster {muster.name} ist fehlerhaft ({type(error).__name__}: {str(error)[:200]}). "
         "Öffne es in Word und prüfe die Felder in doppelten geschweiften Klammern."

@@ -14,7 +14,7 @@ from ..masking.finding import LAST, Finder
 from ..masking.folding import folded
 from ..masking.known import named
 from .akten import Akte, Akten
-from .audit import append
+from .audit import append, private
 from .dokumente import Dokument, Dokumente
 from .history import now
 from .persons import ADMIN, ANWALT
@@ -56,7 +56,10 @@ def collect(home: Home, person: Person, name: str, target: Path) -> tuple[int, i
     told: list[dict[str, object]] = []
     count = 0
     try:
-        with zipfile.ZipFile(target, "x", zipfile.ZIP_DEFLATED, strict_timestamps=False) as made:
+        with (
+            open(target, "xb", opener=private) as file,
+            zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as made,
+        ):
             for akte in home.service(Akten).find(person, most=_MOST_AKTEN):
                 found = _in_documents(documents, akte, names)
                 if not names(akte.rubrum) and not any(one.whole for one in found):

@@ -11,6 +11,7 @@ import csv
 import hashlib
 import io
 import json
+import os
 from dataclasses import astuple, dataclass
 
 from studio.packs import Person, Records
@@ -96,6 +97,11 @@ def as_csv(records: Records, akte: int) -> str:
     for row in rows:
         writer.writerow([_cell(str(row[name] if row[name] is not None else "")) for name in names])
     return made.getvalue()
+
+
+def private(path: str, flags: int) -> int:
+    """Opens a file that its owner alone may read: what it holds is secret (§ 203 StGB)."""
+    return os.open(path, flags, 0o600)
 
 
 def _cell(text: str) -> str:

@@ -8,10 +8,11 @@ from typing import cast
 
 from studio.packs import Home, Person, ToolFailed, Value
 
-from .akten import Akte, visible
+from .akten import Akte
 from .forms import read_day
 from .history import note, now
 from .persons import ADMIN, ANWALT, number_of, require_may_enter
+from .rows import AkteRows
 from .zeit_kind import require_text
 
 LONGEST = 300
@@ -38,6 +39,7 @@ class Aufgaben:
 
     def __init__(self, home: Home) -> None:
         self._records = home.records
+        self._rows = AkteRows(home.records, "aufgabe", _aufgabe, "keine Aufgabe")
 
     def find(
         self,
@@ -52,29 +54,18 @@ class Aufgaben:
 
         ``own``: only what is for this person. ``closed``: the done ones too, after the open ones.
         """
-        allowed, values = visible(person)
-        sql, asked = f"{_COLUMNS} WHERE {allowed}", [*values]
-        for words, value in (
+        return self._rows.find(
+            person,
             ("aufgabe.akte = ?", akte),
             ("aufgabe.person = ?", number_of(person) if own else None),
             ("aufgabe.faellig <= ?", until.isoformat() if until else None),
-        ):
-            if value is not None:
-                sql, asked = f"{sql} AND {words}", [*asked, value]
-        if not closed:
-            sql += " AND aufgabe.erledigt IS NULL"
-        order = "aufgabe.erledigt IS NOT NULL, coalesce(aufgabe.faellig, '9'), aufgabe.id"
-        return [_aufgabe(row) for row in self._records.read(f"{sql} ORDER BY {order}", *asked)]
+            ("aufgabe.erledigt IS NULL", None if closed else ()),
+            order="aufgabe.erledigt IS NOT NULL, coalesce(aufgabe.faellig, '9'), aufgabe.id",
+        )
 
     def get(self, person: Person, number: int) -> Aufgabe:
         """One by its id; raises ToolFailed where there is none to see."""
-        allowed, values = visible(person)
-        rows = self._records.read(f"{_COLUMNS} WHERE aufgabe.id = ? AND {allowed}", number, *values)
-        if not rows:
-            raise ToolFailed(
-                f"Es gibt keine Aufgabe {number}, oder sie ist für {person.name} nicht zugänglich."
-            )
-        return _aufgabe(rows[0])
+        return self._rows.get(person, number)
 
     def add(
         self, person: Person, akte: Akte, text: str, *, due: str = "", who: Person | None = None
@@ -93,7 +84,7 @@ class Aufgaben:
             note(self._records, person, akte.id, "aufgabe", number, field="angelegt", new=text)
         return number
 
-    def close(self, person: Person, aufgabe: Aufgabe, words: str = "") -> None:
+    def finish(self, person: Person, aufgabe: Aufgabe, words: str = "") -> None:
         """It is done: says whom it is for, or a lawyer."""
         if person.role not in (ADMIN, ANWALT) and number_of(person) != aufgabe.person:
             raise ToolFailed(f"Diese Aufgabe erledigt {aufgabe.who} oder ein Anwalt.")
@@ -103,12 +94,6 @@ class Aufgaben:
                 raise ToolFailed("Die Aufgabe ist schon erledigt.")
             note(self._records, person, aufgabe.akte, "aufgabe", aufgabe.id, field="erledigt",
                  new=aufgabe.text)  # fmt: skip
-
-
-_COLUMNS = (
-    "SELECT aufgabe.*, akte.az, akte.rubrum, wer.name AS wer FROM aufgabe "
-    "JOIN akte ON akte.id = aufgabe.akte JOIN person AS wer ON wer.id = aufgabe.person"
-)
 
 
 def _aufgabe(row: dict[str, Value]) -> Aufgabe:

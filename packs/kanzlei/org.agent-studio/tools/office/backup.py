@@ -10,7 +10,6 @@ import datetime
 import hashlib
 import json
 import os
-import shutil
 import tempfile
 import zipfile
 from dataclasses import dataclass
@@ -85,8 +84,15 @@ def check(source: Path) -> dict[str, str]:
                 with opened.open(name) as file:
                     if _copied(cast("BinaryIO", file), None) != wanted:
                         raise ToolFailed(f"{source.name} ist beschädigt: {name} ist ein anderes.")
-    except (OSError, zipfile.BadZipFile, KeyError, ValueError, EOFError) as error:
-        raise ToolFailed(f"{source.name} ist keine Sicherung oder beschädigt: {error}.") from error
+    except ToolFailed:
+        raise
+    except OSError as error:
+        why = error.strerror or "sie ist nicht zu lesen"
+        raise ToolFailed(f"{source.name} kann nicht gelesen werden: {why}.") from error
+    except Exception as error:  # what zipfile and its decompressors raise is no short list
+        raise ToolFailed(
+            f"{source.name} ist keine Sicherung der Kanzlei oder beschädigt. Nichts wurde geändert."
+        ) from error
     return digests
 
 
@@ -114,24 +120,46 @@ def restore(home: Home, person: Person, source: Path, *, replacing: bool) -> Don
                 path.parent.mkdir(parents=True, exist_ok=True)
                 with opened.open(name) as file, path.open("wb") as made:
                     _copied(cast("BinaryIO", file), made)
-            home.records.replace(Path(folder) / RECORDS)
-            kept = _moved_aside(root)
-            documents = Path(folder) / DOCUMENTS
-            if documents.is_dir():
-                shutil.move(documents, root)
+            kept = _swap(home, Path(folder), root)
     except (OSError, zipfile.BadZipFile) as error:
-        raise ToolFailed(f"{source.name} kann nicht zurückgespielt werden: {error}.") from error
+        why = getattr(error, "strerror", "") or "sie ist beschädigt"
+        raise ToolFailed(
+            f"{source.name} kann nicht zurückgespielt werden: {why}. Nichts wurde geändert."
+        ) from error
     append(home.records, now(), home.person, None, "Sicherung", "zurückgespielt")
     return Done(len(digests) - 1, kept=kept)
 
 
-def _moved_aside(root: Path) -> str:
-    if not root.is_dir() or not any(root.iterdir()):
-        return ""
+def _swap(home: Home, folder: Path, root: Path) -> str:
+    """Let unpacked records and documents take the places of those here, or nothing; returns where
+    the documents from before are.
+
+    What can be in the way of the documents, as a file that is open, is tried first: the records are
+    changed at one moment, and the documents follow at once.
+    """
     when = datetime.datetime.now().strftime("%Y-%m-%d %H.%M.%S")
-    kept = root.with_name(f"{root.name}{KEPT}{when}")
-    root.rename(kept)
-    return str(kept)
+    aside, documents = root.with_name(f"{root.name}{KEPT}{when}"), folder / DOCUMENTS
+    there = root.exists()
+    if there:
+        root.rename(aside)
+        aside.rename(root)
+    before = folder / f"vorher-{RECORDS}"
+    home.records.copy(before)
+    home.records.replace(folder / RECORDS)
+    try:
+        if there:
+            root.rename(aside)
+        if documents.is_dir():
+            documents.rename(root)
+    except OSError:
+        home.records.replace(before)
+        if aside.exists() and not root.exists():
+            aside.rename(root)
+        raise
+    if there and aside.is_dir() and not any(aside.iterdir()):
+        aside.rmdir()
+        return ""
+    return str(aside) if there else ""
 
 
 def _listed(opened: zipfile.ZipFile) -> dict[str, str]:

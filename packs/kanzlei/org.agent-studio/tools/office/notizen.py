@@ -11,9 +11,9 @@ from typing import cast
 
 from studio.packs import Home, Person, ToolFailed, Value
 
-from .akten import visible
 from .history import note, now
 from .persons import ADMIN, ANWALT, number_of
+from .rows import AkteRows
 
 LEVELS = ("Hinweis", "wichtig", "dringend")
 
@@ -57,25 +57,12 @@ class Notizen:
 
     def __init__(self, home: Home) -> None:
         self._records = home.records
+        self._notes = AkteRows(home.records, "notiz", _notiz, "keine Notiz")
+        self._alerts = AkteRows(home.records, "alert", _alert, "keinen Hinweis")
 
     def find(self, person: Person, akte: int) -> list[Notiz]:
         """The notes of an Akte that a person may see, the newest first."""
-        allowed, values = visible(person)
-        sql = (
-            "SELECT notiz.*, wer.name AS wer FROM notiz JOIN akte ON akte.id = notiz.akte "
-            f"JOIN person AS wer ON wer.id = notiz.person WHERE {allowed} AND notiz.akte = ? "
-            "ORDER BY notiz.id DESC"
-        )
-        return [
-            Notiz(
-                id=cast("int", row["id"]),
-                akte=cast("int", row["akte"]),
-                person=str(row["wer"]),
-                text=str(row["text"]),
-                made=str(row["angelegt"]),
-            )
-            for row in self._records.read(sql, *values, akte)
-        ]
+        return self._notes.find(person, ("notiz.akte = ?", akte), order="notiz.id DESC")
 
     def add(self, person: Person, akte: int, text: str, draft: str | None = None) -> int:
         """Keep a note."""
@@ -92,27 +79,18 @@ class Notizen:
         self, person: Person, *, akte: int | None = None, until: datetime.date | None = None
     ) -> list[Alert]:
         """The open alerts that are for a person, or all of one Akte; by their day."""
-        allowed, values = visible(person)
-        sql = f"{_ALERTS} WHERE {allowed} AND alert.erledigt IS NULL"
-        asked: list[Value] = [*values]
-        if akte is not None:
-            sql, asked = f"{sql} AND alert.akte = ?", [*asked, akte]
-        else:
-            sql, asked = f"{sql} AND alert.person = ?", [*asked, number_of(person)]
-        if until is not None:
-            sql, asked = f"{sql} AND alert.faellig <= ?", [*asked, until.isoformat()]
-        rows = self._records.read(f"{sql} ORDER BY alert.faellig, alert.id", *asked)
-        return [_alert(row) for row in rows]
+        return self._alerts.find(
+            person,
+            ("alert.erledigt IS NULL", ()),
+            ("alert.akte = ?", akte),
+            ("alert.person = ?", number_of(person) if akte is None else None),
+            ("alert.faellig <= ?", until.isoformat() if until else None),
+            order="alert.faellig, alert.id",
+        )
 
     def alert(self, person: Person, number: int) -> Alert:
         """One by its id; raises ToolFailed where there is none to see."""
-        allowed, values = visible(person)
-        rows = self._records.read(f"{_ALERTS} WHERE alert.id = ? AND {allowed}", number, *values)
-        if not rows:
-            raise ToolFailed(
-                f"Es gibt keinen Hinweis {number}, oder er ist für {person.name} nicht zugänglich."
-            )
-        return _alert(rows[0])
+        return self._alerts.get(person, number)
 
     def add_alert(
         self,
@@ -170,10 +148,14 @@ def require_level(level: str) -> None:
         raise ToolFailed(f"„{level}“ ist keine Stufe. Es gibt: {', '.join(LEVELS)}.")
 
 
-_ALERTS = (
-    "SELECT alert.*, akte.az, wer.name AS wer FROM alert JOIN akte ON akte.id = alert.akte "
-    "JOIN person AS wer ON wer.id = alert.person"
-)
+def _notiz(row: dict[str, Value]) -> Notiz:
+    return Notiz(
+        id=cast("int", row["id"]),
+        akte=cast("int", row["akte"]),
+        person=str(row["wer"]),
+        text=str(row["text"]),
+        made=str(row["angelegt"]),
+    )
 
 
 def _alert(row: dict[str, Value]) -> Alert:

@@ -11,10 +11,11 @@ from typing import cast
 
 from studio.packs import Home, Person, ToolFailed, Value
 
-from .akten import Akte, visible
+from .akten import Akte
 from .forms import read_day
 from .history import note
 from .persons import number_of, require_may_enter
+from .rows import AkteRows
 
 OPEN, OFF = "offen", "abgesagt"
 KINDS = ("Verhandlung", "Besprechung", "Telefonat", "Ortstermin", "Termin")
@@ -57,6 +58,7 @@ class Termine:
 
     def __init__(self, home: Home) -> None:
         self._records = home.records
+        self._rows = AkteRows(home.records, "termin", _termin, "keinen Termin")
 
     def find(
         self,
@@ -68,28 +70,18 @@ class Termine:
         states: tuple[str, ...] = (OPEN,),
     ) -> list[Termin]:
         """Those a person may see, by their hour."""
-        allowed, values = visible(person)
-        sql = f"{_COLUMNS} WHERE {allowed} AND termin.zustand IN ({', '.join('?' * len(states))})"
-        asked: list[Value] = [*values, *states]
-        for words, value in (
+        return self._rows.find(
+            person,
+            (f"termin.zustand IN ({', '.join('?' * len(states))})", states),
             ("termin.akte = ?", akte),
             ("termin.beginn >= ?", since.isoformat() if since else None),
             ("date(termin.beginn) <= ?", until.isoformat() if until else None),
-        ):
-            if value is not None:
-                sql, asked = f"{sql} AND {words}", [*asked, value]
-        rows = self._records.read(f"{sql} ORDER BY termin.beginn, termin.id", *asked)
-        return [_termin(row) for row in rows]
+            order="termin.beginn, termin.id",
+        )
 
     def get(self, person: Person, number: int) -> Termin:
         """One by its id; raises ToolFailed where there is none to see."""
-        allowed, values = visible(person)
-        rows = self._records.read(f"{_COLUMNS} WHERE termin.id = ? AND {allowed}", number, *values)
-        if not rows:
-            raise ToolFailed(
-                f"Es gibt keinen Termin {number}, oder er ist für {person.name} nicht zugänglich."
-            )
-        return _termin(rows[0])
+        return self._rows.get(person, number)
 
     def add(
         self,
@@ -143,12 +135,6 @@ def _hour(name: str, text: str) -> str:
         raise ToolFailed(
             f"{name}: „{text}“ ist keine Uhrzeit. Geschrieben wird sie 10:30."
         ) from error
-
-
-_COLUMNS = (
-    "SELECT termin.*, akte.az, akte.rubrum, wer.name AS wer FROM termin "
-    "JOIN akte ON akte.id = termin.akte JOIN person AS wer ON wer.id = termin.person"
-)
 
 
 def _termin(row: dict[str, Value]) -> Termin:

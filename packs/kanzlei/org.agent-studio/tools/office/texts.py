@@ -48,15 +48,15 @@ def words_of(name: str, data: bytes) -> Words:
         if ending == "docx":
             return _paged(_docx(data))
         if ending in ("txt", "md", "csv"):
-            return _paged(_decoded(data))
+            return _paged(decoded(data))
         if ending in ("html", "htm"):
-            return _paged(_html(_decoded(data)))
+            return _paged(_html(decoded(data)))
         if ending == "eml":
             return _paged(_mail(data))
     except ToolFailed as error:
         return Words((), str(error))
-    except Exception as error:  # a stranger's file: what its readers raise is no short list
-        return Words((), f"{name} ist beschädigt oder verschlüsselt: {type(error).__name__}.")
+    except Exception:  # a stranger's file: what its readers raise is no short list
+        return Words((), f"{name} ist beschädigt oder verschlüsselt und hat deshalb keinen Text.")
     return Words((), f"Aus .{ending or '?'} wird kein Text gelesen.")
 
 
@@ -116,7 +116,7 @@ def _docx(data: bytes) -> str:
     try:
         parser.Parse(content, True)
     except xml.parsers.expat.ExpatError as error:
-        raise ToolFailed(f"Das Dokument ist beschädigt: {error}.") from error
+        raise ToolFailed("Das Dokument ist beschädigt und wurde nicht gelesen.") from error
     return "".join(parts)
 
 
@@ -179,7 +179,7 @@ def _head(message: email.message.EmailMessage, name: str) -> str:
     return f"{name}: {value}" if value else ""
 
 
-def _decoded(data: bytes) -> str:
+def decoded(data: bytes) -> str:
     """Text as UTF-8, UTF-16 with a mark, or Windows-1252, which older office programs write."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         return data.decode("utf-16", "replace")

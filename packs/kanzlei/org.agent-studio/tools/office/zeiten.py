@@ -9,9 +9,9 @@ from typing import cast
 from studio.packs import Home, Person, ToolFailed, Value
 
 from .. import _german as german
-from .akten import visible
 from .history import note, now
 from .persons import number_of
+from .rows import AkteRows
 
 MOST_MINUTES = 1440
 
@@ -62,30 +62,29 @@ class Zeiten:
 
     def __init__(self, home: Home) -> None:
         self._records = home.records
+        self._rows = AkteRows(home.records, "zeit", _zeit, "keine Zeit")
 
     def find(
         self, person: Person, akte: int, *, since: str = "", until: str = "", who: str = ""
     ) -> list[Zeit]:
         """Those of an Akte that a person may see, the newest first; ``who`` is a name or login."""
-        allowed, values = visible(person)
-        sql = f"{_COLUMNS} WHERE {allowed} AND zeit.akte = ?"
-        asked: list[Value] = [*values, akte]
-        for words, value in (
-            ("zeit.datum >= ?", since),
-            ("zeit.datum <= ?", until),
-            ("? IN (wer.name, wer.login)", who),
-        ):
-            if value:
-                sql, asked = f"{sql} AND {words}", [*asked, value]
-        rows = self._records.read(f"{sql} ORDER BY zeit.datum DESC, zeit.id DESC", *asked)
-        return [_zeit(row) for row in rows]
+        return self._rows.find(
+            person,
+            ("zeit.akte = ?", akte),
+            ("zeit.datum >= ?", since or None),
+            ("zeit.datum <= ?", until or None),
+            ("? IN (wer.name, wer.login)", who or None),
+            order="zeit.datum DESC, zeit.id DESC",
+        )
 
     def of_day(self, person: Person, day: datetime.date) -> list[Zeit]:
         """What a person entered for themselves on a day, the newest first."""
-        allowed, values = visible(person)
-        sql = f"{_COLUMNS} WHERE {allowed} AND zeit.person = ? AND zeit.datum = ?"
-        asked = (*values, number_of(person), day.isoformat())
-        return [_zeit(row) for row in self._records.read(f"{sql} ORDER BY zeit.id DESC", *asked)]
+        return self._rows.find(
+            person,
+            ("zeit.person = ?", number_of(person)),
+            ("zeit.datum = ?", day.isoformat()),
+            order="zeit.id DESC",
+        )
 
     def stopwatch(self, person: Person) -> Stopwatch | None:
         """The stopwatch of a person, if it runs."""
@@ -114,13 +113,7 @@ class Zeiten:
 
     def get(self, person: Person, number: int) -> Zeit:
         """One by its id; raises ToolFailed where there is none to see."""
-        allowed, values = visible(person)
-        rows = self._records.read(f"{_COLUMNS} WHERE zeit.id = ? AND {allowed}", number, *values)
-        if not rows:
-            raise ToolFailed(
-                f"Es gibt keine Zeit {number}, oder sie ist für {person.name} nicht zugänglich."
-            )
-        return _zeit(rows[0])
+        return self._rows.get(person, number)
 
     def add(
         self,
@@ -149,10 +142,9 @@ class Zeiten:
 
     def take_back(self, person: Person, draft: str) -> None:
         """Remove what came of a draft; its history stays. Raises ToolFailed where it is billed."""
-        rows = self._records.read(f"{_COLUMNS} WHERE zeit.entwurf = ?", draft)
-        if not rows:
+        one = self._rows.of_draft(draft)
+        if one is None:
             return
-        one = _zeit(rows[0])
         if one.billed:
             raise ToolFailed(f"Diese Zeit steht in der Kostennote {one.billed}.")
         with self._records.together():
@@ -187,12 +179,6 @@ def duration(minutes: int) -> str:
     """``1 h 30 min``."""
     hours, rest = divmod(minutes, 60)
     return " ".join([*([f"{hours} h"] if hours else []), *([f"{rest} min"] if rest else [])]) or "0"
-
-
-_COLUMNS = (
-    "SELECT zeit.*, akte.az, wer.name AS wer FROM zeit JOIN akte ON akte.id = zeit.akte "
-    "JOIN person AS wer ON wer.id = zeit.person"
-)
 
 
 def _zeit(row: dict[str, Value]) -> Zeit:

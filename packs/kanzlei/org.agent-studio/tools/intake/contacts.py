@@ -1,0 +1,145 @@
+"""Contacts: keeps the contacts of a file, those alone that the office does not have (KZ-51)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from studio.packs import Home, Person, ToolFailed
+
+from ..contacts.kontakte import Kontakt, Kontakte, require_may_enter
+from ..contacts.names import fold
+from ..office.history import note, now
+from ..office.persons import number_of
+from ..office.texts import MOST_BYTES, decoded
+from .address_files import Line, Table, read_csv, read_vcards
+
+_MOST_KNOWN = 1_000_000
+
+
+@dataclass(slots=True)
+class ContactPlan:
+    """What would be kept: ``new`` by their lines, ``known`` names that are there already."""
+
+    path: Path
+    table: Table
+    new: list[Line] = field(default_factory=list[Line])
+    known: list[str] = field(default_factory=list[str])
+    number: int = 0
+
+
+class ContactIntake:
+    """Reads contacts in. All of it blocks."""
+
+    def __init__(self, home: Home) -> None:
+        self._home, self._records = home, home.records
+
+    def plan(self, person: Person, path: Path, columns: str = "") -> ContactPlan:
+        """Look at a file; nothing is changed. Raises ToolFailed where it has no contacts."""
+        require_may_enter(person)
+        try:
+            with path.open("rb") as file:
+                data = file.read(MOST_BYTES + 1)
+        except OSError as error:
+            raise ToolFailed(f"{path} kann nicht gelesen werden: {error.strerror}.") from error
+        if len(data) > MOST_BYTES:
+            raise ToolFailed(f"{path.name} ist größer als 50 MB.")
+        text = decoded(data)
+        if text.lstrip().upper().startswith("BEGIN:VCARD"):
+            table = read_vcards(text)
+        else:
+            rows = self._records.read("SELECT * FROM einlesung_spalten")
+            kept = {str(row["kopf"]): json.loads(str(row["zuordnung"])) for row in rows}
+            table = read_csv(text, kept, columns)
+        plan = ContactPlan(path, table)
+        seen = {
+            key
+            for one in self._home.service(Kontakte).find(person, most=_MOST_KNOWN)
+            for key in _keys(one.name.name, one.name.first, one.zip, one.name.born)
+        }
+        for line, one in table.contacts:
+            if not one.get("name"):
+                table.problems.append(f"Zeile {line}: ohne Namen.")
+                continue
+            born = _iso(one.get("geboren", ""))
+            keys = _keys(one["name"], one.get("vorname", ""), one.get("plz", ""), born)
+            if seen & keys:
+                plan.known.append(f"{one.get('vorname', '')} {one['name']}".strip())
+            else:
+                plan.new.append((line, one))
+            seen |= keys
+        return plan
+
+    def apply(self, person: Person, plan: ContactPlan) -> ContactPlan:
+        """Keep what is new; what cannot be is told, and the rest goes on."""
+        kontakte, table = self._home.service(Kontakte), plan.table
+        done: list[Line] = []
+        with self._records.together():
+            if table.head:
+                sql = "INSERT OR REPLACE INTO einlesung_spalten VALUES (?, ?)"
+                told = json.dumps(table.mapping, ensure_ascii=False)
+                self._records.write(sql, table.head, told)
+            for line, fields in plan.new:
+                try:
+                    made = kontakte.add(person, **fields)
+                except ToolFailed as error:
+                    table.problems.append(f"Zeile {line}: {error}")
+                    continue
+                plan.number = plan.number or self._begun(person, plan.path)
+                sql = "INSERT INTO einlesung_kontakt VALUES (?, ?)"
+                self._records.write(sql, plan.number, made.id)
+                done.append((line, fields))
+        plan.new = done
+        return plan
+
+    def _begun(self, person: Person, path: Path) -> int:
+        sql = "INSERT INTO einlesung (zeit, person, quelle) VALUES (?, ?, ?)"
+        return self._records.write(sql, now(), number_of(person), str(path))
+
+
+def take_back(home: Home, person: Person, number: int) -> tuple[int, list[str]]:
+    """Remove the contacts of an import; those that were used or changed since stay, and are told.
+    Blocks."""
+    records, taken, told = home.records, 0, list[str]()
+    sql = "SELECT kontakt FROM einlesung_kontakt WHERE einlesung = ?"
+    for row in records.read(sql, number):
+        contact = cast("int", row["kontakt"])
+        try:
+            one = home.service(Kontakte).get(person, contact)
+        except ToolFailed as error:
+            told.append(str(error))
+            continue
+        if _is_used(home, one):
+            told.append(f"{one.shown} wurde seither gebraucht oder geändert und bleibt.")
+            continue
+        with records.together():
+            records.write("DELETE FROM kontakt_schluessel WHERE kontakt = ?", contact)
+            records.write("DELETE FROM kontakt WHERE id = ?", contact)
+            note(records, person, None, "kontakt", contact, field="zurückgenommen", old=one.shown)
+        taken += 1
+    return taken, told
+
+
+def _is_used(home: Home, contact: Kontakt) -> bool:
+    sql = (
+        "SELECT 1 FROM beteiligung WHERE ? IN (kontakt, vertreten_durch) UNION ALL "
+        "SELECT 1 FROM konflikt WHERE kontakt = ? UNION ALL "
+        "SELECT 1 FROM verlauf WHERE was = 'kontakt' AND zeile = ? AND feld != 'angelegt' LIMIT 1"
+    )
+    return bool(home.records.read(sql, contact.id, contact.id, contact.id))
+
+
+def _keys(name: str, first: str, code: str, born: str) -> set[str]:
+    """By what two contacts are the same: a name with a postal code or a birthday, or alone."""
+    whole = f"{fold(first)} {fold(name)}".strip()
+    return {f"{whole}|{one}" for one in (code.strip(), born) if one} or {f"{whole}|"}
+
+
+def _iso(day: str) -> str:
+    """A birthday as it is kept; as it is where it is none, which is told when it is kept."""
+    parts = day.split(".")
+    if len(parts) == 3 and all(one.isdecimal() for one in parts):
+        return f"{int(parts[2]):04}-{int(parts[1]):02}-{int(parts[0]):02}"
+    return day
