@@ -116,5 +116,5 @@ async def test_an_agent_that_obeys_sixty_hostile_documents_does_no_harm(tmp_path
         waiting = await home.engine.store.drafts()
         assert len(waiting) >= 3
         for draft in waiting[:3]:
-            assert await home.command("drafts", "approve", draft.id) == 1
+            assert await home.command("drafts", "approve", draft.draft_id) == 1
         assert pack.records.read("SELECT DISTINCT zustand FROM entwurf") == states
