@@ -48,7 +48,7 @@ from ._akte_tabs import (
 from ._documents import DocumentsTab
 from ._frist_form import FristForm
 from ._frist_row import FristRow, due_of
-from ._rows import AGENT, LinkTitle, ScrolledColumn, pair, section
+from ._rows import AGENT, ElidedLabel, LinkTitle, ScrolledColumn, pair, section
 
 TABS = (
     *("Übersicht", "Dokumente", "Fristen", "Aufgaben", "Zeit", "Notizen", "Entwürfe"),
@@ -92,8 +92,7 @@ class AkteView(QWidget):
         self.setAcceptDrops(True)
         t = self.theme
         back = IconButton(t, "chevron-left", "Zu den Akten", clicked=self.closed.emit)
-        self.title = Label(t, "", "heading")
-        self.title.setMinimumWidth(1)  # a long Rubrum gives way to the buttons
+        self.title = ElidedLabel(t, "heading")
         self.az, self.mode, self.state = Tag(t, " "), Tag(t, " "), Tag(t, " ")
         self.chat = Button(t, "Chat", icon="message-square", clicked=self._chat)
         self.time = Button(t, "Zeit", icon="timer", keycap="Z", clicked=self._new_time)

@@ -6,7 +6,7 @@ import datetime
 from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QPlainTextEdit, QScrollArea, QSizePolicy, QWidget
 
 from studio.packs.ui import (
@@ -91,6 +91,20 @@ def pair(theme: Theme, name: str, words: str) -> QWidget:
     right = Label(theme, words if known else "nicht angegeben", "ui", "text1" if known else "text2")
     right.setWordWrap(True)
     return widget_of(row_of([left, (right, 1)], spacing=12))
+
+
+class ElidedLabel(Label):
+    """Words in one line that give way to what is beside them, with dots at their end."""
+
+    def __init__(self, theme: Theme, role: str, ink: str = "text1") -> None:
+        super().__init__(theme, "", role, ink)
+        self._look = role, ink
+        self.setMinimumWidth(1)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        (role, ink), rect = self._look, QRectF(self.rect())
+        room = rect.width() + 1  # what is as wide as the place has no dots
+        paint_text(QPainter(self), self.theme, rect, self.text(), role, ink, room=room)
 
 
 class ScrolledColumn(QScrollArea):

@@ -38,7 +38,7 @@ from ..tools.fees.costs import COSTS
 from ..tools.fees.positions import find_position, positions
 from ..tools.fees.tables import lawyers_table
 from ..tools.office.akten import Akten
-from ._rows import ScrolledColumn, pair
+from ._rows import ElidedLabel, ScrolledColumn, pair
 
 SIDE = 308
 ROOM = 640
@@ -78,8 +78,7 @@ class KostenPage(Page):
         self._soon.timeout.connect(lambda: self.run(self.compute()))
         self.az = Tag(t, " ")
         self.az.hide()
-        self.rubrum = Label(t, "", "small", "text2")
-        self.rubrum.setMinimumWidth(1)
+        self.rubrum = ElidedLabel(t, "small", "text2")
         self.view = Segmented(t, ("Rechnen", "Risiko"), name="Ansicht")
         self.view.chosen.connect(lambda _: self._soon.start())
         self.to_copy = Button(t, "Kopieren", icon="copy", clicked=self.copy)
@@ -89,7 +88,7 @@ class KostenPage(Page):
         self.mandate = Field(t, "02.06.2025", name="Auftrag erteilt am")
         self.mandate.setText(f"{datetime.date.today():%d.%m.%Y}")
         self.table_name = Label(t, "nach dem Auftrag", "ui", "text2")
-        self.table_name.setMinimumWidth(1)  # it gives way to the fields
+        self.table_name.setMinimumSize(1, self.value.sizeHint().height())  # it gives way to them
         self.clients = Field(t, "1", name="Mandanten")
         taxes = [MenuItem("19", "19 % (VV 7008)"), MenuItem("0", "keine (§ 19 UStG)")]
         self.tax = Combo(t, "Umsatzsteuer", items=taxes, chosen=lambda _: self._soon.start())
