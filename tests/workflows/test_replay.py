@@ -211,6 +211,11 @@ async def test_w28_w29_runs_below_are_replayed_also_from_a_bundle(
     assert await differs(text.replace("lines about", "words about", 1)) == (item, what)
     what = "deep: What the workflow is given differs."
     assert await differs(text.replace("count: '2'", "count: '3'", 1)) == (item, what)
+    (middle, other), ((inner,), _) = record.below, [one.below for one in record.below]
+    lost = replace(inner, sessions=tuple(replace(one, exchanges=()) for one in inner.sessions))
+    gap = replace(record, below=(replace(middle, below=(lost,)), other))
+    why = "deep: write: Nothing of its exchanges is recorded."
+    assert (await replay(gap, fill=True)).missing == {("middle", item): why}
     whole = json.loads(text)
     del whole["below"]
     report = await replay(read_bundle(gzip.compress(json.dumps(whole).encode())))
