@@ -118,17 +118,17 @@ class RunStore:
         except (ValueError, TypeError, RecursionError) as error:
             raise StorageError(f"The run {run_id[:8]} cannot be read: {error}.") from error
 
-    async def of_call(self, session_id: str, call_id: str) -> str:
-        """The id of the run that a call of a session is; empty where it is none."""
+    async def of_call(self, session_id: str, call_id: str) -> Sequence[str]:
+        """The ids of the runs that calls of a session with this id began, oldest first."""
         rows = await self._db.rows(
             """SELECT id FROM runs WHERE caller_kind = 'session' AND caller = ? AND ? = (
                 SELECT json_extract(body, '$.call_id') FROM run_events
                 WHERE run_id = runs.id AND seq = 1 AND json_valid(body)
-            ) ORDER BY created DESC LIMIT 1""",
+            ) ORDER BY created, id""",
             session_id,
             call_id,
         )
-        return str(rows[0][0]) if rows else ""
+        return [str(row[0]) for row in rows]
 
     async def text(self, digest: str) -> str:
         """The file that a run runs by; raises StorageError if it is not there."""

@@ -88,25 +88,27 @@ async def run_for_call(
 async def late_result(engine: Engine, caller: Session, call: ToolBlock) -> list[Event]:
     """What came of a call that its program's end broke off, with what that exposes to (W-17).
 
-    Nothing where no run began, or where its caller stopped it.
+    Nothing where no run began, or where its caller stopped it. Servers may use an id again: then
+    each of its calls has to have its run.
     """
     runs, info = WorkflowRuns(engine), caller.info
-    run_id = await runs.store.of_call(info.id, call.call_id)
-    if not run_id:
+    known = await runs.store.of_call(info.id, call.call_id)
+    made = [one for one in caller.transcript.blocks if isinstance(one, ToolBlock)]
+    if not known or len(known) != sum(one.call_id == call.call_id for one in made):
         return []
-    run = await runs.read(run_id)
+    run = await runs.read(known[-1])
     if run.end is not None and run.end.state == "stopped":
         return []
     kept = engine.services.kept_of(info.id)
     agent = await engine.agent(info.agent, Path(info.folder), kept=kept)
     returns = next((one.returns for one in agent.define if one.name == call.name), NO_SCHEMA)
     workflow = await runs.workflow_of(run)
-    made = await _result(engine, caller, run, workflow, returns, left=PROGRAM_ENDED)
+    result = await _result(engine, caller, run, workflow, returns, left=PROGRAM_ENDED)
     exposed = [Exposed(kind, source) for kind, source in _exposures(run).items()]
     seconds = run.changed - run.began
     return [
         *(one for one in exposed if caller.transcript.is_new(one)),
-        ToolFinished(call.call_id, made.text, made.is_error, seconds, made.summary),
+        ToolFinished(call.call_id, result.text, result.is_error, seconds, result.summary),
     ]
 
 

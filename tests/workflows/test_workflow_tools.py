@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 from studio.agent.delegation.session_tree import session_tree
@@ -93,6 +94,9 @@ async def test_w17_an_open_call_gets_the_result_of_its_run(tmp_path: Path) -> No
         assert isinstance(result, ToolFinished) and not result.is_error
         assert result.text.startswith("All is new.\n[Story, run 1: done.")
         assert "untrusted" in session.transcript.exposed
+        again = replace(session.transcript.last_calls[0])  # under its id, and before it had a run
+        session.transcript.blocks.append(again)
+        assert not await home.engine.delegation.late_results(session.info.id, [again])
         session, (result,) = await late(gate)
         assert isinstance(result, ToolFinished) and result.is_error
         assert "Publish it? Do not start it again." in result.text
