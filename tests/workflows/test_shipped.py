@@ -45,6 +45,7 @@ async def test_w60_research(tmp_path: Path) -> None:
     async with engine_home(tmp_path, "anthropic", script) as home:
         run = await carry_out(await start(home, "research", question="When?"))
         assert run.end is not None and run.end.state == "done", (run.end, states(run))
+        assert run.end.outputs == {"report": "In May, here."}, "and not what its check said"
         assert len(run.step("report").tries) == 2 and run.redone == {"check": 1}
         assert "No source." not in reports[0]
         assert "“Check” sent it back" in reports[1] and "No source." in reports[1]
