@@ -26,10 +26,11 @@ from studio.ui.translation import tr
 
 from .accessible_text import ItemText
 from .actions import Actions
+from .items.answer_item import AgentItem, TextItem
 from .items.approval_item import WaitingItem
 from .items.base import Hit, Item
-from .items.message_items import AgentItem, TextItem, UserItem
 from .items.tool_item import ToolsItem
+from .items.user_item import UserItem
 from .message_row import actions_of, is_of_message, message_at
 from .viewport import Viewport
 

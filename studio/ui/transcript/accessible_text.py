@@ -8,13 +8,14 @@ from PySide6.QtWidgets import QWidget
 
 from studio.ui.markdown.spoken import SpokenText
 
+from .items.answer_item import TextItem
 from .items.base import Hit, Item
 from .items.draft_item import DraftItem
-from .items.message_items import TextItem, UserItem
 from .items.reasoning_item import ReasoningItem
 from .items.summary_item import SummaryItem
 from .items.tool_item import ToolsItem
-from .text.text_layout import Leaf
+from .items.user_item import UserItem
+from .text.leaf import Leaf
 from .viewport import Viewport
 
 _OPENS = ToolsItem | ReasoningItem | SummaryItem

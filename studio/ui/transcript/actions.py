@@ -8,13 +8,14 @@ from PySide6.QtGui import QGuiApplication
 from studio.domain.messages import Image
 from studio.ui.widgets.thumbnails import decoded
 
+from .items.answer_item import TextItem
 from .items.approval_item import SCOPES, WaitingItem
 from .items.base import Hit, Item
 from .items.draft_item import DraftItem
 from .items.files_item import RESTORING
-from .items.message_items import TextItem, UserItem
 from .items.question_item import QuestionItem
 from .items.summary_item import EDITING
+from .items.user_item import UserItem
 from .message_row import (
     Message,
     MessageAction,

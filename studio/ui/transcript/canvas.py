@@ -12,17 +12,18 @@ from typing import TypeAlias
 from studio.domain.blocks import AgentBlock, FilesBlock, SummaryBlock, TranscriptBlock
 
 from .height_index import HeightIndex
+from .items.answer_item import AgentItem, TextItem
 from .items.approval_item import ApprovalItem
 from .items.base import Item, ItemContext
 from .items.draft_item import DraftItem
 from .items.files_item import FilesItem
-from .items.message_items import AgentItem, TextItem, UserItem
 from .items.plan_item import PlanCard
 from .items.question_item import QuestionItem
 from .items.reasoning_item import ReasoningItem
 from .items.summary_item import SummaryItem
 from .items.tool_item import ToolsItem
 from .items.turn_items import EndItem, FailureItem, NoticeItem, RetryItem
+from .items.user_item import UserItem
 from .model import RUNS, Kind, item_spans
 
 TOP = 24

@@ -15,9 +15,9 @@ from studio.ui.transcript.text.picture_leaf import PictureLeaf
 
 from .canvas import TOP
 from .find import Find, FoundAt, Wanted, is_merged, is_read, texts_of
+from .items.answer_item import TextItem
 from .items.base import Item, ItemContext
 from .items.draft_item import DraftItem
-from .items.message_items import TextItem
 from .items.tool_item import ToolsItem
 from .model import awaits_reply, has_no_row
 from .paint_style import PaintStyle

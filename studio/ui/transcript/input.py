@@ -11,12 +11,13 @@ from PySide6.QtWidgets import QApplication, QWidget
 from studio.ui.widgets.lone_letter import LoneLetter
 
 from .actions import Actions
+from .items.answer_item import AgentItem, TextItem
 from .items.approval_item import WaitingItem
 from .items.base import Hit, Item
 from .items.draft_item import DraftItem
 from .items.files_item import FilesItem
-from .items.message_items import AgentItem, TextItem, UserItem
 from .items.question_item import QuestionItem
+from .items.user_item import UserItem
 from .message_row import PREFIX, MessageAction, is_of_message, message_at, offered
 from .viewport import TextPosition, Viewport
 

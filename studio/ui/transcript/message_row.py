@@ -16,8 +16,9 @@ from studio.domain.blocks import TextBlock, TranscriptBlock
 from studio.ui.translation import tr, tr_later
 
 from .canvas import Canvas
+from .items.answer_item import AgentItem
 from .items.base import Hit, Item, ItemContext
-from .items.message_items import AgentItem, UserItem
+from .items.user_item import UserItem
 from .paint_style import PaintStyle
 
 HEIGHT, BUTTON, PAD, ABOVE, OUTSIDE = 32, 26, 3, 6, 6

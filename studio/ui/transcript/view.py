@@ -47,10 +47,11 @@ from studio.ui.widgets.announcement import announce
 from . import accessibility
 from .actions import Actions, pinned
 from .input import KeyboardInput, MouseInput
+from .items.answer_item import TextItem
 from .items.approval_item import SCOPES, ApprovalItem
 from .items.base import Hit, Item, ItemContext
-from .items.message_items import TextItem, UserItem
 from .items.question_item import QuestionItem
+from .items.user_item import UserItem
 from .message_row import (
     KEYS,
     PIN,

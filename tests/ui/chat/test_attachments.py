@@ -26,7 +26,8 @@ from studio.domain.messages import Text as Words
 from studio.simulator import Text, Turn
 from studio.ui.chat.attachments import AttachmentChip
 from studio.ui.chat.file_viewer import safe_name
-from studio.ui.transcript.items.message_items import TextItem, UserItem
+from studio.ui.transcript.items.answer_item import TextItem
+from studio.ui.transcript.items.user_item import UserItem
 from support.engine_home import PROTOCOLS
 from support.sample_files import noise, pdf, picture
 from support.waiting import until

@@ -14,8 +14,9 @@ from studio.domain.blocks import SummaryBlock
 from studio.simulator import Call, RequestView, Text, Turn, stall
 from studio.ui.inspector.run_page import RunFacts, RunPage
 from studio.ui.theme import Theme
-from studio.ui.transcript.items.message_items import TextItem, UserItem
+from studio.ui.transcript.items.answer_item import TextItem
 from studio.ui.transcript.items.summary_item import SummaryItem
+from studio.ui.transcript.items.user_item import UserItem
 from studio.ui.widgets import Button
 from support.waiting import until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop

@@ -13,7 +13,8 @@ from PySide6.QtWidgets import QApplication
 from studio.domain.blocks import TextBlock, UserBlock
 from studio.simulator import Text, Turn, stall
 from studio.ui.chat.model_picker import ModelPicker
-from studio.ui.transcript.items.message_items import AgentItem, UserItem
+from studio.ui.transcript.items.answer_item import AgentItem
+from studio.ui.transcript.items.user_item import UserItem
 from support.waiting import until
 from support.window import ALT, CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop, row_of
 

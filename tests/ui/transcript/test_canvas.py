@@ -38,8 +38,8 @@ from studio.domain.models import Usage
 from studio.domain.permissions import Question, Rule
 from studio.domain.transcript import Transcript
 from studio.ui.markdown.parser import parse
+from studio.ui.transcript.items.answer_item import TextItem
 from studio.ui.transcript.items.approval_item import GUARD, PAUSE, ApprovalItem
-from studio.ui.transcript.items.message_items import TextItem
 from support.transcript_window import TranscriptWindow, shown
 from support.waiting import HANG_MS
 

@@ -9,7 +9,7 @@ from pytestqt.qtbot import QtBot
 
 from studio.domain.events import TextDelta, TurnComplete
 from studio.ui.transcript.find import Wanted
-from studio.ui.transcript.items.message_items import TextItem
+from studio.ui.transcript.items.answer_item import TextItem
 from support.transcript_window import TranscriptWindow, shown
 from support.waiting import HANG_MS
 

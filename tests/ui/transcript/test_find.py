@@ -27,7 +27,7 @@ from studio.domain.events import (
 )
 from studio.ui.chat.find_strip import FindStrip
 from studio.ui.transcript.find import Find, FoundAt, Wanted, shown_texts
-from studio.ui.transcript.items.message_items import TextItem
+from studio.ui.transcript.items.answer_item import TextItem
 from support.languages import language
 from support.transcript_window import TranscriptWindow, shown
 from support.waiting import HANG_MS

@@ -11,7 +11,7 @@ from PySide6.QtGui import QColor, QFont
 from pytestqt.qtbot import QtBot
 
 from studio.domain.events import TextDelta
-from studio.ui.transcript.items.message_items import TextItem
+from studio.ui.transcript.items.answer_item import TextItem
 from studio.ui.transcript.text.block_types import ParagraphLeaf
 from studio.ui.transcript.text.code_leaf import CodeLeaf
 from studio.ui.transcript.text.formulas import LONGEST, Formulas

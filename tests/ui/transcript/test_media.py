@@ -15,8 +15,9 @@ from studio.domain.events import Event, TextDelta, ToolFinished, ToolQueued, Tur
 from studio.domain.messages import File, Image, Text
 from studio.domain.transcript import Transcript
 from studio.ui.transcript.find import Wanted
-from studio.ui.transcript.items.message_items import TextItem, UserItem
+from studio.ui.transcript.items.answer_item import TextItem
 from studio.ui.transcript.items.tool_item import ToolsItem
+from studio.ui.transcript.items.user_item import UserItem
 from studio.ui.transcript.text.picture_leaf import PictureLeaf
 from studio.ui.transcript.view import TranscriptView
 from studio.ui.widgets import thumbnails

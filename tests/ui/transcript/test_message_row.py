@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QApplication, QMenu
 
 from studio.domain.events import FilesChanged, TextDelta, TurnComplete, TurnStarted
 from studio.domain.messages import Text
-from studio.ui.transcript.items.message_items import TextItem, UserItem
+from studio.ui.transcript.items.answer_item import TextItem
+from studio.ui.transcript.items.user_item import UserItem
 from support.transcript_window import TranscriptWindow, shown
 
 __all__ = ["shown"]

@@ -16,7 +16,7 @@ from studio.ui.theme import Theme
 from studio.ui.transcript.items.draft_item import DiffLeaf, FoldLeaf, colour
 from studio.ui.transcript.paint_style import LEFT, PaintStyle
 from studio.ui.transcript.text.highlight import CodeColours, Spans
-from studio.ui.transcript.text.text_layout import Leaf
+from studio.ui.transcript.text.leaf import Leaf
 from studio.ui.translation import tr_later, tr_plural
 
 MOST_ROWS = 400

@@ -1,7 +1,8 @@
 """Items: the units of the canvas, one module for each kind.
 
 - ``base`` is what they share: layout, painting, text, places to click, and buttons.
-- ``message_items`` show a message of the person, the agent's name, and its answer in markdown.
+- ``user_item`` shows a message of the person, with its attachments.
+- ``answer_item`` shows the agent's name, and its answer in markdown, parsed while it grows.
 - ``reasoning_item`` shows the model's reasoning.
 - ``tool_item`` shows runs of tool calls.
 - ``approval_item`` asks for a permission.

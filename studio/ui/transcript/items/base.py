@@ -25,7 +25,7 @@ from studio.ui.transcript.paint_style import CENTRE, PaintStyle
 from studio.ui.transcript.text.block_types import ParagraphLeaf
 from studio.ui.transcript.text.formulas import Formulas
 from studio.ui.transcript.text.highlight import CodeColours
-from studio.ui.transcript.text.text_layout import Leaf
+from studio.ui.transcript.text.leaf import Leaf
 from studio.ui.translation import tr
 from studio.ui.widgets.thumbnails import Thumbnails
 

@@ -19,7 +19,8 @@ from studio.ui.markdown.blocks import Block, utf16
 from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import LEFT, RIGHT, PaintStyle
 from studio.ui.transcript.text.highlight import CodeColours, Spans
-from studio.ui.transcript.text.text_layout import Leaf, LineLayout, coloured
+from studio.ui.transcript.text.leaf import Leaf
+from studio.ui.transcript.text.text_layout import LineLayout, coloured
 from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets.painting import paint_tag
 

@@ -1,6 +1,7 @@
 """Text on the canvas: laid out, painted, selected.
 
-- ``text_layout`` is the base class of text blocks, and breaks a paragraph into lines.
+- ``leaf`` is the base class of text blocks.
+- ``text_layout`` breaks a paragraph into lines, and paints selection, inline code and hits.
 - ``block_types`` are paragraphs, rows of folds and rules, and choose the leaf of a block;
   ``picture_leaf``, ``code_leaf`` (also of what tools print) and ``table_leaf`` have a module each.
 - ``highlight`` colours code, a few lines at a time.

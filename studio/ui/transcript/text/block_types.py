@@ -14,8 +14,9 @@ from studio.ui.translation import tr
 from .code_leaf import CodeLeaf
 from .formulas import EM, Formulas
 from .highlight import CodeColours
+from .leaf import ITEM_INDENT, Leaf, common_prefix
 from .table_leaf import TableLeaf
-from .text_layout import ITEM_INDENT, Leaf, LineLayout, common_prefix, formats, formula_boxes
+from .text_layout import LineLayout, formats, formula_boxes
 
 
 class ParagraphLeaf(Leaf):

@@ -12,7 +12,8 @@ from studio.ui.markdown.blocks import Block, utf16
 from studio.ui.transcript.paint_style import PaintStyle
 
 from .highlight import CodeColours, Spans, State
-from .text_layout import Leaf, LineLayout, coloured, common_prefix
+from .leaf import Leaf, common_prefix
+from .text_layout import LineLayout, coloured
 
 CODE_HEADER = 32
 CODE_PAD = 12

@@ -12,7 +12,7 @@ from studio.ui.transcript.paint_style import PaintStyle
 from studio.ui.translation import tr
 from studio.ui.widgets.thumbnails import LocalPicture, Thumbnails, fitted, paint_image
 
-from .text_layout import Leaf, Link
+from .leaf import Leaf, Link
 
 PICTURE_SIDE = 1024
 """Pixels of the longer side to which pictures of answers are made smaller."""

@@ -12,7 +12,8 @@ from studio.ui.markdown.blocks import Block, Cell
 from studio.ui.transcript.paint_style import PaintStyle
 
 from .formulas import EM, FormulaBox, Formulas
-from .text_layout import Leaf, LineLayout, Link, formats, formula_boxes, links_of
+from .leaf import Leaf, Link, links_of
+from .text_layout import LineLayout, formats, formula_boxes
 
 MOST_CELLS = 2000
 """Cells of tables whose widths are kept."""
