@@ -494,7 +494,7 @@ async def test_what_the_client_told_and_runs_reads_as_such(tmp_path: Path) -> No
         )  # fmt: skip
         async for _ in session.turn([Said("And in Bergen?")], tools=[spec]):
             pass
-        await person.window._open(session.info.id)
+        await person.window.chats.open_now(session.info.id)
         person.view.flush()
         await until(lambda: person.says("told by the client"))
         assert person.says("Get weather, run by the client")

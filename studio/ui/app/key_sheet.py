@@ -17,7 +17,7 @@ from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget, keycaps_width, paint_keycaps, paint_text
 from studio.ui.widgets.panels import scrolled
 
-from .shortcuts import FIXED, native, shortcuts
+from .shortcut_choice import FIXED, native, shortcuts
 
 COLUMNS, GAP, SIDE = 2, 36, 24
 

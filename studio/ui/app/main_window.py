@@ -14,12 +14,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
-from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeyEvent, QPaintEvent
-from PySide6.QtWidgets import QMainWindow, QMessageBox
+from PySide6.QtGui import QCloseEvent, QKeyEvent, QPaintEvent
+from PySide6.QtWidgets import QMainWindow
 
 from studio.domain.aio import BackgroundTasks
-from studio.domain.pack_addresses import pack_of
-from studio.processes.daemon_thread import in_daemon_thread
 from studio.storage.config.settings import SettingsFile
 from studio.ui.chat.model.turn_runner import TurnRunner
 from studio.ui.chat.model.unsent import UnsentBuffer
@@ -30,14 +28,14 @@ from studio.ui.sidebar.controller import ChatListController
 from studio.ui.sidebar.rail import Rail
 from studio.ui.sidebar.sidebar import Sidebar
 from studio.ui.theme import Theme
-from studio.ui.translation import tr
-from studio.ui.widgets import message_box
 from studio.ui.widgets.layouts import column_of, widget_of
 
 from .actions import Action, RunningMenu, install
 from .banner import Banner
 from .chat_actions import ChatActions
+from .link_opener import LinkOpener
 from .menus import MenuBarSwitch, MenuLetters
+from .navigation import Navigation
 from .page_stack import PageStack
 from .server_process import ServerController
 from .settings_controller import SettingsController
@@ -53,12 +51,6 @@ if TYPE_CHECKING:
     from studio.ui.palette.entries import Entries
     from studio.ui.palette.palette import Palette
     from studio.ui.remote_approvals import RemoteApprovals
-
-    from .links import ChatLink
-
-
-SHOWN_TEXT = 600
-"""Characters that are shown of a text that a link brings."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +97,6 @@ class MainWindow(QMainWindow):
         self._tasks = BackgroundTasks()
         self.done = False
         """Whether the window was closed: then nothing is begun any more."""
-        self._opening = 0
-        """Counts which chats were wanted: the last one is shown, however long others take."""
 
         self.setWindowTitle("Agent Studio")
         self.setMinimumSize(900, 600)
@@ -121,6 +111,10 @@ class MainWindow(QMainWindow):
         self.setCentralWidget(self.sides)
         self._inspector = InspectorController(theme, self.sides, self.chat, self._later)
         self.chat_list = ChatListController(self.sidebar, self._later, self._listed)
+        self.chats = Navigation(
+            *(self.chat, self.pages, self.sides, self.sidebar, self.chat_list, self._later)
+        )
+        self.links = LinkOpener(self.chat, self.pages, self.chats, self.preferences, self.banner)
         shared.server.show_in(self.sidebar)
         self.chat_actions = ChatActions(self.chat, self.chat_list, self.pages.show_chat)
         self.menu_actions = install(self, self._handlers(), self.pages.show_page)
@@ -144,39 +138,39 @@ class MainWindow(QMainWindow):
             lambda _: self.sides.set_inspector_fits_page(self.pages.shows_chat)
         )
         self.chat.composer.word_opened.connect(self._complete)
-        self.sidebar.new_chat.connect(self.new_chat)
-        self.sidebar.open_session.connect(self.open_session)
-        self.sidebar.open_found.connect(self.open_session)
+        self.sidebar.new_chat.connect(self.chats.new_chat)
+        self.sidebar.open_session.connect(self.chats.open)
+        self.sidebar.open_found.connect(self.chats.open)
         self.sidebar.chats.window_wanted.connect(self.window_wanted)
-        self.sidebar.left.connect(self._show_chat)
+        self.sidebar.left.connect(self.chats.show_chat)
         self.sidebar.settings.connect(self.preferences.open)
         self.sidebar.server_wanted.connect(lambda: self.preferences.open("server"))
         self.sidebar.page.connect(self.pages.show_page)
         for gone in (self.sidebar.page, self.sidebar.new_chat):
             gone.connect(lambda *_: self.sides.close_overlays())
-        self.sidebar.rename.connect(self._rename)
-        self.sidebar.delete.connect(self._delete)
+        self.sidebar.rename.connect(self.chats.rename)
+        self.sidebar.delete.connect(self.chats.delete)
         self.sidebar.stop.connect(self.runner.stop)
         self.sidebar.chats.chats.progress = self.runner.progress
         self._running_menu = RunningMenu(self, self.runner, self.menu_actions)
         self.chat.event_seen.connect(self.chat_list.on_event)
         self.chat_list.changed.connect(self.chat.session_changed)
         self.chat_list.told.connect(partial(self.banner.say, done=True))
-        self.chat.option_chosen.connect(self._on_option_chosen)
+        self.chat.option_chosen.connect(self.chats.offer)
         self.chat.opened.connect(self._inspector.show_chat)
         self.chat.opened.connect(self._show_title)
         self.chat.settings_wanted.connect(self.preferences.open)
         self.preferences.applied.connect(self.chat.model.options.settings_changed)
         self.preferences.applied.connect(self.chat.composer.check_spelling)
         self.chat.trouble.connect(self.banner.say)
-        self.chat.open_wanted.connect(self.open_session)
+        self.chat.open_wanted.connect(self.chats.open)
         self.chat.draft_wanted.connect(partial(self.pages.show_page, "drafts"))
-        self.chat.link_wanted.connect(self._copy_link)
-        self.chat.source_wanted.connect(lambda at: self._later(self._open_source(at)))
-        self.pages.open_wanted.connect(self.open_session)
-        self.pages.found_wanted.connect(self.open_session)
-        self.pages.left.connect(self._show_chat)
-        self.pages.chat_wanted.connect(self._new_chat_about)
+        self.chat.link_wanted.connect(self.links.copy)
+        self.chat.source_wanted.connect(lambda at: self._later(self.links.open_source(at)))
+        self.pages.open_wanted.connect(self.chats.open)
+        self.pages.found_wanted.connect(self.chats.open)
+        self.pages.left.connect(self.chats.show_chat)
+        self.pages.chat_wanted.connect(self.chats.new_chat_about)
         self.pages.keys_wanted.connect(self._show_keys)
         self.pages.decided.connect(self.chat_list.schedule_refresh)
         self.pages.notified.connect(lambda *_: self.chat_list.schedule_refresh())
@@ -190,7 +184,8 @@ class MainWindow(QMainWindow):
         ``desk`` proves what the person decides in this window.
         """
         self.chat.model.desk = desk
-        self.engine = self._inspector.engine = self.chat_list.engine = engine
+        self.engine = self._inspector.engine = engine
+        self.chat_list.engine = self.chats.engine = engine
         self.sidebar.chats.chats.folder_name = partial(folder_name, paths=engine.paths)
         self.pages.set_engine(engine)
         self.pages.show_pack_pages()
@@ -201,15 +196,15 @@ class MainWindow(QMainWindow):
     async def begin(self, session_id: str = "") -> None:
         """Show a chat, or a new one."""
         if session_id:
-            await self._open(session_id)
+            await self.chats.open_now(session_id)
         else:
             await self.chat.model.start_new()
-            self._show_new()
+            self.chats.show_new()
         self._show_ready()
 
     def show_welcome(self) -> None:
         """Show the first page of all."""
-        self.pages.show_welcome(self._show_new)
+        self.pages.show_welcome(self.chats.show_new)
         self._show_ready()
 
     def _show_ready(self) -> None:
@@ -233,81 +228,13 @@ class MainWindow(QMainWindow):
         self.pages.mark_chat()
         self.chat.model.options.follow_session()
 
-    # Chats
-
-    def _show_new(self) -> None:
-        """Show the new chat that the chat page holds."""
-        self._later(self._offer_last())
-        self.pages.show_chat()
-
-    async def _offer_last(self) -> None:
-        await self.chat.offer(await self.chat_list.last())
-
-    def _on_option_chosen(self) -> None:
-        if self.engine is not None and self.chat.session is None:
-            self._later(self._offer_last())
-
     def new_chat(self) -> None:
-        if self.engine is None:
-            return
-        self._opening += 1
-        self.sidebar.clear_search()
-        self._later(self.chat.model.start_new())
-        self._show_new()
+        self.chats.new_chat()
 
-    def open_session(self, session_id: str, query: str = "", line: str = "") -> None:
-        """Show a chat; with ``line`` at that line of it, the words of ``query`` marked."""
-        self._opening += 1
-        self._later(self._open(session_id, query, line, self._opening))
-
-    async def _open(
-        self, session_id: str, query: str = "", line: str = "", opening: int = 0
-    ) -> None:
-        """``opening`` is the number under which the chat was wanted; 0 for now."""
-        if self.engine is None:
-            return
-        if not opening:
-            self._opening += 1
-            opening = self._opening
-        session = await self.engine.sessions.open(session_id)
-        if opening != self._opening:
-            return
-        self.pages.setCurrentWidget(self.chat)
-        self.sides.close_overlays()
-        self.chat.model.open(session)
-        if line:
-            self.chat.show_found(query, line)
-        self.pages.mark_chat()
-        if session.info.unread:
-            await session.change(unread=False)
-            self.chat_list.schedule_refresh()
-
-    def _rename(self, session_id: str, title: str) -> None:
-        async def work() -> None:
-            assert self.engine is not None
-            session = await self.engine.sessions.open(session_id)
-            await session.change(title=title, titled_by="person")
-            await self.chat_list.refresh()
-            self.chat.session_changed.emit()
-
-        self._later(work())
-
-    def _delete(self, ids: list[str]) -> None:
-        async def work() -> None:
-            for session_id in ids:
-                self.chat.deleting.emit(session_id)
-                self.runner.stop(session_id)
-            await self.chat_list.delete(ids)
-            self.chat.session_changed.emit()
-
-        self._later(work())
+    def open_session(self, session_id: str) -> None:
+        self.chats.open(session_id)
 
     # Events
-
-    def leave_chat(self, session_id: str) -> None:
-        """Show a new chat in place of one that is being deleted."""
-        if self.chat.session is not None and self.chat.session.info.id == session_id:
-            self._later(self.chat.model.start_new())
 
     def on_event(self, session: Session, event: Event) -> None:
         """Show what happened in a chat, on screen or not, around the transcript."""
@@ -326,7 +253,7 @@ class MainWindow(QMainWindow):
 
     def _handlers(self) -> dict[Action, Callable[[], object]]:
         return {
-            Action.NEW_CHAT: self.new_chat,
+            Action.NEW_CHAT: self.chats.new_chat,
             Action.CHOOSE_FOLDER: self.chat.menus.choose_folder,
             Action.SETTINGS: self.preferences.open,
             Action.NEW_WINDOW: lambda: self.window_wanted.emit(""),
@@ -345,17 +272,17 @@ class MainWindow(QMainWindow):
             Action.LARGER_TEXT: lambda: self.preferences.scale(10),
             Action.SMALLER_TEXT: lambda: self.preferences.scale(-10),
             Action.NORMAL_TEXT: lambda: self.preferences.scale(0),
-            Action.WRITE_MESSAGE: self._show_chat,
+            Action.WRITE_MESSAGE: self.chats.show_chat,
             Action.ADD_FILES: self.chat.composer.attachments.choose_files,
-            Action.CHAT_ABOVE: lambda: self._neighbour(-1),
-            Action.CHAT_BELOW: lambda: self._neighbour(1),
+            Action.CHAT_ABOVE: lambda: self.chats.open_neighbour(-1),
+            Action.CHAT_BELOW: lambda: self.chats.open_neighbour(1),
             Action.STOP: self.chat.model.stop,
             Action.RUNNING: lambda: None,  # a menu, see ``RunningMenu``
             Action.STOP_ALL: self.runner.stop_all,
             Action.NEXT_NEED: self._show_next_question,
             Action.UNDO_FILES: partial(self.chat.undo_files, "undo"),
             Action.REDO_FILES: partial(self.chat.undo_files, "redo"),
-            Action.SHOW_CHAT: self._show_chat,
+            Action.SHOW_CHAT: self.chats.show_chat,
             Action.NEXT_PANE: lambda: self._pane(1),
             Action.PREVIOUS_PANE: lambda: self._pane(-1),
             Action.ALL_KEYS: self._show_keys,
@@ -369,9 +296,9 @@ class MainWindow(QMainWindow):
         from studio.ui.palette.entries import Entries
 
         entries = Entries(self.chat, self.menu_actions, self)
-        entries.session_wanted.connect(self.open_session)
+        entries.session_wanted.connect(self.chats.open)
         entries.settings_wanted.connect(self.preferences.open)
-        entries.folder_wanted.connect(self._new_chat_in)
+        entries.folder_wanted.connect(self.chats.new_chat_in)
         entries.pack_page_wanted.connect(lambda key, what: self.pages.show_page(key, *what))
         entries.workflow_wanted.connect(
             lambda what, name: self.pages.show_page("workflows", what, name)
@@ -403,18 +330,6 @@ class MainWindow(QMainWindow):
         self.completion = Completion(self.theme, self._entries, self.chat)
         self.completion.follow()
 
-    def _new_chat_about(self, subject: str, text: str, agent: str) -> None:
-        """Begin a chat about a thing of a pack; the text is not sent."""
-        self._opening += 1
-        self.sidebar.clear_search()
-        self._later(self.chat.model.start_new(text=text, subject=subject, agent=agent))
-        self._show_new()
-
-    def _new_chat_in(self, folder: str) -> None:
-        self._opening += 1
-        self._later(self.chat.model.start_new(folder=folder))
-        self._show_new()
-
     def _find_in_chat(self) -> None:
         self.pages.show_chat()
         self.chat.find()
@@ -425,33 +340,10 @@ class MainWindow(QMainWindow):
         self.pages.show_page("search", field.text() if field.hasFocus() else "")
         self.sides.close_overlays()
 
-    def _show_chat(self) -> None:
-        self.pages.show_chat()
-        self.chat.composer.setFocus()
-
-    def _neighbour(self, step: int) -> None:
-        if session_id := self.sidebar.neighbour(step):
-            self.open_session(session_id)
-
     def _show_next_question(self) -> None:
-        """Go to the question on screen, else to the next chat that waits."""
-        if self.remote_approvals is not None and self.remote_approvals.take_focus():
-            return
-        if self.chat.waits:
-            self._show_chat()
-            self.chat.show_question()
-            return
-
-        async def work() -> None:
-            waiting = await self.chat_list.waiting()
-            if waiting is not None:
-                await self._open(waiting)
-                self.chat.show_question()
-            elif await self.chat_list.needs():
-                self.pages.show_page("needs")
-
-        if self.engine is not None:
-            self._later(work())
+        """Go to the question of another program on screen, else to one of a chat."""
+        if self.remote_approvals is None or not self.remote_approvals.take_focus():
+            self.chats.show_next_question()
 
     def _pane(self, step: int) -> None:
         chat = self.chat
@@ -465,7 +357,7 @@ class MainWindow(QMainWindow):
             self._menu_letters.show()
         in_use = self.pages.shows_chat or self.pages.shown  # the first page of all stays
         if event.key() == Qt.Key.Key_Escape and in_use:
-            self._show_chat()
+            self.chats.show_chat()
         else:
             super().keyPressEvent(event)
 
@@ -504,83 +396,11 @@ class MainWindow(QMainWindow):
             else:  # Alt is released in another window
                 self._menu_letters.hide()
 
-    async def follow(self, text: str) -> None:
-        """Show what a link leads to."""
-        from studio.ui.settings.registry import PAGES
-
-        from .links import ChatLink, NewChatLink, SettingsLink, SourceLink, read_link
-
-        match read_link(text):
-            case ChatLink() as link:
-                await self._follow_to_chat(link)
-            case NewChatLink(given):
-                self._offer_text(given)
-            case SourceLink(address):
-                await self._open_source(address)
-            case SettingsLink(page) if any(entry.key == page for entry in PAGES):
-                self.preferences.open(page)
-            case _:
-                self.banner.say(tr("This link leads nowhere in Agent Studio."))
-
-    async def _open_source(self, address: str) -> None:
-        """Show the page of a pack with what an address leads to (KZ-8)."""
-        assert self.engine is not None
-        packs = self.engine.services.packs
-        found = (await in_daemon_thread(lambda: packs.resolve([address]))).get(address)
-        if found is None:
-            self.banner.say(tr("{address} leads nowhere now.").format(address=address))
-        elif found.page:
-            self.pages.show_page(f"pack:{pack_of(address)}/{found.page}", *found.target)
-
-    def _copy_link(self, session_id: str, block: int) -> None:
-        from .links import ChatLink
-
-        QGuiApplication.clipboard().setText(str(ChatLink(session_id, block)))
-
-    async def _follow_to_chat(self, link: ChatLink) -> None:
-        assert self.engine is not None
-        if await self.engine.store.get(link.chat) is None:
-            self.banner.say(tr("The chat of this link is not here. It may have been deleted."))
-            return
-        await self._open(link.chat)
-        if link.block is not None and not self.chat.show_block(link.block):
-            self.banner.say(tr("The message of this link is not in the chat."))
-
-    def _offer_text(self, text: str) -> None:
-        """Begin a new chat, with a stranger's text only if the person wants it there."""
-        self.new_chat()
-        if not text:
-            return
-        box = message_box(
-            self,
-            tr("Text of a link"),
-            tr("A link brings this text for a new chat. It is not sent."),
-            text if len(text) <= SHOWN_TEXT else f"{text[:SHOWN_TEXT]}…",
-        )
-        take = box.addButton(tr("Use the text"), QMessageBox.ButtonRole.AcceptRole)
-        box.setDefaultButton(box.addButton(QMessageBox.StandardButton.Cancel))
-        take.clicked.connect(lambda: self.chat.composer.set_text(self._joined(text)))
-        box.open()
-
-    def _joined(self, text: str) -> str:
-        """What is written already, and then a text."""
-        written = self.chat.composer.text
-        return f"{written}\n{text}" if written else text
-
-    async def ask(self, text: str) -> None:
-        """Ask something in a new chat in the person's folder; what is being written stays."""
-        self._opening += 1
-        await self.chat.model.start_new(folder=self.settings.values.last_folder)
-        self.pages.show_chat()
-        self.chat.model.input.send_text(text)
-
     async def begin_in(self, folder: str) -> None:
         """Show a new chat in a folder."""
-        self._opening += 1
-        self.sidebar.clear_search()
-        await self.chat.model.start_new(folder=folder)
+        await self.chats.begin_in(folder)
         if self.settings.values.first_run_done:  # else the first page goes on with the folder
-            self._show_new()
+            self.chats.show_new()
 
     def restore(self, beside: MainWindow | None) -> None:
         """Take the place that this window had before, or one a little aside of another."""

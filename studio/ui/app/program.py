@@ -325,7 +325,7 @@ class Program(QObject):
 
     async def _ask(self, text: str) -> None:
         await asyncio.shield(self.ready)
-        await self.current.ask(text)
+        await self.current.chats.ask(text, self.settings.values.last_folder)
 
     async def _begin_in(self, folder: str) -> None:
         await asyncio.shield(self.ready)
@@ -333,7 +333,7 @@ class Program(QObject):
 
     async def _follow(self, link: str) -> None:
         await asyncio.shield(self.ready)
-        await self.current.follow(link)
+        await self.current.links.follow(link)
 
     def show_chat(self, session_id: str) -> None:
         """Bring a chat to the front, in the window that shows it or else in the last used.
@@ -445,7 +445,7 @@ class Program(QObject):
 
     def _leave_chat(self, session_id: str) -> None:
         for window in self.windows:
-            window.leave_chat(session_id)
+            window.chats.leave(session_id)
 
     def _on_event(self, session: Session, event: Event) -> None:
         """Show what happened in a chat, on screen or not, in all windows."""

@@ -9,22 +9,21 @@ from __future__ import annotations
 import asyncio
 import time
 from functools import cached_property
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRect, QRectF, Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QAction, QDesktopServices, QResizeEvent
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QAction, QResizeEvent
 from PySide6.QtWidgets import QLineEdit, QMessageBox, QWidget
 from shiboken6 import isValid
 
-from studio.domain.pack_addresses import pack_of
 from studio.ui.formatting import short_path
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import Label, plain_tip
 from studio.ui.widgets.painting import PaintedWidget
 
-from .agents import ChatAgents, graph_of
 from .attachments import DropTarget
+from .child_agents import ChatAgents, graph_of
 from .composer import Composer
 from .file_viewer import FileViewer
 from .header import Header
@@ -46,11 +45,8 @@ from .suggestions import Suggestions
 
 if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
     from studio.agent.session.session import Session
-    from studio.domain.messages import File, Image
     from studio.ui.graph.pane import GraphPane
-    from studio.ui.transcript.model import RecoveryAction
     from studio.ui.transcript.view import TranscriptView
-    from studio.ui.widgets.thumbnails import LocalPicture
 
     from .find_strip import FindStrip
 
@@ -97,11 +93,6 @@ class ChatPage(PaintedWidget):
         self._viewer = FileViewer()
         self._undo_actions: dict[UndoStep, QAction] = {}
         self._need_keys = ""
-        self._kept_place: tuple[str, float, int | None, bool] | None = None
-        """The version that is coming, and where the transcript stays.
-
-        Scroll, focused item, and whether keys brought the focus there.
-        """
         self._state = self.model.input.state
         """The state of the input that was shown last."""
 
@@ -166,31 +157,22 @@ class ChatPage(PaintedWidget):
         """The transcript; made when it is first needed, the window is shown without it."""
         from studio.ui.transcript.view import TranscriptView
 
-        model, actions = self.model, self.model.actions
+        from .transcript_requests import TranscriptRequests
+
+        model = self.model
         view = TranscriptView(self.theme, self)
         view.setVisible(self.session is not None)
         view.stackUnder(self.heading)
         QWidget.setTabOrder(self.header.inspector, view)
-        view.item_actions.permission_answered.connect(actions.answer_permission)
-        view.item_actions.reply_given.connect(actions.answer_question)
-        view.item_actions.draft_action.connect(self._draft)
-        view.item_actions.recovery_wanted.connect(self.recover)
-        view.item_actions.turn_action.connect(self._message_action)
-        view.item_actions.link_activated.connect(self._open_link)
-        view.item_actions.file_opened.connect(lambda part: model.run(self._open_file(part)))
-        view.item_actions.drag_wanted.connect(lambda part: model.run(self._drag(part)))
-        view.item_actions.files_action.connect(actions.undo_files)
-        view.item_actions.call_action.connect(actions.change_call)
-        view.item_actions.child_action.connect(self._child)
-        view.item_actions.path_opened.connect(self._open_path)
-        view.item_actions.output_opened.connect(self._open_output)
-        view.item_actions.summary_action.connect(self._summary)
-        view.item_actions.pin_wanted.connect(actions.pin)
-        view.item_actions.left.connect(self.composer.setFocus)
-        view.item_actions.typed.connect(self.composer.editor.go_on)
-        view.item_actions.link_wanted.connect(self._copy_link)
-        view.item_actions.retry_wanted.connect(self._choose_retry)
-        view.item_actions.version_wanted.connect(self._show_version)
+        requests = self._requests = TranscriptRequests(
+            self.theme, model, view, self.composer, self.menus, self._viewer
+        )
+        requests.open_wanted.connect(self.open_wanted)
+        requests.source_wanted.connect(self.source_wanted)
+        requests.link_wanted.connect(self.link_wanted)
+        requests.settings_wanted.connect(self.settings_wanted)
+        requests.draft_wanted.connect(self.draft_wanted)
+        requests.trouble.connect(self.trouble)
         view.context.in_chat = True
         view.context.forms = model.input.forms
         view.context.versions = model.versions.of
@@ -404,7 +386,7 @@ class ChatPage(PaintedWidget):
         self._layout.show(new=session is None)
         self.opened.emit()
         self._enable_undo()
-        same_place = session is not None and self._keep_place(session.info.id)
+        same_place = session is not None and self._requests.keep_place(session.info.id)
         if not reloaded and not same_place:
             self.composer.setFocus()
             if self.composer.state == "waiting" and not self.composer.editor.writing:
@@ -458,46 +440,6 @@ class ChatPage(PaintedWidget):
 
     # What a person does in the transcript and the strip
 
-    def recover(self, action: RecoveryAction) -> None:
-        """Do what a button of an error, a wait or an end stands for."""
-        from studio.ui.transcript.model import RecoveryAction
-
-        recovery = self.model.recovery
-        match action:
-            case RecoveryAction.TRY_AGAIN | RecoveryAction.GO_ON:
-                recovery.retry()
-            case RecoveryAction.GO_ON_BACKGROUND:
-                recovery.retry("background")
-            case RecoveryAction.CONTINUE:
-                self.model.input.send_text("Continue.")
-            case RecoveryAction.TRY_NOW:
-                recovery.try_now()
-            case RecoveryAction.STOP:
-                self.model.stop()
-            case RecoveryAction.REMOVE_FROM_QUEUE:
-                recovery.take_back()
-                self.composer.setFocus()
-            case RecoveryAction.RAISE_CAP:
-                recovery.raise_cap()
-            case RecoveryAction.COMPACT:
-                recovery.compact()
-            case RecoveryAction.NEW_CHAT_FROM_HERE:
-                recovery.branch(compact=True)
-            case (
-                RecoveryAction.CHOOSE_MODEL
-                | RecoveryAction.SWITCH_MODEL
-                | RecoveryAction.USE_ANOTHER_PROVIDER
-            ):
-                self.composer.model.open()
-            case RecoveryAction.CHOOSE_FOLDER:
-                self.menus.choose_folder()
-            case RecoveryAction.REPLACE_KEY:
-                self.settings_wanted.emit("providers", self.model.options.provider)
-            case RecoveryAction.SETTINGS:
-                self.settings_wanted.emit("budgets", recovery.limit_setting)
-            case _:
-                assert_never(action)
-
     def _ask_trust(self) -> None:
         """Say what trust means, and trust the folder if the person wants that."""
         from .dialogs import trust_box
@@ -509,128 +451,10 @@ class ChatPage(PaintedWidget):
         self.trust_question.accepted.connect(lambda: self.model.trust.trust(folder, digest))
         self.trust_question.open()
 
-    def _message_action(self, turn_id: str, action: str) -> None:
-        if action == "branch":
-            self.model.recovery.branch_after(turn_id)
-        elif self.model.recovery.edit(turn_id):
-            self.composer.setFocus()
-
-    def _show_version(self, session_id: str) -> None:
-        """Show another version, scrolled to the same message; before it the two are the same."""
-        viewport = self.view.canvas_viewport
-        index = viewport.focus.index(viewport.canvas)
-        by_keys = viewport.focus.keyboard
-        self._kept_place = (session_id, viewport.scroller.value, index, by_keys)
-        self.model.versions.show(session_id)
-
-    def _keep_place(self, session_id: str) -> bool:
-        """Whether the chat was shown as another version of what was on screen."""
-        place, self._kept_place = self._kept_place, None
-        if place is None or place[0] != session_id:
-            return False
-        _, value, index, by_keys = place
-        viewport = self.view.canvas_viewport
-        viewport.scroll_to(value)
-        if index is not None and index < len(viewport.canvas.items):
-            viewport.focus.item = viewport.canvas.items[index]
-            viewport.focus.keyboard = by_keys and self.view.hasFocus()
-        return True
-
-    def _copy_link(self, block: int) -> None:
-        if self.session is not None:
-            self.link_wanted.emit(self.session.info.id, block)
-
-    def _choose_retry(self, turn_id: str, at: QRectF) -> None:
-        """Let the person choose the model that answers a message again, beside a place."""
-        rect = at.toRect()
-        place = QRect(self.view.viewport().mapToGlobal(rect.topLeft()), rect.size())
-        self.menus.choose_retry(
-            place, lambda *model: self.model.recovery.answer_again(turn_id, *model)
-        )
-
-    def _draft(self, draft_id: str, action: str) -> None:
-        if self.session is None:
-            return
-        if action == "edit":
-            self.model.run(self._edit_draft(self.session, draft_id))
-        elif action in ("resolve", "show"):
-            self.draft_wanted.emit(self.session.info.id, draft_id)
-        elif action in ("approve", "discard", "undo"):
-            self.model.actions.decide_draft(draft_id, action)
-
     def _review_drafts(self) -> None:
         """Show the drafts that wait on their page, the first of this chat chosen."""
         if self.session is not None and (waiting := self.session.drafts.waiting()):
             self.draft_wanted.emit(self.session.info.id, waiting[0].id)
-
-    async def _edit_draft(self, session: Session, draft_id: str) -> None:
-        from .dialogs import edit_draft
-
-        draft = session.drafts.get(draft_id)
-        if draft is not None and (text := await edit_draft(self.theme, draft, self)) is not None:
-            await session.review.edit(draft_id, text)
-
-    def _summary(self, summary_id: str, action: str) -> None:
-        if action == "undo":
-            self.model.actions.undo_summary(summary_id)
-        elif self.session is not None:
-            self.model.run(self._edit_summary(self.session, summary_id))
-
-    async def _edit_summary(self, session: Session, summary_id: str) -> None:
-        from .dialogs import edit_text
-
-        block = self.model.actions.summary(summary_id)
-        if block is None:
-            return
-        text = await edit_text(
-            self.theme,
-            block.text,
-            self,
-            title=tr("Edit summary"),
-            name=tr("Summary"),
-            keep=tr("Keep"),
-            code=False,
-        )
-        if text is not None and text != block.text:
-            await session.context.edit_summary(summary_id, text)
-
-    async def _open_file(self, part: Image | File | LocalPicture) -> None:
-        if not await self._viewer.open(part):
-            self.trouble.emit(tr("There is no program to open this file with."))
-
-    async def _drag(self, part: Image | File | LocalPicture) -> None:
-        """Make the file that is dragged out of the transcript, and go on with the mouse."""
-        if (lent := await self._viewer.lend(part)) is not None:
-            # Later: the loop of a drag runs in this one, and no task may wait in it.
-            QTimer.singleShot(0, self.view, lambda: self.view.drag(*lent))
-
-    def _open_link(self, url: str) -> None:
-        if url.startswith(("https://", "http://", "mailto:")):
-            QDesktopServices.openUrl(QUrl(url))
-        elif pack_of(url):
-            self.source_wanted.emit(url)
-
-    def _open_path(self, path: str) -> None:
-        """Have the system show a file of the chat's folder."""
-        if self.session is not None:
-            self.model.run(self._show_path(self.session.info.folder, path))
-
-    def _child(self, session_id: str, action: str) -> None:
-        """Open the chat of an agent that works for this one, or end it."""
-        if action == "open_chat":
-            self.open_wanted.emit(session_id)
-        else:
-            self.model.actions.stop_child(session_id)
-
-    def _open_output(self, name: str) -> None:
-        """Have the system show the whole of an output, which is kept beside the chat."""
-        if self.session is not None and self.model.engine is not None:
-            kept = self.model.engine.services.spill(self.session.info.id)
-            self.model.run(self._show_path(str(kept), name))
-
-    async def _show_path(self, folder: str, path: str) -> None:
-        if problem := await self._viewer.show(folder, path):
-            self.trouble.emit(problem)
 
     # The Undo and Redo actions of the window
 

@@ -1,11 +1,11 @@
-"""The inspector beside a chat: the run, its budget, its events, the provider's own history.
+"""The inspector beside a chat: its run, limit, events and the provider's own history.
 
-- ``inspector``: The inspector's widget, with the limit of a chat's cost.
-- ``events_page``: Shows the events of a chat, and the details of the one that is chosen.
-- ``controller``: Keeps the inspector up to date with the chat on screen.
-- ``facts``: Makes what the inspector shows from a session, its events and costs.
-- ``fact_list``: Paints facts below each other, also as a tree.
-- ``run_page``: Shows the run of a chat in numbers, and lists its requests.
+- ``inspector``: The panel with its three pages, and the field for the limit of the chat's cost.
+- ``controller``: Makes the panel and keeps it up to date with the chat on screen.
+- ``run_page``: Paints state, context, tokens and cost of the chat, and lists its requests.
+- ``facts``: Computes what the pages show, such as the costs of requests, from session and events.
+- ``fact_list``: Paints labels with values below each other, also as a tree.
 - ``plan_list``: Shows the whole plan of a chat's agent (C-2).
-- ``history_page``: Shows a chat's native history, as the provider gets it.
+- ``events_page``: Lists the events of a chat, with the details of the chosen one.
+- ``history_page``: Shows a chat's history in the provider's own format.
 """

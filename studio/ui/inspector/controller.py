@@ -79,7 +79,7 @@ class InspectorController(QObject):
         self._sides.show_inspector(not self._sides.inspector_shown)
 
     def _show_agents(self) -> None:
-        from studio.ui.chat.agents import facts_of
+        from studio.ui.chat.child_agents import facts_of
 
         if self.inspector is not None:
             icon_of = self._chat.model.options.agent_icon

@@ -367,7 +367,7 @@ async def test_an_akte_is_opened_with_its_documents_fristen_and_history(tmp_path
         assert "Urteil.txt ist abgelegt" in view.told.text() and "fehlt" in view.problem.text()
         await until(lambda: len(view.documents.lines) == 1)
         (document,) = view.facts.documents
-        await person.window._open_source(f"{document.address}#s{document.pages}")
+        await person.window.links.open_source(f"{document.address}#s{document.pages}")
         texts = view.documents
         await until(lambda: texts.shown is not None)
         assert "abgewiesen" in texts.words.toPlainText() and not texts.strip.isHidden()
@@ -516,7 +516,7 @@ async def test_laws_are_found_and_read_and_contacts_kept_and_checked(tmp_path: P
         await until(lambda: any("517 ZPO" in one.title for one in page.found))
         page.search.setText("xqzzkw")
         await until(lambda: not page.found and page.nothing.text() == "Nichts gefunden.")
-        await person.window._open_source("kanzlei:norm/ZPO/517")
+        await person.window.links.open_source("kanzlei:norm/ZPO/517")
         await until(lambda: page.shown is not None and "517" in page.shown.title)
         assert "ein Monat" in page.words.toPlainText() or "einen Monat" in page.words.toPlainText()
         assert "Prüfe den Wortlaut" in page.note.text() and page.lines[0].accessibleName()
@@ -542,5 +542,5 @@ async def test_laws_are_found_and_read_and_contacts_kept_and_checked(tmp_path: P
         page.check.name.setText("Huber, Petra")
         page.check.name.returnPressed.emit()
         await until(lambda: "Widerstreit" in page.check.problem.text())
-        await person.window._open_source(contact.address)
+        await person.window.links.open_source(contact.address)
         await until(lambda: page.rows and not page.rows[0].detail.isHidden())

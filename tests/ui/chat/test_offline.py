@@ -107,7 +107,7 @@ async def test_the_window_closes_while_a_message_waits(tmp_path: Path) -> None:
 async def test_a_chat_deleted_while_its_message_waits_sends_nothing(tmp_path: Path) -> None:
     async with at_window(tmp_path, PROVIDER, [Turn(Text("First."))], setup=offline) as person:
         await say_offline(person)
-        person.window._delete([person.session.info.id])
+        person.window.chats.delete([person.session.info.id])
         await until(lambda: not person.window.runner._runs)
         await until(lambda: person.window.chat.session is None and not person.chats())
         assert not person.asked and not person.window.banner.text

@@ -63,7 +63,7 @@ async def test_kz8_a_source_is_a_chip_that_opens_its_page(tmp_path: Path) -> Non
         chat.model.input.send_text("And now?")
         await until(lambda: sources[RIVERS] == "")  # it is looked up again after a turn
         await until(lambda: chips() == [])
-        window._later(window._open_source(RIVERS))
+        window._later(window.links.open_source(RIVERS))
         await until(lambda: "leads nowhere" in window.banner.text)
 
 

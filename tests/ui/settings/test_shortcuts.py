@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication
 
 from studio.ui.app.actions import Action, keys_in_force, menu_entries
 from studio.ui.app.key_sheet import KeySheet, _Line
-from studio.ui.app.shortcuts import portable, refusal, shortcuts, with_keys
+from studio.ui.app.shortcut_choice import portable, refusal, shortcuts, with_keys
 from studio.ui.settings.pages.shortcuts import ShortcutsPage
 from support.waiting import until
 from support.window import CTRL, SHIFT, Key, Person, alone, at_window, message, on_window_loop

@@ -3,7 +3,7 @@
 - ``general``: Language, defaults of new chats, limits, routing and traces.
 - ``general_desktop``: Links and the quick question, on the General page.
 - ``general_limits``: Limits of turns, and the target of traces, on the General page.
-- ``appearance``: Theme, accent, fonts, density, contrast and motion, with a live sample.
+- ``appearance``: Theme, accent, fonts, text size, density, contrast and motion, with a sample.
 - ``budgets``: Caps of tokens and money, and what was spent (L-14).
 - ``providers``: Keys, addresses and models of each provider.
 - ``provider_rows``: Header, failure, model file and model download of a provider's section.

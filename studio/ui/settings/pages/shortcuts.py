@@ -10,7 +10,7 @@ from PySide6.QtGui import QFocusEvent, QKeyEvent, QKeySequence, QPainter
 from PySide6.QtWidgets import QMessageBox, QSizePolicy, QWidget
 
 from studio.ui.app import global_key
-from studio.ui.app.shortcuts import Shortcut, native, refusal, shortcuts, with_keys
+from studio.ui.app.shortcut_choice import Shortcut, native, refusal, shortcuts, with_keys
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme, joined

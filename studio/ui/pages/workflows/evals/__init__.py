@@ -1,5 +1,5 @@
 """Evals in the window: two variants side by side (W-58).
 
-- ``eval_facts``: What the view says of an eval that ran; free of Qt.
-- ``eval_view``: Rates with intervals, the cases with those that flipped, and both answers.
+- ``eval_facts``: The figures and cases of an eval that ran, in words; free of Qt.
+- ``eval_view``: Shows rates with intervals, the cases with those that flipped, and both answers.
 """

@@ -1,20 +1,24 @@
 """Runs of workflows: watched live, looked at later, and stopped for a look inside (W-64 to W-66).
 
-- ``live_runs``: Begins runs and goes on with stored ones; pauses, stops, answers, steers and
-  deletes them, and sets their caps and breakpoints.
-- ``run_view``: The page of a run: head, graph and inspector, and which run is shown; its keys.
-- ``lower_panes``: What is below the graph: timeline, event log, ledger or items; exports results.
-- ``run_record``: Makes what is shown of a run's events.
+- ``live_runs``: Begins and resumes runs in this window; pauses, stops, answers, steers and deletes
+  them, raises their caps, and sets breakpoints.
+- ``run_view``: The page of one run: head, graph, panes and inspector; keys, and which run is shown.
+- ``lower_panes``: The panes below the graph, by tabs: ``timeline``, ``event_log``, ``ledger`` and
+  ``items_table``; reads the items, and exports their results.
+- ``timeline``: Paints who worked when, as bars; zooms. ``lanes`` has the bars; free of Qt.
+- ``event_log``: Lists and filters what happened. ``log_rows`` has it in words; free of Qt.
+- ``ledger``: Lists what a mission did. ``ledger_rows`` has it in words; free of Qt.
+- ``items_table``: How far the many items of a step are, what failed, and the newest results.
+- ``letter_list``: A list that leaves letters to the shortcuts of its page.
+- ``run_record``: A run with its workflow, made of its events: state, budget and cost as facts.
 - ``runs_below``: What is known of the runs of its steps, and what of them is unfolded; free of Qt.
-- ``run_inspector``: The three tabs at the right: ``run_tab``, ``step_tab`` and ``history_tab``.
-- ``step_facts``: What is known of a chosen step or item; free of Qt.
-- ``question_card``: Asks the person what a step asks.
-- ``changes_list``: What the steps changed, and what of it can be approved.
+- ``run_inspector``: The panel at the right, with the three tabs below.
+- ``run_tab``: State, budget, the form that raises caps, agents and breakpoints of the run.
+- ``step_tab``: One step: prompt, result, and buttons to continue, change and run again.
+  ``step_facts`` has what it shows; free of Qt.
+- ``history_tab``: Lists the runs of a workflow, to open, compare and delete.
+- ``question_card``: The question of a step, with the buttons that answer it.
+- ``changes_list``: What the steps changed in files, and which of it can be approved.
+- ``mission_part``: The cycle and the checks of a mission, and the field that steers it.
 - ``compare_view``: Two runs side by side. ``compare_facts`` has it in words; free of Qt.
-- ``lanes``: Who worked when, as bars; free of Qt. ``timeline`` paints them.
-- ``log_rows``: What happened, in words; free of Qt. ``event_log`` lists and filters it.
-- ``ledger_rows``: What a mission did, in words; free of Qt. ``ledger`` lists it.
-- ``mission_part``: The cycle and the checks of a mission, and what the person says to it.
-- ``items_table``: How far many items of a step are, what failed, and the newest results.
-- ``letter_list``: A list that leaves letters to the keys of its page.
 """
