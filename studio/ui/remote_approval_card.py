@@ -12,7 +12,6 @@ from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFontMetricsF, QKeyEvent, QPainter, QTextOption
 from PySide6.QtWidgets import (
     QAbstractButton,
-    QFrame,
     QPlainTextEdit,
     QSizePolicy,
 )
@@ -269,7 +268,6 @@ class _Detail(QPlainTextEdit):
         super().__init__()
         self._theme = theme
         self.setReadOnly(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)
         self.setWordWrapMode(QTextOption.WrapMode.WrapAnywhere)
         self.setAccessibleName(tr("What it wants to do"))

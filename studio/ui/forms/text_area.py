@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QPainter, QPalette
-from PySide6.QtWidgets import QFrame, QPlainTextEdit, QWidget
+from PySide6.QtWidgets import QPlainTextEdit, QWidget
 
 from studio.ui.theme import Theme
 from studio.ui.widgets import FocusRing, OverlayBar, make_transparent
@@ -38,7 +38,6 @@ class TextArea(PaintedWidget):
         self.edit = _Edit()
         self.edit.focus_moved.connect(self.update)
         self.edit.setLayoutDirection(Qt.LayoutDirection.LeftToRight)  # it is code
-        self.edit.setFrameShape(QFrame.Shape.NoFrame)
         self.edit.setTabChangesFocus(True)
         self.edit.setReadOnly(read_only)
         self.edit.setPlaceholderText(placeholder)

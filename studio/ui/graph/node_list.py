@@ -7,7 +7,6 @@ from typing import Any, cast
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QPoint, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
-    QFrame,
     QListView,
     QStyle,
     QStyledItemDelegate,
@@ -168,7 +167,6 @@ class NodeList(QListView):
         self.setModel(self._nodes)
         self._row = _Row(theme, self._nodes)
         self.setItemDelegate(self._row)
-        self.setFrameShape(QFrame.Shape.NoFrame)
         self.setMouseTracking(True)
         self.setAccessibleName(tr("Steps. L shows them as a graph"))
         make_transparent(self)

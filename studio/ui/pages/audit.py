@@ -159,7 +159,6 @@ class AuditPage(Page):
         self.list.setModel(self.model)
         self.list.setItemDelegate(_Row(theme))
         self.list.setUniformItemSizes(True)
-        self.list.setFrameShape(QFrame.Shape.NoFrame)
         self.list.setMouseTracking(True)
         self.list.setAccessibleName(tr("Calls of tools"))
         self.list.viewport().setAutoFillBackground(False)

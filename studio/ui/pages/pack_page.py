@@ -144,7 +144,6 @@ class DeclaredPage(Page):
         self.list.setModel(self.model)
         self.list.setItemDelegate(_Line(theme))
         self.list.setUniformItemSizes(True)
-        self.list.setFrameShape(QFrame.Shape.NoFrame)
         self.list.setMouseTracking(True)
         self.list.setMinimumWidth(theme.px(WIDTH))
         self.list.viewport().setAutoFillBackground(False)

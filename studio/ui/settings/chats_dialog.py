@@ -18,7 +18,6 @@ from PySide6.QtGui import QMouseEvent, QPainter, QStandardItem, QStandardItemMod
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QDialog,
-    QFrame,
     QListView,
     QStyle,
     QStyledItemDelegate,
@@ -123,7 +122,6 @@ class ChatsDialog(QDialog):
         self.list.setItemDelegate(_ChatRow(theme, self.list))
         self.list.setMouseTracking(True)
         self.list.setUniformItemSizes(True)
-        self.list.setFrameShape(QFrame.Shape.NoFrame)
         self.list.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.list.setAccessibleName(tr("Chats"))
         OverlayBar(self.list)

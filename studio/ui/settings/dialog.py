@@ -26,7 +26,6 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import (
     QApplication,
     QDialog,
-    QFrame,
     QListView,
     QStackedWidget,
     QStyle,
@@ -100,7 +99,6 @@ class PageList(KeyboardList):
         self.setAccessibleName(tr("Settings pages"))
         self.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
         self.setUniformItemSizes(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setMouseTracking(True)
         make_transparent(self)

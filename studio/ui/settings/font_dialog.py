@@ -12,7 +12,7 @@ from PySide6.QtCore import (
     Signal,
 )
 from PySide6.QtGui import QFont, QFontDatabase, QKeyEvent
-from PySide6.QtWidgets import QAbstractItemView, QDialog, QFrame, QListView, QWidget
+from PySide6.QtWidgets import QAbstractItemView, QDialog, QListView, QWidget
 
 from studio.ui.theme import Theme, typefaces
 from studio.ui.translation import tr
@@ -64,7 +64,6 @@ class FontDialog(QDialog):
         self.list.setModel(self._sorted)
         self.list.setUniformItemSizes(True)
         self.list.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
-        self.list.setFrameShape(QFrame.Shape.NoFrame)
         self.list.setAccessibleName(tr("Fonts"))
         self.list.doubleClicked.connect(self._pick)
         OverlayBar(self.list)

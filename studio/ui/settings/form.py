@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from PySide6.QtCore import QPoint, QRect, Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFileDialog, QFrame, QHBoxLayout, QLayout, QScrollArea, QWidget
+from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLayout, QScrollArea, QWidget
 
 from studio.ui.theme import Theme
 from studio.ui.widgets import Card, Hairline, Label, Mark, OverlayBar, Toggle
@@ -35,7 +35,6 @@ class SettingsPage(QScrollArea):
         super().__init__()
         self.theme, self.title = theme, title
         self.setWidgetResizable(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Tab stops at controls; they scroll into view
         self.viewport().setAutoFillBackground(False)
         self.line = Label(theme, line, "ui", "text2", wrap=True)

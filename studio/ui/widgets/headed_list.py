@@ -79,7 +79,6 @@ class HeadedView(QListView, Generic[RowT]):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setMouseTracking(True)
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
-        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         make_transparent(self)
         OverlayBar(self)
         self.entered.connect(self._hovered)

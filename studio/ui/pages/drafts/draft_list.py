@@ -10,7 +10,6 @@ from typing import Any
 from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
-    QFrame,
     QListView,
     QStyle,
     QStyledItemDelegate,
@@ -152,7 +151,6 @@ class DraftList(QListView):
         self.setModel(self.drafts)
         self.setItemDelegate(_Row(theme, self.drafts))
         self.setUniformItemSizes(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
         self.setMouseTracking(True)
         self.setAccessibleName(tr("Drafts"))
         self.setViewportMargins(0, theme.px(8), 0, 0)

@@ -16,7 +16,7 @@ from PySide6.QtGui import (
     QTextCursor,
     QTextOption,
 )
-from PySide6.QtWidgets import QFrame, QTextEdit, QWidget
+from PySide6.QtWidgets import QTextEdit, QWidget
 
 from studio.agent.agent_files.edit import Edit
 from studio.agent.frontmatter import Problem
@@ -81,7 +81,6 @@ class FileEditor(QTextEdit):
         self._text = ""
         """The text of which the page knows."""
         self.setAcceptRichText(False)
-        self.setFrameShape(QFrame.Shape.NoFrame)
         self.setTabChangesFocus(True)  # YAML has no tabs
         self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.setAccessibleName(name)

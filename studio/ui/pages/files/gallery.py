@@ -10,7 +10,6 @@ from typing import Any
 from PySide6.QtCore import QModelIndex, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
-    QFrame,
     QListView,
     QStyledItemDelegate,
     QStyleOptionViewItem,
@@ -118,7 +117,6 @@ class Gallery(QListView):
         self.files = GalleryModel()
         self.setModel(self.files)
         self.setItemDelegate(_Row(theme))
-        self.setFrameShape(QFrame.Shape.NoFrame)
         self.setMouseTracking(True)
         self.setAccessibleName(name)
         make_transparent(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from PySide6.QtWidgets import QScrollArea, QWidget
 
 from studio.domain.records import dataclass
 from studio.tools.memory.note import Note, Source
@@ -111,7 +111,6 @@ class NoteDetail(PaintedWidget):
         page = widget_of(column)
         area = QScrollArea()
         area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         make_transparent(area)
         area.setWidget(page)

@@ -8,7 +8,6 @@ from datetime import datetime
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
-    QFrame,
     QListView,
     QStyle,
     QStyledItemDelegate,
@@ -111,7 +110,6 @@ class NoteList(QListView):
         self.notes = NoteListModel(spoken_row)
         self.setModel(self.notes)
         self.setItemDelegate(_Row(theme))
-        self.setFrameShape(QFrame.Shape.NoFrame)
         self.setMouseTracking(True)
         self.setAccessibleName(tr("Notes"))
         make_transparent(self)

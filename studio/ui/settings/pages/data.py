@@ -16,7 +16,6 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import (
     QAbstractItemView,
     QFileDialog,
-    QFrame,
     QListView,
     QMessageBox,
 )
@@ -142,7 +141,6 @@ class PreviewCard(Card):
         self.titles = QStringListModel(self)
         self.list = QListView()
         self.list.setModel(self.titles)
-        self.list.setFrameShape(QFrame.Shape.NoFrame)
         self.list.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.setAccessibleName(tr("Chats in the file"))

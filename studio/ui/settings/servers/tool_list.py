@@ -15,7 +15,6 @@ from PySide6.QtGui import (
     QStandardItemModel,
 )
 from PySide6.QtWidgets import (
-    QFrame,
     QListView,
     QMenu,
     QStyle,
@@ -117,7 +116,6 @@ class ToolList(KeyboardList):
         self.setAccessibleName(tr("Tools"))
         self.setEditTriggers(QListView.EditTrigger.NoEditTriggers)
         self.setUniformItemSizes(True)
-        self.setFrameShape(QFrame.Shape.NoFrame)
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         self.setMouseTracking(True)
         make_transparent(self)

@@ -11,7 +11,6 @@ from typing import cast
 from PySide6.QtCore import QRect, QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QKeySequence, QPainter, QShortcut
 from PySide6.QtWidgets import (
-    QFrame,
     QHeaderView,
     QScrollArea,
     QStyle,
@@ -294,7 +293,6 @@ class ResultTable(QTableWidget):
         self.setAccessibleName(tr("Result"))
         self.setEditTriggers(QTableWidget.EditTrigger.NoEditTriggers)
         self.setTabKeyNavigation(False)
-        self.setFrameShape(QFrame.Shape.NoFrame)
         self.setShowGrid(False)
         self.setItemDelegate(_Cell(theme, self))
         self.setHorizontalHeader(_Head(theme, self))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QListView
+from PySide6.QtWidgets import QListView
 
 from studio.ui.theme import Theme
 from studio.ui.widgets import FocusRing, OverlayBar, make_transparent
@@ -18,7 +18,6 @@ class LetterList(QListView):
     def __init__(self, theme: Theme, name: str) -> None:
         super().__init__()
         self.setAccessibleName(name)
-        self.setFrameShape(QFrame.Shape.NoFrame)
         self.setMouseTracking(True)
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         make_transparent(self)

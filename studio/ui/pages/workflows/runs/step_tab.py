@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import QModelIndex, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QResizeEvent
 from PySide6.QtWidgets import (
-    QFrame,
     QPlainTextEdit,
     QSizePolicy,
     QStyledItemDelegate,
@@ -53,7 +52,6 @@ class CodeBox(Card):
         self._most, self._least = most, least
         self.edit = _Text()
         self.edit.resized.connect(self._measure)
-        self.edit.setFrameShape(QFrame.Shape.NoFrame)
         self.edit.setReadOnly(True)
         self.edit.setTabChangesFocus(True)
         self.edit.setAccessibleName(name)
