@@ -18,11 +18,11 @@ Hints: TypeAlias = Sequence[tuple[Sequence[str], str]]
 
 
 class KeyFoot(PaintedWidget):
-    """Where there is no room for all, the last ones go. ``spoken`` says them in a sentence."""
+    """Where there is no room for all, those at one end go. ``spoken`` says them in a sentence."""
 
-    def __init__(self, theme: Theme, hints: Hints, spoken: str) -> None:
+    def __init__(self, theme: Theme, hints: Hints, spoken: str, *, last_stay: bool = False) -> None:
         super().__init__(theme)
-        self._hints = hints
+        self._hints, self._going = hints, 0 if last_stay else -1
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setAccessibleName(spoken)
 
@@ -32,14 +32,19 @@ class KeyFoot(PaintedWidget):
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         t = self.theme
         x, middle = float(t.px(16)), self.height() / 2
-        for keys, words in self._hints:
-            caps = sum(keycaps_width(t, key) + t.px(4) for key in keys)
-            wide = t.metrics("small").horizontalAdvance(words)
-            if x + caps + wide > rect.width():
-                return
+        shown = list(self._hints)
+        while len(shown) > 1 and sum(map(self._wide, shown)) > rect.width():
+            del shown[self._going]
+        for keys, words in shown:
             for key in keys:
                 paint_keycaps(painter, t, QPointF(x, middle), key)
                 x += keycaps_width(t, key) + t.px(4)
+            wide = t.metrics("small").horizontalAdvance(words)
             place = QRectF(x + t.px(3), 0, wide + 2, rect.height())
             paint_text(painter, t, place, words, "small", "text2")
             x += wide + t.px(16)
+
+    def _wide(self, hint: tuple[Sequence[str], str]) -> float:
+        t, (keys, words) = self.theme, hint
+        caps = sum(keycaps_width(t, key) + t.px(4) for key in keys)
+        return caps + t.metrics("small").horizontalAdvance(words) + t.px(16)

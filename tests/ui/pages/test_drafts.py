@@ -16,7 +16,7 @@ from studio.tools.drafts.diff import DiffLine, diff
 from studio.tools.drafts.three_way_merge import three_way
 from studio.ui.pages.drafts.diff_view import split, three, unified
 from studio.ui.pages.drafts.draft_list import heading, whole_place
-from studio.ui.pages.drafts.page import DraftsPage, _Foot
+from studio.ui.pages.drafts.page import DraftsPage, foot_of
 from studio.ui.theme import Theme
 from studio.ui.transcript.items.draft_item import DraftItem, FoldLeaf
 from studio.ui.transcript.items.files_item import FilesItem
@@ -399,7 +399,7 @@ def test_the_words_of_a_fold_and_a_foot_are_in_the_language(qapp: QApplication) 
     with language("de"):
         fold = FoldLeaf(DiffLine("fold", 1, 1, "1,200 unchanged lines", count=1200), 0)
         assert fold.block.text == "1.200 unveränderte Zeilen"
-        foot = _Foot(theme)
+        foot = foot_of(theme)
         wide, narrow = QSize(400, 42), QSize(150, 42)
         drawn: list[int] = []
         for size in (wide, narrow):

@@ -17,6 +17,7 @@ from studio.tools.drafts.diff import DiffLine, diff, unfold, unified_diff
 from studio.tools.drafts.draft_conflict import Conflict
 from studio.ui.chat.header import Title
 from studio.ui.engine_texts import tr_engine
+from studio.ui.pages.list_detail import DetailPane
 from studio.ui.theme import Theme, joined
 from studio.ui.transcript.items.draft_item import APPROVE, icon_of, outcome_of
 from studio.ui.translation import tr, tr_in, tr_later, tr_plural
@@ -25,14 +26,12 @@ from studio.ui.widgets import (
     Card,
     Field,
     Hairline,
-    IconButton,
     Label,
     Mark,
     Segmented,
     Tile,
 )
 from studio.ui.widgets.layouts import STRETCH, Stretch, column_of, row_of, widget_of
-from studio.ui.widgets.painting import PaintedWidget
 from studio.ui.widgets.panels import scrolled
 
 from .diff_view import SIDES, DiffView, split, three, unified
@@ -53,38 +52,27 @@ class ShownDraft:
     when: str
 
 
-class DraftDetail(PaintedWidget):
-    """Header, origin, changes. ``wanted`` tells what the person wants done."""
+class DraftDetail(DetailPane):
+    """Header, origin, changes."""
 
-    ground = "surface"
-
-    wanted = Signal(str)
-    """``approve``, ``edit``, ``discard``, ``undo``, ``merge`` or ``anew``."""
-    chat_wanted = Signal()
     why_closed = Signal()
     """The person does not discard after all."""
-    list_wanted = Signal()
-    """Show the list of drafts, which has no room beside this one."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
         self.shown: ShownDraft | None = None
         self._lines: list[DiffLine] = []
         self._pair = ("", "")
-        parts = [self._header(), Hairline(theme), self._why_strip(), (self._body(), 1)]
+        parts = [self._make_header(), Hairline(theme), self._why_strip(), (self._body(), 1)]
         column_of(parts, spacing=0, on=self)
         self.clear("")
 
     # -- what it is made of -------------------------------------------------------------
 
-    def _header(self) -> QWidget:
-        t, head = self.theme, QWidget()
-        self._head = head
-        self.title = Title(t, head)
-        self.list_button = IconButton(t, "list", tr("All drafts"))
-        self.list_button.clicked.connect(lambda: self.list_wanted.emit())
-        self.list_button.hide()
-        self.buttons = {
+    def _make_header(self) -> QWidget:
+        t = self.theme
+        self.title = Title(t, self)
+        buttons = {
             "discard": Button(t, tr("Discard"), "ghost", keycap="D", folded_icon="trash-2"),
             "edit": Button(t, tr("Edit…"), keycap="E", folded_icon="pencil"),
             "undo": Button(t, tr("Undo"), icon="undo-2", keycap="Ctrl+Z"),
@@ -92,20 +80,7 @@ class DraftDetail(PaintedWidget):
             "merge": Button(t, tr("Use merged text"), "primary", keycap="A"),
             "approve": Button(t, tr("Approve and write"), "primary", keycap="A"),
         }
-        for name, button in self.buttons.items():
-            button.clicked.connect(lambda _=False, name=name: self.wanted.emit(name))
-        parts = (self.list_button, (self.title, 1), *self.buttons.values())
-        folding = tuple(self.buttons.values())
-        self._head_row = row_of(parts, on=head, folding=folding)
-        t.changed.connect(self._follow)
-        self._follow()
-        return head
-
-    def _follow(self) -> None:
-        px = self.theme.px
-        self._head.setFixedHeight(px(48))
-        self._head_row.setSpacing(px(8))
-        self._head_row.setContentsMargins(px(20), 0, px(12), 0)
+        return self._header([(self.title, 1)], tr("All drafts"), buttons)
 
     def _why_strip(self) -> QWidget:
         """Asks why a draft is discarded; Enter discards it, with or without a reason."""

@@ -5,9 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from PySide6.QtCore import QModelIndex, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QKeySequence, QPainter, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtCore import QModelIndex
 
 from studio.agent.changes.draft_review import DraftDecision
 from studio.agent.engine import Engine
@@ -17,131 +15,64 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.sessions import DraftEntry
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import ago, number
-from studio.ui.pages.page import Page, Run
+from studio.ui.pages.list_detail import ListDetailPage
+from studio.ui.pages.page import Run
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_later
-from studio.ui.widgets import Hairline, Label, Segmented
-from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
-from studio.ui.widgets.painting import PaintedWidget, keycaps_width, paint_keycaps, paint_text
+from studio.ui.widgets import Label, Segmented
+from studio.ui.widgets.key_foot import KeyFoot
+from studio.ui.widgets.layouts import STRETCH
 
 from .detail import DraftDetail, ShownDraft
 from .draft_list import DraftList, place_of
 
-LIST, LEAST = 300, 420
-"""Widths of the list and the least of a draft beside it, at text size 100 %."""
-_FOOT = (("J", "K"), tr_later("Move")), (("X",), tr_later("Select")), (("?",), tr_later("All keys"))
+HINTS = (
+    (("J", "K"), tr_later("Move")),
+    (("X",), tr_later("Select")),
+    (("?",), tr_later("All keys")),
+)
 
 
-class _Foot(PaintedWidget):
-    """Keys and what they do. Where there is no room for all, the last ones stay."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__(theme)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.setAccessibleName(tr("J and K move, X selects, question mark shows all keys"))
-
-    def sizeHint(self) -> QSize:
-        return QSize(200, self.theme.px(42))
-
-    def paint(self, painter: QPainter, rect: QRectF) -> None:
-        t = self.theme
-        x, middle = float(t.px(16)), self.height() / 2
-        shown = list(_FOOT)
-        while len(shown) > 1 and x + sum(map(self._wide, shown)) > self.width():
-            del shown[0]
-        for keys, does in shown:
-            words = tr(does)
-            for key in keys:
-                paint_keycaps(painter, t, QPointF(x, middle), key)
-                x += keycaps_width(t, key) + t.px(4)
-            wide = t.metrics("small").horizontalAdvance(words)
-            place = QRectF(x + t.px(3), 0, wide + 2, rect.height())
-            paint_text(painter, t, place, words, "small", "text2")
-            x += wide + t.px(16)
-
-    def _wide(self, hint: tuple[tuple[str, ...], str]) -> float:
-        keys, does = hint
-        caps = sum(keycaps_width(self.theme, key) + self.theme.px(4) for key in keys)
-        return caps + self.theme.metrics("small").horizontalAdvance(tr(does)) + self.theme.px(16)
+def foot_of(theme: Theme) -> KeyFoot:
+    """The last ones stay: with them all others are found."""
+    hints = [(keys, tr(does)) for keys, does in HINTS]
+    spoken = tr("J and K move, X selects, question mark shows all keys")
+    return KeyFoot(theme, hints, spoken, last_stay=True)
 
 
-class DraftsPage(Page):
+class DraftsPage(ListDetailPage[DraftList, DraftDetail]):
     """The list of drafts at the left, the chosen one at the right."""
 
     def __init__(self, theme: Theme, engine: Engine, run: Run) -> None:
-        super().__init__(theme, engine, run)
+        super().__init__(theme, engine, run, DraftList(theme), DraftDetail(theme))
         self._wanted: tuple[str, str] | None = None
         """What is to be chosen with the next look, should another one come between."""
         self._outdated = True
         """Whether the list has to be read before the chosen draft is shown."""
         self._last: list[tuple[str, list[str]]] = []
         """What was approved last: sessions and drafts."""
-        self.list = DraftList(theme)
         self.list.selectionModel().currentChanged.connect(self._chosen)
-        self.detail = DraftDetail(theme)
         self.detail.wanted.connect(self.do)
         self.detail.chat_wanted.connect(self._open_chat)
         self.detail.why_closed.connect(lambda: self._want_list(wanted=False))
-        self._column, self._edge = self._left(), Hairline(theme, upright=True)
-        row_of([self._column, self._edge, (self.detail, 1)], spacing=0, on=self)
-        self.list_wanted = False
-        """Whether the list is to be shown where it has no room beside a draft."""
-        self.detail.list_wanted.connect(lambda: self._want_list(wanted=True))
-        self.list.activated.connect(lambda _: self._want_list(wanted=False))
-        self.list.clicked.connect(lambda _: self._want_list(wanted=False))
-        theme.changed.connect(self._place)
-        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # the keys work while the list is hidden
-        for keys, does in (
-            ("J", lambda: self.list.step(1)),
-            ("K", lambda: self.list.step(-1)),
-            ("X", self._mark),
-            ("A", self._primary),
-            ("E", lambda: self.do("edit")),
-            ("D", lambda: self.do("discard")),
-            ("Ctrl+Z", self._undo),
-            ("?", self.keys_wanted.emit),
-        ):
-            shortcut = QShortcut(QKeySequence(keys), self)
-            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(does)
-
-    def _left(self) -> QWidget:
-        t, left = self._theme, QWidget()
-        self.count = Label(t, "", "ui", "text2", digits=True)
-        self.which = Segmented(t, [tr("Waiting"), tr("Done")])
+        self.count = Label(theme, "", "ui", "text2", digits=True)
+        self.which = Segmented(theme, [tr("Waiting"), tr("Done")])
         self.which.chosen.connect(lambda _: self.refresh())
-        head = (Label(t, tr("Drafts"), "heading"), self.count, STRETCH, self.which)
-        self._head_row = row_of(head)
-        self._head = widget_of(self._head_row)
-        column_of([self._head, Hairline(t), (self.list, 1), _Foot(t)], spacing=0, on=left)
-        return left
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._place()
-
-    def _place(self) -> None:
-        """Give the list a column of its own, or where there is no room all of the page."""
-        px = self._theme.px
-        self._head.setFixedHeight(px(48))
-        self._head_row.setSpacing(px(7))
-        self._head_row.setContentsMargins(px(16), 0, px(10), 0)
-        fits = self.width() - px(LIST) >= px(LEAST)
-        alone = not fits and self.list_wanted
-        if fits:
-            self._column.setFixedWidth(px(LIST))
-        else:
-            self._column.setMinimumWidth(0)
-            self._column.setMaximumWidth(self.width())
-        self.detail.list_button.setVisible(not fits)
-        self._column.setVisible(fits or alone)
-        self._edge.setVisible(fits)
-        self.detail.setVisible(not alone)
-
-    def _want_list(self, *, wanted: bool) -> None:
-        self.list_wanted = wanted
-        self._place()
-        (self.list if self.list.isVisible() else self).setFocus(Qt.FocusReason.OtherFocusReason)
+        self._lay_out(
+            (Label(theme, tr("Drafts"), "heading"), self.count, STRETCH, self.which),
+            ((self.list, 1), foot_of(theme)),
+        )
+        self._add_keys(
+            {
+                "J": lambda: self.list.step(1),
+                "K": lambda: self.list.step(-1),
+                "X": self._mark,
+                "A": self._primary,
+                "E": lambda: self.do("edit"),
+                "D": lambda: self.do("discard"),
+                "Ctrl+Z": self._undo,
+            }
+        )
 
     # -- what it shows --------------------------------------------------------------------
 

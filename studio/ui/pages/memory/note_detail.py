@@ -5,27 +5,25 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Qt, Signal
-from PySide6.QtWidgets import QScrollArea, QWidget
+from PySide6.QtWidgets import QWidget
 
 from studio.domain.records import dataclass
 from studio.tools.memory.note import Note, Source
 from studio.tools.memory.note_index import Entry
 from studio.tools.memory.order_marks import Mark as OrderMark
+from studio.ui.pages.list_detail import DetailPane
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import (
     Button,
     Card,
     Hairline,
-    IconButton,
     Label,
     Mark,
-    OverlayBar,
     Tag,
-    make_transparent,
 )
 from studio.ui.widgets.layouts import STRETCH, Stretch, column_of, row_of, widget_of
-from studio.ui.widgets.painting import PaintedWidget
+from studio.ui.widgets.panels import scrolled
 
 from .note_list import about
 from .trust_tag import KINDS, TrustTag, trust_word
@@ -50,50 +48,28 @@ class ShownNote:
     chat: str
 
 
-class NoteDetail(PaintedWidget):
-    """Header, words, marks, sources and close notes. ``wanted`` tells what the person wants."""
+class NoteDetail(DetailPane):
+    """Header, words, marks, sources and close notes."""
 
-    ground = "surface"
-
-    wanted = Signal(str)
-    """``keep``, ``edit``, ``drop`` or ``undo``."""
     merge_wanted = Signal(object)
     """Merge the note into this one."""
-    chat_wanted = Signal()
-    list_wanted = Signal()
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
         self.shown: ShownNote | None = None
-        column_of([self._header(), Hairline(theme), (self._body(), 1)], spacing=0, on=self)
+        column_of([self._make_header(), Hairline(theme), (self._body(), 1)], spacing=0, on=self)
         self.clear("")
 
-    def _header(self) -> QWidget:
-        t, head = self.theme, QWidget()
-        self._head = head
+    def _make_header(self) -> QWidget:
+        t = self.theme
         self.state = Tag(t, "", "warn")
-        self.list_button = IconButton(t, "list", tr("All notes"))
-        self.list_button.clicked.connect(lambda: self.list_wanted.emit())
-        self.list_button.hide()
-        self.buttons = {
+        buttons = {
             "undo": Button(t, tr("Undo"), "ghost", keycap="Ctrl+Z", folded_icon="undo-2"),
             "drop": Button(t, tr("Drop"), "ghost", keycap="D", folded_icon="trash-2"),
             "edit": Button(t, tr("Edit…"), keycap="E", folded_icon="pencil"),
             "keep": Button(t, tr("Keep"), "primary", keycap="A"),
         }
-        for name, button in self.buttons.items():
-            button.clicked.connect(lambda _=False, name=name: self.wanted.emit(name))
-        parts = (self.list_button, self.state, STRETCH, *self.buttons.values())
-        self._head_row = row_of(parts, on=head, folding=tuple(self.buttons.values()))
-        t.changed.connect(self._follow)
-        self._follow()
-        return head
-
-    def _follow(self) -> None:
-        px = self.theme.px
-        self._head.setFixedHeight(px(48))
-        self._head_row.setSpacing(px(8))
-        self._head_row.setContentsMargins(px(20), 0, px(12), 0)
+        return self._header([self.state, STRETCH], tr("All notes"), buttons)
 
     def _body(self) -> QWidget:
         t = self.theme
@@ -108,16 +84,9 @@ class NoteDetail(PaintedWidget):
             spacing=t.px(10),
             margins=(t.px(20), t.px(18), t.px(20), t.px(20)),
         )
-        page = widget_of(column)
-        area = QScrollArea()
-        area.setWidgetResizable(True)
-        area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        make_transparent(area)
-        area.setWidget(page)
-        page.setAutoFillBackground(False)  # what the area has just set
-        self._bar = OverlayBar(area)
-        self.area = area
-        return area
+        self.area = scrolled(widget_of(column))
+        self.area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+        return self.area
 
     def clear(self, words: str, *, undo: bool = False) -> None:
         """Show no note, and say why there is none."""

@@ -8,9 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
-from PySide6.QtCore import QModelIndex, Qt
-from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QModelIndex
 
 from studio.agent.engine import Engine
 from studio.agent.session.memory import MOST_TITLES, MOST_TOKENS, fitting, title_tokens
@@ -21,23 +19,24 @@ from studio.tools.memory.note_store import EVERYWHERE, Change, place_of
 from studio.tools.memory.order_marks import marks_of
 from studio.ui.chat.dialogs import edit_text
 from studio.ui.formatting import number, short_path
-from studio.ui.pages.page import Page, Run
+from studio.ui.pages.list_detail import ListDetailPage
+from studio.ui.pages.page import Run
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import Field, Hairline, IconButton, Label, Segmented
 from studio.ui.widgets.key_foot import KeyFoot
-from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.layouts import STRETCH, row_of
 
 from .note_detail import NoteDetail, ShownNote
 from .note_facts import HERE, FactsPane, NoteFacts
 from .note_list import NoteList
 
 T = TypeVar("T")
-LIST, LEAST, FACTS = 380, 400, 290
-"""Widths of the list, the least of a note, and of the facts, at text size 100 %."""
+FACTS = 290
+"""Width of the facts, at text size 100 %."""
 MOST = 500
 """Notes in the list; a search finds the others."""
-_FOOT = (
+HINTS = (
     (("J", "K"), tr_later("Move")),
     (("A",), tr_later("Keep")),
     (("D",), tr_later("Drop")),
@@ -45,19 +44,19 @@ _FOOT = (
 )
 
 
-class MemoryPage(Page):
+class MemoryPage(ListDetailPage[NoteList, NoteDetail]):
     """The list of notes at the left, the chosen one beside it, and at the right its facts."""
 
+    widths = (380, 400)
+
     def __init__(self, theme: Theme, engine: Engine, run: Run) -> None:
-        super().__init__(theme, engine, run)
+        super().__init__(theme, engine, run, NoteList(theme), NoteDetail(theme))
         self._store = engine.services.note_store
         self._changes: list[Change] = []
         """What was decided here, the last one last."""
         self._wanted: tuple[str, str] | None = None
         self._outdated = True
-        self.list = NoteList(theme)
         self.list.selectionModel().currentChanged.connect(self._chosen)
-        self.detail = NoteDetail(theme)
         self.detail.wanted.connect(self.do)
         self.detail.merge_wanted.connect(lambda into: self._run(self._merge(into)))
         self.detail.chat_wanted.connect(self._open_chat)
@@ -65,39 +64,26 @@ class MemoryPage(Page):
         self.facts.kind_chosen.connect(lambda kind: self._run(self._change_kind(kind)))
         self.facts.place_chosen.connect(lambda place: self._run(self._move(place)))
         self.facts.keeps_changed.connect(lambda on: self._run(self._keep_next_time(on)))
-        self._column, self._edge = self._left(), Hairline(theme, upright=True)
         self._facts_edge = Hairline(theme, upright=True)
-        parts = (self._column, self._edge, (self.detail, 1), self._facts_edge, self.facts)
-        row_of(parts, spacing=0, on=self)
-        self.list_wanted = False
-        """Whether the list is to be shown where it has no room beside a note."""
-        self.detail.list_wanted.connect(lambda: self._want_list(wanted=True))
-        self.list.activated.connect(lambda _: self._want_list(wanted=False))
-        self.list.clicked.connect(lambda _: self._want_list(wanted=False))
-        theme.changed.connect(self._place)
-        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)  # the keys work while the list is hidden
-        for keys, does in (
-            ("J", lambda: self.list.step(1)),
-            ("K", lambda: self.list.step(-1)),
-            ("A", lambda: self.do("keep")),
-            ("E", lambda: self.do("edit")),
-            ("D", lambda: self.do("drop")),
-            ("M", self._merge_first),
-            ("N", lambda: self._run(self._write_new())),
-            ("Ctrl+Z", lambda: self.do("undo")),
-            ("?", self.keys_wanted.emit),
-        ):
-            shortcut = QShortcut(QKeySequence(keys), self)
-            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
-            shortcut.activated.connect(does)
+        self._make_list()
+        self._add_keys(
+            {
+                "J": lambda: self.list.step(1),
+                "K": lambda: self.list.step(-1),
+                "A": lambda: self.do("keep"),
+                "E": lambda: self.do("edit"),
+                "D": lambda: self.do("drop"),
+                "M": self._merge_first,
+                "N": lambda: self._run(self._write_new()),
+                "Ctrl+Z": lambda: self.do("undo"),
+            }
+        )
 
-    def _left(self) -> QWidget:
-        t, left = self._theme, QWidget()
+    def _make_list(self) -> None:
+        t = self._theme
         self.count = Label(t, "", "ui", "text2", digits=True)
         self.new = IconButton(t, "plus", tr("New note"))
         self.new.clicked.connect(lambda: self._run(self._write_new()))
-        self._head_row = row_of((Label(t, tr("Memory"), "heading"), self.count, STRETCH, self.new))
-        self._head = widget_of(self._head_row)
         self.search = Field(t, tr("Search notes"), "search")
         self.search.textChanged.connect(lambda _: self.refresh())
         self.which = Segmented(t, [tr("All"), tr("This folder")], name=tr("Notes"))
@@ -107,42 +93,22 @@ class MemoryPage(Page):
             spacing=t.px(6),
             margins=(t.px(10), t.px(8), t.px(10), t.px(4)),
         )
-        hints = [(keys, tr(does)) for keys, does in _FOOT]
+        hints = [(keys, tr(does)) for keys, does in HINTS]
         foot = KeyFoot(t, hints, tr("J and K move, A keeps, D drops, M merges"))
-        column_of([self._head, Hairline(t), find, (self.list, 1), foot], spacing=0, on=left)
-        return left
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self._place()
+        self._lay_out(
+            (Label(t, tr("Memory"), "heading"), self.count, STRETCH, self.new),
+            (find, (self.list, 1), foot),
+            (self._facts_edge, self.facts),
+        )
 
     def _place(self) -> None:
         """Give each column its room; where there is none for all, the facts go, then the list."""
-        px = self._theme.px
-        self._head.setFixedHeight(px(48))
-        self._head_row.setSpacing(px(7))
-        self._head_row.setContentsMargins(px(16), 0, px(10), 0)
-        fits = self.width() - px(LIST) >= px(LEAST)
-        alone = not fits and self.list_wanted
-        if fits:
-            self._column.setFixedWidth(px(LIST))
-        else:
-            self._column.setMinimumWidth(0)
-            self._column.setMaximumWidth(self.width())
-        three = self.width() >= px(LIST + LEAST + FACTS)
-        self.facts.setFixedWidth(px(FACTS))
+        super()._place()
+        three = self.width() >= self._theme.px(sum(self.widths) + FACTS)
+        self.facts.setFixedWidth(self._theme.px(FACTS))
         beside = three and self.detail.shown is not None
         self.facts.setVisible(beside)
         self._facts_edge.setVisible(beside)
-        self.detail.list_button.setVisible(not fits)
-        self._column.setVisible(fits or alone)
-        self._edge.setVisible(fits)
-        self.detail.setVisible(not alone)
-
-    def _want_list(self, *, wanted: bool) -> None:
-        self.list_wanted = wanted
-        self._place()
-        (self.list if self.list.isVisible() else self).setFocus(Qt.FocusReason.OtherFocusReason)
 
     # -- what it shows --------------------------------------------------------------------
 
