@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any, cast
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QPoint, QRect, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QPoint, QRect, QRectF, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent, QPainter
 from PySide6.QtWidgets import (
     QListView,
     QStyle,
-    QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
 )
@@ -19,7 +18,7 @@ from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr
 from studio.ui.widgets import FocusRing, Index, OverlayBar, make_transparent
 from studio.ui.widgets.painting import AnimationTimer, paint_text, paint_tile
-from studio.ui.widgets.row_list import paint_row_ground
+from studio.ui.widgets.row_list import RowDelegate, paint_row_ground
 
 from .nodes import STATES, Graph, GraphNode
 from .painting import paint_state
@@ -81,20 +80,15 @@ class _Nodes(QAbstractListModel):
         self.endResetModel()
 
 
-class _Row(QStyledItemDelegate):
+class _Row(RowDelegate):
     """Tile and title, state and time at the right, what it needs below.
 
     What stands inside of a node is set in.
     """
 
     def __init__(self, theme: Theme, nodes: _Nodes) -> None:
-        super().__init__()
-        self._theme, self._nodes = theme, nodes
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        t = self._theme
-        lines = t.metrics("ui_medium").height() + t.metrics("small").height()
-        return QSize(100, max(t.px(48), lines + t.px(12)))
+        super().__init__(theme)
+        self._nodes = nodes
 
     @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:

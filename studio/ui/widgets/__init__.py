@@ -11,7 +11,7 @@ screen readers find what they expect.
 - ``breakable``: Breaks words that are longer than their place.
 - ``layouts``: Puts widgets in rows and columns.
 - ``focus``: Shows a ring around the control that has the keyboard's focus.
-- ``row_list``: The model of a list of plain values, and the ground of its rows.
+- ``row_list``: The model of a list of plain values, and the base of what paints its rows.
 - ``keyboard_list``: A list whose current row has a ring while the keyboard is used in it.
 - ``key_foot``: The keys of a list and what they do, below it.
 - ``painting``: Paints the shapes that controls share and the logo, and times animations.

@@ -33,7 +33,7 @@ class KeyFoot(PaintedWidget):
         t = self.theme
         x, middle = float(t.px(16)), self.height() / 2
         shown = list(self._hints)
-        while len(shown) > 1 and sum(map(self._wide, shown)) > rect.width():
+        while len(shown) > 1 and t.px(3) + sum(map(self._wide, shown)) > rect.width():
             del shown[self._going]
         for keys, words in shown:
             for key in keys:

@@ -1,13 +1,13 @@
-"""Rows of a list: the model of plain values, and the ground that a row is painted on."""
+"""Rows of a list: the model of plain values, and the base of delegates that paint two lines."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, Qt
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QStyle, QStyleOptionViewItem
+from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
 
 from studio.ui.theme import Theme
 
@@ -52,6 +52,22 @@ class RowModel(QAbstractListModel):
         self.beginResetModel()
         self.rows = rows
         self.endResetModel()
+
+
+class RowDelegate(QStyledItemDelegate):
+    """The base of delegates that paint a title with a line below it."""
+
+    least, around = 48, 12
+    """Pixels of a row at least, and around its two lines, at text size 100 %."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self._theme = theme
+
+    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
+        t = self._theme
+        lines = t.metrics("ui_medium").height() + t.metrics("small").height()
+        return QSize(100, max(t.px(self.least), lines + t.px(self.around)))
 
 
 def paint_row_ground(

@@ -7,12 +7,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QListView,
     QStyle,
-    QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
 )
@@ -25,6 +24,7 @@ from studio.ui.transcript.items.draft_item import ICONS, outcome_of
 from studio.ui.translation import tr, tr_in, tr_later
 from studio.ui.widgets import FocusRing, Index, OverlayBar, make_transparent, plain_tip
 from studio.ui.widgets.painting import paint_check, paint_ends, paint_rounded
+from studio.ui.widgets.row_list import RowDelegate
 
 HEADINGS = {
     "write": tr_later("Write {name}"),
@@ -93,17 +93,14 @@ def key_of(entry: DraftEntry) -> tuple[str, str]:
     return entry.session_id, entry.draft_id
 
 
-class _Row(QStyledItemDelegate):
+class _Row(RowDelegate):
     """Two lines: what and since when; by whom, or what became of it."""
 
-    def __init__(self, theme: Theme, model: DraftListModel) -> None:
-        super().__init__()
-        self._theme, self._model = theme, model
+    least, around = 56, 20
 
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        t = self._theme
-        lines = t.metrics("ui_medium").height() + t.metrics("small").height()
-        return QSize(200, max(t.px(56), lines + t.px(20)))
+    def __init__(self, theme: Theme, model: DraftListModel) -> None:
+        super().__init__(theme)
+        self._model = model
 
     @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:

@@ -11,7 +11,6 @@ from PySide6.QtCore import QModelIndex, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QKeyEvent, QPainter
 from PySide6.QtWidgets import (
     QListView,
-    QStyledItemDelegate,
     QStyleOptionViewItem,
 )
 
@@ -19,7 +18,7 @@ from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.widgets import FocusRing, Index, OverlayBar, make_transparent, plain_tip
 from studio.ui.widgets.painting import paint_rounded, paint_tag, paint_text, paint_tile, tag_width
-from studio.ui.widgets.row_list import RowModel, paint_row_ground
+from studio.ui.widgets.row_list import RowDelegate, RowModel, paint_row_ground
 
 from .row import FileRow
 
@@ -46,19 +45,13 @@ class GalleryModel(RowModel):
         self.dataChanged.emit(self.index(at), self.index(at))
 
 
-class _Row(QStyledItemDelegate):
+class _Row(RowDelegate):
     """Tile, name and a line of text, or a heading."""
 
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
-
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        t, row = self._theme, index.data(Qt.ItemDataRole.UserRole)
-        if row.path is None:
-            return QSize(100, t.height(32, "label"))
-        lines = t.metrics("ui_medium").height() + t.metrics("small").height()
-        return QSize(100, max(t.px(48), lines + t.px(12)))
+        if index.data(Qt.ItemDataRole.UserRole).path is None:
+            return QSize(100, self._theme.height(32, "label"))
+        return super().sizeHint(option, index)
 
     @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:

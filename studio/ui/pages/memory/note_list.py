@@ -10,7 +10,6 @@ from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QListView,
     QStyle,
-    QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
 )
@@ -22,7 +21,7 @@ from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr
 from studio.ui.widgets import FocusRing, Index, OverlayBar, make_transparent
 from studio.ui.widgets.painting import paint_ends, paint_rounded, paint_text
-from studio.ui.widgets.row_list import RowModel
+from studio.ui.widgets.row_list import RowDelegate, RowModel
 
 from .trust_tag import KINDS, paint_trust, trust_width, trust_word
 
@@ -55,17 +54,14 @@ class NoteListModel(RowModel):
         return Qt.ItemFlag.NoItemFlags
 
 
-class _Row(QStyledItemDelegate):
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
+class _Row(RowDelegate):
+    least, around = 56, 20
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
         t = self._theme
         if isinstance(index.data(Qt.ItemDataRole.UserRole), str):
             return QSize(200, max(t.px(30), t.metrics("small_strong").height() + t.px(12)))
-        lines = t.metrics("ui_medium").height() + t.metrics("small").height()
-        return QSize(200, max(t.px(56), lines + t.px(20)))
+        return super().sizeHint(option, index)
 
     @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:

@@ -10,7 +10,6 @@ from PySide6.QtCore import QRectF, QSize, Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QBoxLayout,
-    QStyledItemDelegate,
     QStyleOptionViewItem,
 )
 
@@ -36,7 +35,7 @@ from studio.ui.widgets.key_foot import KeyFoot
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import paint_ends, paint_text
 from studio.ui.widgets.panels import scrolled
-from studio.ui.widgets.row_list import RowModel, paint_row_ground
+from studio.ui.widgets.row_list import RowDelegate, RowModel, paint_row_ground
 from studio.workflows.run_changes import approve_drafts, changes_by_step
 
 from .waiting import Known, Waiting, find_waiting, just_before
@@ -122,20 +121,20 @@ def _before(calls: Sequence[ToolBlock]) -> list[Fact]:
     ]
 
 
-class _Line(QStyledItemDelegate):
+class _Line(RowDelegate):
+    least, around = 52, 14
+
     def __init__(self, theme: Theme, questions: _Questions) -> None:
-        super().__init__()
-        self._theme, self._questions = theme, questions
+        super().__init__(theme)
+        self._questions = questions
 
     @property
     def _head(self) -> int:
         return self._theme.height(30, "label")
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        t = self._theme
-        lines = t.metrics("ui_medium").height() + t.metrics("small").height()
         head = self._head if self._questions.heads(index.row()) else 0
-        return QSize(100, max(t.px(52), lines + t.px(14)) + head)
+        return super().sizeHint(option, index) + QSize(0, head)
 
     @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:

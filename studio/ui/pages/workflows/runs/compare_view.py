@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPainter
 from PySide6.QtWidgets import (
-    QStyledItemDelegate,
     QStyleOptionViewItem,
     QWidget,
 )
@@ -40,7 +39,7 @@ from studio.ui.widgets.painting import (
     tag_width,
 )
 from studio.ui.widgets.panels import scrolled
-from studio.ui.widgets.row_list import RowModel, paint_row_ground
+from studio.ui.widgets.row_list import RowDelegate, RowModel, paint_row_ground
 from studio.workflows.compare import RunComparison, compare_runs
 
 from .compare_facts import CompareRow, Measure, Part, measures, parts_of, rows_of
@@ -95,15 +94,8 @@ class MeasureStrip(PaintedWidget):
             paint_text(painter, t, cell, one.about, "small digits", ink, room=cell.width())
 
 
-class _Line(QStyledItemDelegate):
-    def __init__(self, theme: Theme) -> None:
-        super().__init__()
-        self._theme = theme
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        t = self._theme
-        lines = t.metrics("ui_medium").height() + t.metrics("small").height()
-        return QSize(100, max(t.px(44), lines + t.px(10)))
+class _Line(RowDelegate):
+    least, around = 44, 10
 
     @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from PySide6.QtCore import QModelIndex, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QModelIndex, QRectF, Qt, Signal
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import QStyleOptionViewItem, QWidget
 
 from studio.storage.runs import RunInfo
 from studio.ui.engine_texts import tr_engine
@@ -17,7 +17,7 @@ from studio.ui.translation import tr
 from studio.ui.widgets import Button, Combo, Field, Index, Label, MenuItem
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 from studio.ui.widgets.painting import paint_spinner, paint_text
-from studio.ui.widgets.row_list import RowModel, paint_row_ground
+from studio.ui.widgets.row_list import RowDelegate, RowModel, paint_row_ground
 
 from .letter_list import LetterList
 from .run_record import RUN_STATES, TRIGGERS, when
@@ -44,15 +44,10 @@ def spoken_run(info: RunInfo) -> str:
     return joined((title_of(info), *words_of(info)))
 
 
-class _Row(QStyledItemDelegate):
+class _Row(RowDelegate):
     def __init__(self, theme: Theme, view: QWidget) -> None:
-        super().__init__()
-        self._theme, self._view = theme, view
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        t = self._theme
-        lines = t.metrics("ui_medium").height() + t.metrics("small").height()
-        return QSize(100, max(t.px(48), lines + t.px(12)))
+        super().__init__(theme)
+        self._view = view
 
     @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
