@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QRectF, QSize, Qt
+from PySide6.QtCore import QModelIndex, QRectF, QSize, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -40,6 +40,7 @@ from studio.ui.widgets import (
 )
 from studio.ui.widgets.layouts import column_of, row_of
 from studio.ui.widgets.painting import paint_ends
+from studio.ui.widgets.row_list import RowModel
 
 from .page import Page, Run
 
@@ -57,28 +58,18 @@ STATES: dict[AuditState, tuple[str, str, str]] = {
 """Words, icon and colour of what a call came to."""
 
 
-class AuditModel(QAbstractListModel):
+def spoken_entry(entry: AuditEntry) -> str:
+    return joined((headline(entry), tr(STATES[entry.state][0]), *about(entry)))
+
+
+class AuditModel(RowModel):
     """The entries so far; ``more`` is called when the end of them comes into sight."""
 
     def __init__(self, more: Callable[[], None]) -> None:
-        super().__init__()
-        self.entries: list[AuditEntry] = []
+        super().__init__(spoken_entry)
         self.whole = True
         """Whether these are all there are."""
         self._more = more
-
-    def rowCount(self, parent: Index = QModelIndex()) -> int:  # noqa: B008 (Qt's own default)
-        return 0 if parent.isValid() else len(self.entries)
-
-    def data(self, index: Index, role: int = Qt.ItemDataRole.DisplayRole) -> Any:
-        if not index.isValid():
-            return None
-        entry = self.entries[index.row()]
-        if role == Qt.ItemDataRole.UserRole:
-            return entry
-        if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
-            return joined((headline(entry), tr(STATES[entry.state][0]), *about(entry)))
-        return None
 
     def canFetchMore(self, parent: Index) -> bool:
         return not parent.isValid() and not self.whole
@@ -87,16 +78,15 @@ class AuditModel(QAbstractListModel):
         self._more()
 
     def begin(self, entries: list[AuditEntry], whole: bool) -> None:
-        self.beginResetModel()
-        self.entries, self.whole = entries, whole
-        self.endResetModel()
+        self.whole = whole
+        self.show(entries)
 
     def append(self, entries: list[AuditEntry], whole: bool) -> None:
         self.whole = whole
-        first = len(self.entries)
+        first = len(self.rows)
         if entries:
             self.beginInsertRows(QModelIndex(), first, first + len(entries) - 1)
-            self.entries += entries
+            self.rows = [*self.rows, *entries]
             self.endInsertRows()
 
 
@@ -222,7 +212,7 @@ class AuditPage(Page):
             self._work = self._run(self._more())
 
     async def _more(self) -> None:
-        entries = self.model.entries
+        entries = self.model.rows
         beyond = entries[-1].id if entries else 0
         page = await self._engine.store.audit(self._wanted, beyond=beyond, limit=PAGE)
         self.model.append(page, len(page) < PAGE)
