@@ -150,7 +150,7 @@ class ChatPage(PaintedWidget):
     def prepare() -> None:
         """Import what the page needs before it can show a chat. Blocks: call it in a thread."""
         import studio.agent.engine
-        import studio.ui.transcript.view  # noqa: F401 (imported to be there when it is needed)
+        import studio.ui.chat.transcript_requests  # noqa: F401 (to be there when it is needed)
 
     @cached_property
     def view(self) -> TranscriptView:
