@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from PySide6.QtCore import QRect
 from PySide6.QtWidgets import QWidget
 
@@ -23,7 +25,8 @@ ROOMY = 300
 class PageLayout:
     """Shows the parts that belong on ``page``, each in its place.
 
-    ``view`` is set when it is made; a new chat is shown without it.
+    ``above`` are those between composer and strip, from the composer up. ``view`` is set when it
+    is made; a new chat is shown without it.
     """
 
     def __init__(
@@ -35,17 +38,14 @@ class PageLayout:
         heading: QWidget,
         composer: Composer,
         suggestions: QWidget,
+        above: Sequence[QueueView | ServerCard | JobView | PlanStrip],
         strip: StatusStrip,
-        queue: QueueView,
-        jobs: JobView,
-        plan: PlanStrip,
-        asked: ServerCard,
     ) -> None:
         self._theme, self._page = theme, page
         self._header, self._heading = header, heading
         self._composer, self._suggestions = composer, suggestions
-        self._strip, self._queue, self._plan, self._jobs = strip, queue, plan, jobs
-        self._asked = asked
+        self._strips = (*above, strip)
+        self._strip = strip
         self.view: QWidget | None = None
         self.find: QWidget | None = None
         """The strip below the header, once it was wanted; shown in a chat only."""
@@ -53,11 +53,8 @@ class PageLayout:
         """The graph of the agents that work for the chat, while it is shown in its place."""
         self._new = True
         composer.resized.connect(self.place)
-        strip.changed.connect(self.place)
-        queue.changed.connect(self.place)
-        jobs.changed.connect(self.place)
-        plan.changed.connect(self.place)
-        asked.changed.connect(self.place)
+        for part in self._strips:
+            part.changed.connect(self.place)
 
     def show(self, *, new: bool) -> None:
         """Show a new chat, or one that has begun."""
@@ -98,7 +95,7 @@ class PageLayout:
         left = (width - column - px(HANG)) // 2 if room >= px(box_width) else px(24)
         bottom = height - composer - px(18)
         self._composer.setGeometry(left, bottom, box, composer)
-        for part in (self._queue, self._asked, self._jobs, self._plan, self._strip):
+        for part in self._strips:
             if not part.isHidden():
                 tall = part.heightForWidth(box)
                 bottom -= tall + px(8)

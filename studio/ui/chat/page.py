@@ -115,11 +115,8 @@ class ChatPage(PaintedWidget):
             heading=self.heading,
             composer=self.composer,
             suggestions=self.suggestions,
+            above=(self.queue, self.asked, self.jobs, self.plan),
             strip=self.strip,
-            queue=self.queue,
-            jobs=self.jobs,
-            plan=self.plan,
-            asked=self.asked,
         )
         drops = DropTarget(self)
         drops.files_dropped.connect(self.composer.attachments.add_paths)
