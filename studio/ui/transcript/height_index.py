@@ -10,6 +10,7 @@ class HeightIndex:
 
     def __init__(self, values: Iterable[float] = ()) -> None:
         self._values = list(values)
+        self.total = 0.0
         self._rebuild()
 
     def __len__(self) -> int:
@@ -20,10 +21,6 @@ class HeightIndex:
 
     def __getitem__(self, index: int) -> float:
         return self._values[index]
-
-    @property
-    def total(self) -> float:
-        return self.above(len(self._values))
 
     def above(self, index: int) -> float:
         """The sum of all heights before ``index``: where it begins."""
@@ -43,6 +40,7 @@ class HeightIndex:
             while at < size:
                 tree[at] += change
                 at += at & -at
+            self.total = self.above(size - 1)
         return change
 
     def append(self, value: float) -> None:
@@ -50,6 +48,7 @@ class HeightIndex:
         at = len(self._values)
         # The new node covers the last (at & -at) values.
         self._tree.append(value + self.above(at - 1) - self.above(at & (at - 1)))
+        self.total = self.above(at)
 
     def splice(self, start: int, end: int, values: Sequence[float]) -> None:
         """Replace ``[start:end]``."""
@@ -57,6 +56,7 @@ class HeightIndex:
             # Dropping from the end leaves every earlier node as it is.
             del self._values[start:]
             del self._tree[start + 1 :]
+            self.total = self.above(start)
             for value in values:
                 self.append(value)
             return
@@ -84,3 +84,4 @@ class HeightIndex:
             if parent <= size:
                 tree[parent] += tree[at]
         self._tree = tree
+        self.total = self.above(size)

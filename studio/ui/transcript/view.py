@@ -102,6 +102,8 @@ class TranscriptView(QAbstractScrollArea):
         self._accessible: accessibility.AccessibleTranscript | None = None
         self._flushed_at = self._cost = 0.0
         self._flushes = 0
+        self._thumb = QRectF()
+        """Where the scroll bar was in the last frame."""
         self._timer = QTimer(self, singleShot=True, timerType=Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._flush)
         self.setFrameShape(QAbstractScrollArea.Shape.NoFrame)
@@ -260,7 +262,7 @@ class TranscriptView(QAbstractScrollArea):
         self._flushes += 1
         dirty, self._dirty = self._dirty, set()
         self.finder.changed(dirty)
-        value, thumb = self.scroller.value, self.scroller.bar.thumb.toAlignedRect()
+        value = self.scroller.value
         pill = self.canvas_viewport.pill
         running = self._transcript is not None and self._transcript.running
         turned, self.context.running = running != self.context.running, running
@@ -276,7 +278,8 @@ class TranscriptView(QAbstractScrollArea):
         self.canvas_viewport.find_message_row()
         row = row or self.canvas_viewport.message_row
         covered = bool(pill or self.canvas_viewport.pill or row or self.focus or turned)
-        if self.scroller.bar.thumb.toAlignedRect() != thumb or self.finder.find is not None:
+        before, self._thumb = self._thumb, self.scroller.bar.thumb
+        if self._thumb != before or self.finder.find is not None:
             self.viewport().update(self.scroller.bar.strip.toAlignedRect())
         self._repaint(None if covered else unchanged_above, round(self.scroller.value - value))
         if self.canvas.has_unparsed and self._transcript is not None:

@@ -5,14 +5,17 @@ from __future__ import annotations
 import random
 
 import pytest
-from PySide6.QtCore import QPointF, QRectF
+from PySide6.QtCore import QPointF, QRect, QRectF
 from PySide6.QtGui import QFont, QImage, QPainter, QTextCharFormat
 from PySide6.QtWidgets import QApplication
 
-from studio.ui.markdown.blocks import utf16
+from studio.ui.markdown.blocks import Block, utf16
 from studio.ui.theme import Theme
 from studio.ui.transcript.paint_style import PaintStyle
+from studio.ui.transcript.text.code_leaf import CodeLeaf
+from studio.ui.transcript.text.highlight import CodeColours
 from studio.ui.transcript.text.text_layout import LineLayout, span_format
+from support.waiting import until
 
 WORDS = ["word", "a", "longer-word", "größer", "W" * 40, "fi", "so,", "end.", "AV", "don't"]
 
@@ -64,6 +67,61 @@ def test_grown_lines_are_those_of_the_whole_text(qapp: QApplication, seed: int) 
         if dice.random() < 0.1:  # what asks for places has the whole text laid out
             assert lines.rects(0, utf16(text)) == whole.rects(0, utf16(text))
         before = whole
+
+
+PIECES = [
+    "def f(x):\n",
+    "    return x * 12",
+    "\t# words that go on ",
+    "\n",
+    '"""',
+    "'größer'",
+    " = ",
+    "W" * 50,
+    "日",
+]
+
+
+@pytest.mark.parametrize("seed", range(8))
+async def test_grown_code_is_that_of_the_whole_text(qapp: QApplication, seed: int) -> None:
+    """G-3."""
+    theme = Theme("light")
+    theme.apply(qapp)
+    style, dice, colours = PaintStyle(theme), random.Random(seed), CodeColours()
+    await until(lambda: colours.can("python"))
+
+    def laid(text: str) -> CodeLeaf:
+        made = CodeLeaf(Block("code", text, language="python"), colours)
+        made.lay(style, 320)
+        return made
+
+    def picture(leaf: CodeLeaf) -> QImage:
+        image = QImage(330, 1400, QImage.Format.Format_RGB32)
+        image.fill(0xFFFFFFFF)
+        painter = QPainter(image)
+        painter.setClipRect(QRectF(0, 0, 330, 1400))
+        leaf.paint(painter, 4, style, None)
+        painter.end()
+        return image
+
+    text, grown = "x", 0
+    leaf = laid(text)
+    for _ in range(60):
+        text += dice.choice(PIECES)[: dice.randint(1, 60)]
+        before = picture(leaf)
+        changed = leaf.grow(Block("code", text, language="python"), style)
+        whole = laid(text)
+        if changed is None:
+            leaf = whole
+            continue
+        grown += 1
+        assert (leaf.lines.starts, leaf.height) == (whole.lines.starts, whole.height)
+        assert (leaf.cursor(), leaf.complete) == (whole.cursor(), whole.complete)
+        after = picture(leaf)
+        assert after == picture(whole), text
+        above = QRect(0, 0, 330, int(4 + changed))
+        assert after.copy(above) == before.copy(above), "told to have changed further below"
+    assert grown > 15
 
 
 def test_other_scripts_are_laid_out_whole(qapp: QApplication) -> None:

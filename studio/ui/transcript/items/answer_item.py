@@ -170,18 +170,20 @@ class TextItem(Item[TextBlock]):
         text = self.block.text
         self.parsed = min(len(text), self.parsed + most)
         first = self.stream.update(text[: self.parsed])
-        if not (self.stream.grew and self._grow()):
+        if not self._grow(first, context):
             self._rebuild(first, context)
         self._width = context.width
 
-    def _grow(self) -> bool:
-        """Lay out the last lines of the last leaf again, of which only the text goes on."""
+    def _grow(self, first: int, context: ItemContext) -> bool:
+        """Lay out the last lines of the last leaf again, if only its text goes on."""
         assert self.stream is not None
         last = len(self.leaves) - 1
-        made = self.leaves[last] if last == len(self.stream.blocks) - 1 else None
-        if type(made) is not ParagraphLeaf or not self.is_shown(last):
+        if not first == last == len(self.stream.blocks) - 1 or not self.is_shown(last):
             return False
-        below = made.grow(self.stream.blocks[last])
+        made = self.leaves[last]
+        if type(made) is not CodeLeaf and not (self.stream.grew and type(made) is ParagraphLeaf):
+            return False
+        below = made.grow(self.stream.blocks[last], context.style)
         if below is None:
             return False
         self._changed, self._grown = last, self.leaf_top(last) + below
@@ -289,9 +291,11 @@ class TextItem(Item[TextBlock]):
         if not self.laid or self.stream is None:
             self.lay(context)
             self.laid = True
-        index, moved = self._heights.find(top), 0.0
-        y = self._heights.above(index)
-        while index < len(self.leaves) and y < bottom:
+        first, moved = self._heights.find(top), 0.0
+        y = self._heights.above(first)
+        for index in range(first, len(self.leaves)):
+            if y >= bottom:
+                break
             made = self.leaves[index]
             if not made.laid and self.is_shown(index):
                 made.lay(context.style, context.width)
@@ -300,7 +304,6 @@ class TextItem(Item[TextBlock]):
                 if y < top:
                     moved += change
             y += self._heights[index]
-            index += 1
         self.height = self._heights.total
         rows = (self._fold_hit(number, context.style) for number, _ in self._folds)
         self.hits = [hit for hit in rows if hit is not None]
@@ -379,8 +382,10 @@ class TextItem(Item[TextBlock]):
             if row is not None and row.same(paint.focus):
                 style.focus_ring(paint.painter, row.rect, 6)
             if isinstance(made, CodeLeaf) and made.block.part == 0:
-                hit = Hit(made.copy_rect(y, style), "copy_code", index, tr("Copy"), "icon", "copy")
-                paint_button(hit, paint, style)
+                rect = made.copy_rect(y, style)
+                if rect.bottom() + 8 > paint.top:  # a focus ring is larger
+                    hit = Hit(rect, "copy_code", index, tr("Copy"), "icon", "copy")
+                    paint_button(hit, paint, style)
         if paint.focus is not None and paint.focus.action == "open_link":
             link = next((hit for hit in self.stops(context) if hit.same(paint.focus)), None)
             if link is not None:

@@ -58,7 +58,7 @@ class ParagraphLeaf(Leaf):
         self.height = self.lines.height
         self.laid = True
 
-    def grow(self, block: Block) -> float | None:
+    def grow(self, block: Block, style: PaintStyle) -> float | None:
         """Take a block whose text goes on in plain letters; see ``LineLayout.grow``."""
         changed = self.lines.grow(block.text) if self.laid else None
         if changed is not None:

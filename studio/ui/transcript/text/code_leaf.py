@@ -8,7 +8,7 @@ from itertools import zip_longest
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QPainter, QTextLayout
 
-from studio.ui.markdown.blocks import Block, utf16
+from studio.ui.markdown.blocks import LINE, Block, utf16
 from studio.ui.transcript.paint_style import PaintStyle
 
 from .highlight import CodeColours, Spans, State
@@ -41,10 +41,10 @@ class CodeLeaf(Leaf):
         self._width = width - self._indent
         font = style.font("code")
         self.lines = LineLayout(
-            self.block.text.replace("\n", "\u2028"),
+            self.block.text.replace("\n", LINE),
             font,
             style.code_block_line,
-            self._formats(style),
+            _ranges(self._spans(), style),
             anywhere=True,
             tab=4 * style.width("code", " "),
         )
@@ -53,6 +53,24 @@ class CodeLeaf(Leaf):
         self._top = style.px(CODE_HEADER) if self.block.part == 0 else 0
         self._left = self._indent + style.px(CODE_PAD)
         self.laid = True
+
+    def grow(self, block: Block, style: PaintStyle) -> float | None:
+        """Take a block whose text goes on; see ``LineLayout.grow``."""
+        old, before = self.block, self._coloured
+        if not (self.laid and _alike(old, block) and block.text.startswith(old.text)):
+            return None
+        self.block = block
+        spans = self._spans()
+        pairs = enumerate(zip_longest(before, spans))
+        same = next((number for number, (a, b) in pairs if a != b), len(before))
+        formats = [*self.lines.formats[:same], *_ranges(spans[same:], style)]
+        at = min((span[0] for span in (*before[same:], *spans[same:])), default=utf16(old.text))
+        changed = self.lines.grow(block.text.replace("\n", LINE), formats, at)
+        if changed is None:
+            self.block, self._coloured = old, before
+            return None
+        self.height = self.lines.height + self._frame(style)
+        return self._top + changed
 
     def state_after(self) -> State:
         """The lexer's state at this part's end; a far part is taken to begin afresh."""
@@ -72,14 +90,14 @@ class CodeLeaf(Leaf):
             return ("root",)
         return self.before.state_after()
 
-    def _formats(self, style: PaintStyle) -> list[QTextLayout.FormatRange]:
-        colours = self.colours
-        self.complete = colours is None or not self.block.language
-        if colours is None or not self.block.language or not colours.can(self.block.language):
-            return []
-        spans, self._after = colours.spans(self.block.language, self._lexed(), self._state())
-        self.complete, self._coloured = True, spans
-        return [coloured(start, size, style.color(token)) for start, size, token in spans]
+    def _spans(self) -> Spans:
+        """The pieces that have a colour, as far as it is known yet."""
+        colours, language = self.colours, self.block.language
+        self.complete, self._coloured = colours is None or not language, ()
+        if colours is not None and language and colours.can(language):
+            self._coloured, self._after = colours.spans(language, self._lexed(), self._state())
+            self.complete = True
+        return self._coloured
 
     def paint(
         self, painter: QPainter, y: float, style: PaintStyle, selected: tuple[int, int] | None
@@ -151,10 +169,8 @@ class CodeLeaf(Leaf):
 
     def top_of_change(self, before: Leaf) -> float:
         old, new = before.block, self.block
-        alike = (old.kind, old.language, old.nesting, old.part, old.final) == (
-            new.kind, new.language, new.nesting, new.part, new.final,
-        )  # fmt: skip
-        if not (alike and self.laid and before.laid and isinstance(before, CodeLeaf)):
+        laid = self.laid and before.laid
+        if not (laid and isinstance(before, CodeLeaf) and _alike(old, new)):
             return 0.0
         same = utf16(new.text[: common_prefix(old.text, new.text)])
         for one, other in zip_longest(before._coloured, self._coloured):
@@ -163,6 +179,17 @@ class CodeLeaf(Leaf):
                 break
         top = self.lines.top_of_change(before.lines, same)
         return self._top + top if top else 0.0
+
+
+def _alike(old: Block, new: Block) -> bool:
+    """Whether two parts of code differ in their text alone."""
+    return (old.kind, old.language, old.nesting, old.marker, old.part, old.final) == (
+        new.kind, new.language, new.nesting, new.marker, new.part, new.final,
+    )  # fmt: skip
+
+
+def _ranges(spans: Spans, style: PaintStyle) -> list[QTextLayout.FormatRange]:
+    return [coloured(start, size, style.color(token)) for start, size, token in spans]
 
 
 _BAD = re.compile(r"^(E\s|\S*(Error|Exception)\b|Timed out\b|fatal:|FAILED\b)")
@@ -188,7 +215,7 @@ class OutputLeaf(CodeLeaf):
                     ranges.append(coloured(at, size, style.color("err")))
                 at += size + 1
         self.lines = LineLayout(
-            text.replace("\n", "\u2028"), style.font("code"), style.code_line, ranges, anywhere=True
+            text.replace("\n", LINE), style.font("code"), style.code_line, ranges, anywhere=True
         )
         self.lines.lay(max(40.0, width))
         self.height = self.lines.height

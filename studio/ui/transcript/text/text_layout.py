@@ -24,6 +24,7 @@ from PySide6.QtGui import (
 from studio.ui.markdown.blocks import (
     CODE,
     EMPHASIS,
+    LINE,
     MATH,
     RAISED,
     STRIKE,
@@ -91,7 +92,7 @@ class LineLayout:
         if boxes:
             space = QFontMetricsF(font).horizontalAdvance(_BLANK)
             formats = [*formats, *(blank_format(box, font, space) for box in boxes)]
-        self._formats = formats
+        self.formats = formats
         self._prepare(self._layout, formats)
         self.marks: list[tuple[int, int]] = []
         """Where the text has what the person looks for, see ``mark_text``."""
@@ -110,7 +111,7 @@ class LineLayout:
         """The whole text, also where it has grown at its end."""
         if self._tail is not None:
             self._layout = QTextLayout(self.text, self._font)
-            self._prepare(self._layout, self._formats)
+            self._prepare(self._layout, self.formats)
             self.lay(self._room)
         return self._layout
 
@@ -124,11 +125,14 @@ class LineLayout:
         self.starts, self._widths = [], []
         self._break(self._layout, 0, 0.0)
 
-    def grow(self, text: str) -> float | None:
+    def grow(
+        self, text: str, formats: Sequence[QTextLayout.FormatRange] | None = None, same: int = 0
+    ) -> float | None:
         """Take a text that goes on in plain letters; returns the height from which it changed.
 
-        Only its last lines are laid out again: a longer last word changes none before it. None
-        if that is not sure, and nothing was done.
+        Only its last lines are laid out again: a longer last word changes none before it. If
+        it has other ``formats`` now, they are the ``same`` up to there. None if that is not
+        sure, and nothing was done.
         """
         if self._tail is None or len(self.starts) - self._tail_line > TAIL_LINES:
             if self.boxes or not self.starts:
@@ -138,8 +142,12 @@ class LineLayout:
                 _ = self.layout  # what is above the last line is drawn by it from now on
         start, top = self.starts[self._tail_line]
         tail = cut(text, start)
-        if not tail or max(tail) > LAST_PLAIN:
+        if not tail or max(tail.replace(LINE, " ")) > LAST_PLAIN:
             return None
+        if formats is not None:
+            if same < start:
+                return None
+            self.formats = formats
         changed = self.starts[-1][1]
         self.text, self.marked_for = text, None
         self._tail, self._tail_start = QTextLayout(tail, self._font), start
@@ -147,7 +155,7 @@ class LineLayout:
             span_format(
                 max(0, one.start - start), one.length - max(0, start - one.start), one.format
             )
-            for one in self._formats
+            for one in self.formats
             if one.start + one.length > start
         ]
         self._prepare(self._tail, moved)
