@@ -244,7 +244,7 @@ def test_there_is_one_way_to_a_provider() -> None:
                 of = ast.unparse(node.func.value)
                 if node.func.attr == "stream" and of.endswith("provider"):
                     found.add(path.relative_to(package).as_posix())
-    sent = {"workflows/replay.py", "workflows/cluster/worker.py"}
+    sent = {"workflows/session_replay.py", "workflows/cluster/worker.py"}
     assert found == {"agent/request_gate.py", *sent}
 
 
