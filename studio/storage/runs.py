@@ -70,6 +70,17 @@ class RunInfo:
     live: bool = False
 
 
+_ASKS = """EXISTS (
+    SELECT 1 FROM run_events AS asked WHERE asked.run_id = runs.id
+    AND asked.body LIKE '%"step_asked"%' AND json_valid(asked.body) AND NOT EXISTS (
+        SELECT 1 FROM run_events AS later WHERE later.run_id = runs.id AND later.seq > asked.seq
+        AND CASE WHEN json_valid(later.body) THEN json_extract(later.body, '$.event') IN
+                ('step_answered', 'step_finished', 'step_started', 'step_resumed')
+            AND json_extract(later.body, '$.step') = json_extract(asked.body, '$.step')
+            AND json_extract(later.body, '$.item') = json_extract(asked.body, '$.item') END))"""
+"""Whether a run has a question that nothing has ended since."""
+
+
 class RunStore:
     """The runs in a database. Every coroutine raises StorageError."""
 
@@ -198,14 +209,16 @@ class RunStore:
         return [RunInfo(*cast("Any", row), live=owner in living) for *row, owner in rows]
 
     async def waiting(self) -> list[str]:
-        """The ids of the runs that wait for the person, the one that changed last first.
+        """The ids of the runs that ask the person something, the one that changed last first.
 
-        A run that is a step of another one is left out, since that run asks. So is one that a
-        call of a chat began, as long as the call goes on, since the chat asks.
+        Other steps of them may go on. A run that is a step of another one is left out, since that
+        run asks. So is one that a call of a chat began, as long as the call goes on, since the
+        chat asks.
         """
         rows = await self._db.rows(
-            """SELECT id, CASE caller_kind WHEN 'session' THEN owner ELSE '' END FROM runs
-            WHERE state IN ('needs_you', 'unsure') AND caller_kind <> 'run'
+            f"""SELECT id, CASE caller_kind WHEN 'session' THEN owner ELSE '' END FROM runs
+            WHERE caller_kind <> 'run'
+            AND (state IN ('needs_you', 'unsure') OR state = 'running' AND {_ASKS})
             ORDER BY updated DESC, id"""
         )
         living = await self._db.alive({str(owner) for _, owner in rows} - {""})

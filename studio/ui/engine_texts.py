@@ -263,6 +263,8 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("“{condition}” does not hold."),
     tr_later("You did not approve it."),
     tr_later("You stopped it."),
+    tr_later("You left it out."),
+    tr_later("No item of a step asks this any more."),
     tr_later("Another step failed."),
     tr_later("It waits for {names}."),
     tr_later("It was left out, because {names} is not over."),

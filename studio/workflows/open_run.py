@@ -6,6 +6,7 @@ It can be paused, told, answered and stopped whether or not it is carried out me
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import cast
 
 from studio.agent.budget import Amount
@@ -58,6 +59,8 @@ from .step_tasks import StepTasks
 from .step_tries import StepTries, approved
 from .step_work import YOU_STOPPED, StepWork, seconds_of
 
+LEFT_OUT = "You left it out."
+
 
 class OpenRun:
     """A run that this program has claimed. ``above`` is what it is a step of, with the step.
@@ -103,6 +106,8 @@ class OpenRun:
         self.tasks = StepTasks()
         self.fresh: set[StepKey] = set()
         """What has begun here, and is not worked on yet."""
+        self._left_out: set[StepKey] = set()
+        """The items that the person leaves out, and that are still worked on."""
         self.children: dict[str, OpenRun] = {}
         """Those of the runs below that are open here, by their ids."""
         self._child_runs = ChildRuns(engine, store)
@@ -320,6 +325,27 @@ class OpenRun:
                 raise ConfigurationError(f"Answer with one of {', '.join(question.choices)}.")
             case "unsure" | "sample":
                 await self.record(answered)
+
+    async def leave_out(self, question_id: str) -> None:
+        """Leave out the item of a step that asks this; the others go on (W-22).
+
+        Raises ConfigurationError if no item asks it.
+        """
+        found = next((one for one, asked in self.run.questions if asked.id == question_id), None)
+        if found is None or not found.item:
+            raise ConfigurationError("No item of a step asks this any more.")
+        self._left_out.add(found.key)
+        if self.run.paused is not None:  # else who carries the run out does it before it goes on
+            await self.leave_items_out()
+        self.tasks.note_change()
+
+    async def leave_items_out(self) -> bool:
+        """Leave out the items that the person has chosen; whether there were any."""
+        keys, self._left_out = tuple(self._left_out), set[StepKey]()
+        if keys:
+            ends = await self.stopped(keys, LEFT_OUT)
+            await self.record(*(replace(end, state="skipped") for end in ends))
+        return bool(keys)
 
     async def _waits_for_answer(self, one: StepRun, question: RunQuestion) -> bool:
         """Whether a question may be answered: those of sessions end with their program."""

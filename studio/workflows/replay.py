@@ -240,6 +240,8 @@ class _Replay:
                 pass  # where changes meet: what becomes of them is no step's word
             case StepStarted():
                 self._prompt(run, event)
+            case StepFinished(state="skipped") if event.item:
+                pass  # the person left it out
             case StepFinished(state="skipped"):
                 if run.state not in ("paused", "stopped"):
                     self._decided(run, at, event)

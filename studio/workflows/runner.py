@@ -64,6 +64,7 @@ class Runner:
         self.subscribe = of.subscribe
         self.pause, self.resume, self.stop = of.pause, of.resume, of.stop
         self.hold, self.release, self.answer, self.steer = of.hold, of.release, of.answer, of.steer
+        self.leave_out = of.leave_out
         self.raise_cap, self.retry_failed = of.raise_cap, of.items.retry_failed
         self.grant, self.debug, self.as_chat = of.grant, of.debug, of.as_chat
         self._below: dict[StepKey, Runner] = {}
@@ -173,7 +174,7 @@ class Runner:
         """Do what can be done now and wait for more; True where only a person moves it on."""
         of = self._of
         of.tasks.begin_look()
-        if await self._out_of_time():
+        if await self._out_of_time() or await of.leave_items_out():
             return False
         await of.items.load_results()
         decision = await of.reads.having(lambda: self.plan.next(self.run, time.time()))

@@ -5,17 +5,21 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
+import pytest
+
+from studio.domain.errors import ConfigurationError
 from studio.domain.events import AwaitingPermission
 from studio.domain.items import SAMPLE
 from studio.domain.run_events import RunEvent, StepAsked
 from studio.simulator import Call, RequestView, Returned, Text, Turn
 from studio.storage.run_items import ItemRow, ItemStore
 from studio.workflows.items.shift import ASKING
+from studio.workflows.replay import read_record, replay
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import EngineHome, engine_home
 from support.waiting import until
-from support.workflow_home import asked_in, begin, carry_out, go_on, workflow
+from support.workflow_home import asked_in, begin, carry_out, go_on, states, workflow
 
 COUNT = 51
 ACTS = workflow(
@@ -101,3 +105,42 @@ async def test_w22_w53_items_ask_one_after_the_other_hold_no_place_and_ask_again
         assert [one.text for one in found] == [str(one.value) for one in found], "each has run"
         assert lane.busy == 0
         assert not home.simulator.violations
+
+
+async def test_w22_an_item_that_asks_is_left_out_and_the_others_go_on(tmp_path: Path) -> None:
+    """W-28: the record has no word of it that a replay would miss."""
+    text = workflow(
+        """\
+  - id: act
+    agent: Worker
+    for_each: [1, 2, 3]
+    prompt: "Item ${{ item }}."
+  - {id: told, needs: act, set: {all: "${{ join(steps.act.text) }}"}}
+"""
+    )
+    async with engine_home(tmp_path, "anthropic", acts) as home:
+        prepare(home)
+        runner, tasks = await begin(home, text), list[asyncio.Task[None]]()
+
+        def answer(event: RunEvent) -> None:
+            if isinstance(event, StepAsked):
+                asked, second = event.question.id, runner.run.items["act"][event.item] == 2
+                does = runner.leave_out(asked) if second else runner.answer(asked, "once")
+                tasks.append(asyncio.create_task(does))
+
+        run = await carry_out(runner, answer)
+        await asyncio.gather(*tasks)
+        assert run.state == "done", run.reason
+        assert states(run) == {
+            "act": "done",
+            "act/1": "done",
+            "act/3": "done",
+            "told": "done",
+            "act/2": "skipped",
+        }
+        (skipped,) = (one for one in run.steps.values() if one.state == "skipped")
+        assert skipped.reason == "You left it out." and skipped.tokens > 0, "what it used counts"
+        report = await replay(await read_record(home.engine, run.id))
+        assert report.difference is None, report.difference
+        with pytest.raises(ConfigurationError, match="any more"):
+            await runner.leave_out(tasks[0].get_name())

@@ -47,6 +47,8 @@ class Page(PaintedWidget):
     """Something out of sight needs the person or is over: its key, and words; none withdraw it."""
     answered = Signal(str, str, object)
     """The person answered a question of a run: its id, that of the question, and the answer."""
+    left_out = Signal(str, str)
+    """The item of a run that asks something is to be left out: the run's id, the question's."""
     watch_wanted = Signal()
     """The person switched on what begins runs by itself."""
     decided = Signal()
@@ -68,6 +70,9 @@ class Page(PaintedWidget):
 
     def answer(self, run_id: str, question: str, value: Json) -> None:
         """Answer a question of a run, on the page that carries out runs."""
+
+    def leave_out(self, run_id: str, question: str) -> None:
+        """Leave out the item that asks something, on the page that carries out runs."""
 
     def _replace(self, work: Coroutine[Any, Any, None]) -> None:
         """Do this; what was looked for before is not wanted any more."""

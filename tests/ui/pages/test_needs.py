@@ -251,6 +251,46 @@ async def test_w22_a_question_of_a_run_is_answered_where_all_of_them_are(tmp_pat
         assert person.window.pages.currentWidget() is page
 
 
+EACH = """\
+---
+name: Each
+steps:
+  - {id: ok, for_each: [a, b], approve: "Take ${{ item }}?"}
+---
+"""
+
+
+@on_window_loop
+async def test_w22_an_item_is_skipped_where_it_asks(tmp_path: Path) -> None:
+    (tmp_path / "each.md").write_text(EACH)
+    async with at_window(tmp_path, "anthropic", []) as person:
+        runs = WorkflowRuns(person.engine)
+        runner = await runs.start(tmp_path / "each.md", person.folder, RunOptions({}))
+        work = asyncio.create_task(runner.carry_out())
+        await until(lambda: len([*runner.run.questions]) == 2, "the questions")
+        work.cancel()
+        await asyncio.gather(work, return_exceptions=True)
+        await runs.close(runner)
+        person.window.pages.show_page("needs")
+        page = person.window.pages.currentWidget()
+        assert isinstance(page, NeedsPage)
+        await until(lambda: len(page.rows) == 2, "both items")
+        assert page.card.title.text() == "Take a?" and page.card.skip.isVisible()
+        person.click(page.card.skip)
+        await until(lambda: page.card.title.text() == "Take b?", "the other one")
+        person.press(Key.Key_1)
+        await until(lambda: not page.rows, "all is answered")
+
+        workflows = await until(lambda: person.window.pages._made.get("workflows"))
+        assert isinstance(workflows, WorkflowsPage)
+        ended = list[str]()
+        workflows.live.told.connect(ended.append)
+        await until(lambda: ended and workflows.live.runner(ended[-1]) is None, "its end")
+        run = Run(await runs.store.events(runner.run.id))
+        assert run.state == "done"
+        assert [run.step("ok", key).state for key in run.items["ok"]] == ["skipped", "done"]
+
+
 WRITERS = """\
 ---
 name: Writers

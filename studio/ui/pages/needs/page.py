@@ -189,6 +189,7 @@ class NeedsPage(Page):
         self.to_asker = Button(t, tr("Open"), clicked=self.open_asker)
         self.card = QuestionCard(t, digits=True)
         self.card.answered.connect(lambda _, value: self._answer(value))
+        self.card.left_out.connect(lambda _: self._leave_out())
         self.nothing = Label(t, tr("Nothing needs you."), "ui", "text2")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         self.order = Segmented(t, [tr("By run"), tr("Oldest")], name=tr("Order"))
@@ -307,7 +308,7 @@ class NeedsPage(Page):
         if row is None:
             self.card.show_question(None, ())
             return
-        self.card.show_question(row.question, row.path, for_chat=not row.run_id)
+        self.card.show_question(row.question, row.path, for_chat=not row.run_id, item=row.item)
         for part in (*self.card.buttons, self.card.field, self.card.send, self.card.asked):
             part.setEnabled(row.here)
         words = tr("Open the run") if row.run_id else tr("Open the chat")
@@ -361,6 +362,12 @@ class NeedsPage(Page):
         if row is not None and row.here:
             self._show([one for one in self._found if one is not row])
             self._run(self._give(row, value))  # the next look must not cancel it
+
+    def _leave_out(self) -> None:
+        row = self.chosen
+        if row is not None and row.here:
+            self._show([one for one in self._found if one is not row])
+            self.left_out.emit(row.run_id, row.question.id)
 
     async def _give(self, row: Waiting, value: Json) -> None:
         if row.run_id:

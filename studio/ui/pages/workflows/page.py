@@ -613,6 +613,9 @@ class WorkflowsPage(FilesPage[WorkflowText]):
     def answer(self, run_id: str, question: str, value: Json) -> None:
         self._run(self.live.answer(run_id, question, value))
 
+    def leave_out(self, run_id: str, question: str) -> None:
+        self._run(self.live.leave_out(run_id, question))
+
     async def finish(self) -> None:
         await super().finish()
         await self.live.close()

@@ -143,6 +143,14 @@ class LiveRuns(QObject):
                 await asyncio.sleep(0)
             await runner.answer(question, answer)
 
+    async def leave_out(self, run_id: str, question: str) -> None:
+        """Leave out the item that asks this; the run goes on here if it does nowhere."""
+        async with self.held(run_id) as runner:
+            await runner.leave_out(question)
+            if runner.run.paused is None and run_id not in self._busy:
+                await runner.resume()
+                self._go_on(runner)
+
     async def hold(self, run_id: str, step: str) -> None:
         """Pause one step of a run, or let it go on."""
         async with self.held(run_id) as runner:

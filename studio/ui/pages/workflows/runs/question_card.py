@@ -14,7 +14,7 @@ from studio.ui.settings.form import Slot
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_in, tr_later
 from studio.ui.widgets import Button, Card, Field, Label, Mark
-from studio.ui.widgets.layouts import WrappingRow, column_of, row_of, widget_of
+from studio.ui.widgets.layouts import STRETCH, WrappingRow, column_of, row_of, widget_of
 
 from .step_tab import CodeBox
 
@@ -53,6 +53,8 @@ class QuestionCard(Card):
 
     answered = Signal(str, object)
     """The id of a question, and its answer."""
+    left_out = Signal(str)
+    """The item that asks this is to be left out."""
 
     def __init__(self, theme: Theme, *, digits: bool = False) -> None:
         super().__init__(theme, "raised", "warn_line")
@@ -74,10 +76,13 @@ class QuestionCard(Card):
         head = row_of([(Mark(theme, "shield-question-mark", "warn"), 0), (self.title, 1)], 8)
         self._choices = WrappingRow(self.buttons, apart=True)
         self._said = widget_of(row_of([(self.field, 1), self.send], 8))
+        self.skip = Button(theme, tr("Skip item"), clicked=self._leave_out)
+        self.skip.hide()
         self.server: QuestionPanel | None = None
         self.asked = Slot()
         self._head = widget_of(head)
         parts = [self._head, self.path, self.detail, self._choices, self._said, self.asked]
+        parts.append(row_of([self.skip, STRETCH]))
         column_of(parts, spacing=8, margins=(12, 12, 12, 12), on=self)
         self.hide()
 
@@ -86,9 +91,17 @@ class QuestionCard(Card):
         return self._question
 
     def show_question(
-        self, question: RunQuestion | None, path: Sequence[str], *, for_chat: bool = False
+        self,
+        question: RunQuestion | None,
+        path: Sequence[str],
+        *,
+        for_chat: bool = False,
+        item: bool = False,
     ) -> None:
-        """Show a question of a step, or a chat, that has this path; None hides the card."""
+        """Show a question of a step, or a chat, that has this path; None hides the card.
+
+        ``item``: it is about one of several items, which can be left out.
+        """
         if question is None:
             self._question = None
             self.hide()
@@ -97,6 +110,7 @@ class QuestionCard(Card):
             self.show()
             return
         self._question = question
+        self.skip.setVisible(item)
         self.field.clear()
         unsure = question.kind == "unsure"
         self.title.setText(tr("This may have happened") if unsure else tr_engine(question.text))
@@ -137,6 +151,10 @@ class QuestionCard(Card):
                 button.set_keycap(str(number) if self._digits else None)
         self.setAccessibleName(f"{self.title.text()}. {self.path.text()}. {detail}")
         self.show()
+
+    def _leave_out(self) -> None:
+        if self._question is not None:
+            self.left_out.emit(self._question.id)
 
     def _answer(self, value: Json) -> None:
         if self._question is not None and value != "":

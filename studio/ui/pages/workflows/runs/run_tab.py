@@ -150,7 +150,9 @@ class RunTab(QWidget):
             path = [part for part in (run.started.name, name, item, agent) if part]
         if question is not None and question.path and one is not None and one.step in run.tallies:
             path = [*question.path]  # it names the item
-        self.card.show_question(question if run.end is None else None, path)
+        below = run.started is not None and bool(run.started.parent)
+        item = one is not None and bool(one.item) and not below
+        self.card.show_question(question if run.end is None else None, path, item=item)
         others = len(asked) - 1
         words = tr("{count} more wait for you. Choose their steps to see them.")
         self.more.show_text(words.format(count=others) if others > 0 else "")

@@ -180,6 +180,7 @@ class RunView(PaintedWidget):
         run, step, history = self.inspector.run, self.inspector.step, self.inspector.history
         live, does = self._live, self._command
         run.card.answered.connect(lambda *answer: self._do(self._answer(*answer)))
+        run.card.left_out.connect(lambda question: does(live.leave_out, question))
         run.raised.connect(lambda *raised: does(live.raise_caps, *raised))
         run.mission.steered.connect(lambda text: does(live.steer, text))
         run.mission.chat_wanted.connect(lambda: does(self._take_over))
