@@ -223,7 +223,7 @@ class Finder:
 def _parted(plain: Folded, start: int, end: int, capitals: Sequence[int]) -> list[tuple[int, int]]:
     """The parts of a word that is written with capitals within; none of another."""
     first, last = plain.origin(start, start + 1)[0], plain.origin(end - 1, end)[1]
-    within = capitals[bisect_right(capitals, first) : bisect_left(capitals, last)]
+    within = {*capitals[bisect_right(capitals, first) : bisect_left(capitals, last)]}
     if not within:
         return []
     edges = [start]
