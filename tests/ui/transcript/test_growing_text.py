@@ -104,10 +104,10 @@ async def test_grown_code_is_that_of_the_whole_text(qapp: QApplication, seed: in
         painter.end()
         return image
 
-    text, grown = "x", 0
+    text, grown = 'x = "' + "W" * 60, 0
     leaf = laid(text)
-    for _ in range(60):
-        text += dice.choice(PIECES)[: dice.randint(1, 60)]
+    for number in range(60):  # at first a string ends, which began in the line above
+        text += dice.choice(PIECES)[: dice.randint(1, 60)] if number else '"'
         before = picture(leaf)
         changed = leaf.grow(Block("code", text, language="python"), style)
         whole = laid(text)
