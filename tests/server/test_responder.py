@@ -688,7 +688,7 @@ async def test_many_clients_at_once_do_not_mix(tmp_path: Path) -> None:
 async def test_memory_does_not_grow_with_requests(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("studio.agent.budget.MOST_SESSIONS", 3)
+    monkeypatch.setattr("studio.agent.turn_budgets.MOST_SESSIONS", 3)
     async with engine_home(tmp_path, COMPATIBLE, [Turn(Says("Hi."))] * 6) as home:
         answering = responder_of(home)
         for _ in range(6):

@@ -583,6 +583,7 @@ async def test_m21_resources_are_opened_and_prompts_tried(tmp_path: Path) -> Non
         person.click(resources.buttons["note://today"])
         await until(lambda: resources.trial.output.text == "Milk")
         person.click(resources.buttons["note://{day}"])
+        assert resources.trial._task is None  # the call before need not have ended
         assert resources.trial.form is not None
         day = resources.trial.form.rows["day"].line
         assert day is not None

@@ -140,6 +140,8 @@ class TrialCard(Card):
         if self._tool == tool:
             return
         self._stop()
+        self._task = None  # it takes a moment to end, and the next call need not wait
+        self._show_busy(False)
         self._tool = tool
         self.title.setText(title)
         self.form = SchemaForm(self.theme, tool.schema)
@@ -206,16 +208,18 @@ class TrialCard(Card):
         try:
             return await answer
         finally:
-            self.question = None
-            self._question.hide()
+            if self.question is panel:
+                self.question = None
+                self._question.hide()
 
     def _stop(self) -> None:
         if self._task is not None:
             self._task.cancel()
 
-    def _ended(self, _task: asyncio.Task[None]) -> None:
-        self._task = None
-        self._show_busy(False)
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if task is self._task:
+            self._task = None
+            self._show_busy(False)
 
     def _show_busy(self, busy: bool) -> None:
         self.busy.setVisible(busy)
