@@ -14,7 +14,7 @@ from studio.agent.engine import Engine
 from studio.domain.blocks import ToolBlock
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import Exposed
-from studio.domain.run_events import RunStarted, StepLinked
+from studio.domain.run_events import RunStarted, StepChanged, StepLinked
 from studio.domain.runs import Run
 from studio.domain.transcript import Transcript
 
@@ -85,6 +85,7 @@ async def plan_of_bundle(
         if isinstance(one, StepLinked)
         else one
         for one in plan.events
+        if not isinstance(one, StepChanged)  # its paths and contents would be a stranger's
     )
     group = group_of(Plan(plan.workflow), plan.started)
     return replace(plan, started=replace(plan.started, group=group), events=events)
@@ -94,7 +95,9 @@ def _changed(record: RecordedRun) -> Iterator[tuple[str, str]]:
     """The steps and items that changed something, or whose run did."""
     sessions = {one.id: one for one in record.sessions}
     below = {Run(one.events).id: one for one in record.below}
-    for (step, item), one in Run(record.events).steps.items():
+    own = Run(record.events)
+    yield from (key for key, one in own.changes.items() if one.files)
+    for (step, item), one in own.steps.items():
         for made in one.tries:
             session, run = sessions.get(made.session_id), below.get(made.run_id)
             blocks = Transcript(session.events).blocks if session is not None else ()

@@ -13,11 +13,12 @@ import pytest
 from studio.agent.permission.content_filter import parse_kinds
 from studio.agent.retry_policy import RetryPolicy
 from studio.domain.errors import ConfigurationError
-from studio.domain.run_events import StepFinished
+from studio.domain.run_events import ChangedFile, StepChanged, StepFinished
 from studio.domain.runs import Run
 from studio.simulator import Call, RequestView, Returned, Turn, status
 from studio.simulator import Text as Says
 from studio.workflows.bundle import RecordedRun, read_bundle, write_bundle
+from studio.workflows.live_steps import miss_changes, plan_of_bundle
 from studio.workflows.replay import ReplayReport, read_record, replay
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import KEY, PROTOCOLS, EngineHome, engine_home
@@ -350,6 +351,22 @@ async def test_w28_reading_tools_read_the_folder_again(
         told = capsys.readouterr()
         assert "To run live: look: What read gives differs: a.txt." in told.out
         assert "Taken over: plan, each, kept, good" in told.err
+
+
+async def test_w28_a_bundle_brings_no_changes_of_files(tmp_path: Path) -> None:
+    """T-9: paths and digests in it are a stranger's; the step that names them runs again."""
+    forged = StepChanged("plan", "", (ChangedFile("../x", "", "0" * 64),))
+    team = Team()
+    team.refused = True
+    async with engine_home(tmp_path, "anthropic", team) as home:
+        _, record = await recorded(home)
+        at = record.events[-2][0]
+        record = replace(record, events=(*record.events[:-1], (at, forged), record.events[-1]))
+        report = ReplayReport(missing={("sum", ""): "asked"})
+        plan = await plan_of_bundle(home.engine, record, report, home.folder)
+        assert not any(isinstance(one, StepChanged) for one in plan.events)
+        miss_changes(record, report)
+        assert ("plan", "") in report.missing
 
 
 async def test_w28_a_bundle_is_filled_and_its_folder_read_where_the_person_says(
