@@ -16,8 +16,8 @@ imports them in a thread, with the first server that starts.
 - ``lists``: what a server offers, as plain values.
 - ``loopback``: takes what a browser brings back from a sign-in.
 - ``naming``: gives tools names that every provider takes.
-- ``oauth``: lets the person sign in to a server, in their browser.
-- ``oauth_tokens``: asks authorization servers for tokens.
+- ``oauth``: lets the person sign in to a server in their browser, and gets its first tokens.
+- ``oauth_tokens``: renews tokens, and takes them back.
 - ``open_call``: the time of a call under way, and who is asked meanwhile.
 - ``programs``: finds the command of a server as the person's own terminal would.
 - ``results``: reads what a tool returns into plain values.

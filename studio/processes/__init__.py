@@ -10,11 +10,12 @@
 - ``job_object``: starts processes that end with everything they started, on Windows.
 - ``jobs``: keeps commands that go on in the background of a chat.
 - ``keeper``: starts processes that end with everything they started, also when this is killed.
-- ``keeper_process``: the small process that does so on Linux and macOS.
+- ``keeper_process``: the small process that finds and kills a command's children on Linux
+  and macOS.
 - ``piped_command``: runs a command that is given something and answers on two streams.
 - ``sandbox``: finds out which sandbox works here, and explains what it blocked.
 - ``sandbox_mounts``: lists what a sandboxed command sees of the computer, and what is hidden.
 - ``seatbelt``: makes the profile of ``sandbox-exec``, which runs a command, on macOS.
-- ``shell_command``: runs a command line, and ends it with all its children (L-11).
+- ``shell_command``: runs a command line, and has the keeper end it (L-11).
 - ``windows_terminal``: begins a command in a terminal of Windows (C-14).
 """

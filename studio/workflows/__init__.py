@@ -12,8 +12,8 @@ The file of a workflow:
 
 A run:
 
-- ``workflow_runs``: Begins runs; finds stored and killed ones, and opens them to go on; stops and
-  deletes them.
+- ``workflow_runs``: Begins, finds, opens, stops and deletes runs; a killed one goes on in
+  ``runner``.
 - ``run_files``: Finds the file of a run, checks it and fits inputs to it; reads a stored run.
 - ``child_runs``: Plans and opens the runs of steps that are workflows themselves.
 - ``kept_agents``: Keeps the agents that a run began with, and tells what has changed since.

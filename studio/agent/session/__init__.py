@@ -27,7 +27,8 @@
 - ``import_export``: Makes our JSON and markdown of conversations, and reads the JSON.
 - ``import_chatgpt``: Reads ChatGPT's trees of messages, with links for marks of citations.
 - ``import_claude``: Reads Claude's conversations.
-- ``import_formats``: Tells which program exported a file, and has its conversations read.
-- ``import_stream``: Reads large files piece by piece, and what archives hold.
+- ``import_formats``: Opens an exported file or zip, tells which program wrote it, and has its
+  conversations read.
+- ``import_stream``: Reads large JSON piece by piece, and finds the attached files in a zip.
 - ``import_values``: Reads single values, and puts messages together.
 """

@@ -4,9 +4,8 @@
   errors.
 - ``batch``: sends Message Batches, finds them again and reads their results.
 - ``stream``: adds the events of a stream up to deltas and one assistant message, with thinking
-  and its signature as they came.
-- ``validate``: puts a history in the order of the request, signatures and all, and says what makes
-  one invalid.
+  and its signature as they came, which so go back with the next request.
+- ``validate``: puts a history in the order of the request, and says what makes one invalid.
 - ``models``: decides which parameters a Claude model takes.
 """
 

@@ -1,6 +1,7 @@
 """Gemini: Google's generateContent API.
 
-- ``adapter``: makes the body of a request, tools and all, sends it and maps errors.
+- ``adapter``: makes the body of a request, sends it and maps errors; schemas of tools come here
+  fitted already, by ``studio.mcp.schemas``.
 - ``batch``: sends batches inline or as files, finds them again and reads their results.
 - ``stream``: adds the chunks of a stream up to deltas and one model content, with the thought
   signatures as they came.
