@@ -43,12 +43,21 @@ WRITTEN = {
     "verbunden klein": lambda first, last: f"schriftsatz{last.lower()}",
     "Mail": lambda first, last: quopri.encodestring(f"{first} {last}".encode()).decode(),
     "Mail, alt": lambda first, last: quopri.encodestring(last.encode("latin-1")).decode(),
-    "Mailkopf": lambda first, last: f"=?utf-8?b?{base64.b64encode(last.encode()).decode()}?=",
+    "Mailkopf": lambda first, last: _head(last),
+    "Mailkopf in zwei Teilen": lambda first, last: f"{_head(last[:3])}\r\n {_head(last[3:])}",
+    "Mailkopf mit falschem Zeichensatz": lambda first, last: _head(last, "rot13"),
     "Zeile der Mail": lambda first, last: f"{last[:3]}=\n{last[3:].lower()} kam",
     "zusammen": lambda first, last: f"{first}{last}@{last}.example".lower(),
 }
-MAIL = ("Mail", "Mail, alt", "Mailkopf", "Zeile der Mail")
+MAIL = (
+    *("Mail", "Mail, alt", "Zeile der Mail"),
+    *("Mailkopf", "Mailkopf in zwei Teilen", "Mailkopf mit falschem Zeichensatz"),
+)
 UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "Ö": "Oe", "Ü": "Ue", "ß": "ss"})
+
+
+def _head(text: str, charset: str = "utf-8") -> str:
+    return f"=?{charset}?b?{base64.b64encode(text.encode()).decode()}?="
 
 
 def canaries(number: int, seed: str = "43") -> list[tuple[str, str]]:

@@ -17,11 +17,12 @@ _LETTERS = dict(
         strict=True,
     )
 )
+_WORD_OF_HEAD = r"=\?[\w-]{2,20}\?[bB]\?[A-Za-z0-9+/]+=*\?="
 _SPECIAL = re.compile(
     r"\\+u[0-9a-fA-F]{4}(?:\\+u03[0-6][0-9a-fA-F])*"  # JSON within JSON
     r"|&#?\w{2,8};"
     r"|(?:%[0-9A-Fa-f]{2})+"
-    r"|=\?[\w-]{2,20}\?[bB]\?[A-Za-z0-9+/]+=*\?="  # heads of mail
+    rf"|{_WORD_OF_HEAD}(?:(?:\s|\\+[nrt])+{_WORD_OF_HEAD})*"  # heads of mail
     r"|(?:=[C-F][0-9A-F](?:=[89AB][0-9A-F]){1,3})+"  # mail as quoted-printable
     r"|(?<=[a-zA-Z])=[C-F][0-9A-F](?![A-Z0-9])"
     r"|=[ \t]*(?:\\+r)?(?:\\+n|\r?\n)(?=[a-zäöüß=])"
@@ -96,18 +97,21 @@ def _of_mail(piece: str) -> str:
     if piece[1] != "?":  # where a line was broken there is nothing
         data = quopri.decodestring(piece.encode())
         return "" if piece[1] in " \t\\\r\n" else _text_of(data, "utf-8")
-    _, charset, _, words, _ = piece.split("?")
-    try:
-        return _text_of(base64.b64decode(words), charset)
+    words = [one.split("?") for one in re.findall(_WORD_OF_HEAD, piece)]
+    try:  # a letter may begin in one word and end in the next
+        data = b"".join(base64.b64decode(one[3]) for one in words)
     except ValueError:
         return piece
+    return _text_of(data, words[0][1])
 
 
 def _text_of(data: bytes, charset: str) -> str:
-    try:
-        return data.decode(charset)
-    except (LookupError, ValueError):
-        return data.decode("cp1252", "replace")
+    for one in (charset, "utf-8"):  # the mail may name another than it is in
+        try:
+            return data.decode(one)
+        except (LookupError, ValueError):
+            continue
+    return data.decode("cp1252", "replace")
 
 
 def _plain(piece: str) -> str:
