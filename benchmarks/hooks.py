@@ -24,10 +24,10 @@ from studio.agent.hooks.claude_calls import View
 from studio.agent.hooks.content import files_of, sum_of
 from studio.agent.hooks.running import HookGround, HookRunner
 from studio.domain.hooks import Hook, Hooks
+from studio.processes.environment import child_environment
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import NoSandbox, Sandbox, find_sandbox
 from studio.processes.sandbox_mounts import Launch
-from studio.storage.config.keychain import child_environment
 from studio.tools import Workspace
 
 GOAL = "< 5 ms more"

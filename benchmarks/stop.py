@@ -22,9 +22,9 @@ from pathlib import Path
 
 from measure import Row, middle, quick, show
 
+from studio.processes.environment import child_environment
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import NoSandbox, Sandbox, find_sandbox
-from studio.storage.config.keychain import child_environment
 from studio.tools import Context, Workspace
 from studio.tools.builtin.run import run
 
