@@ -1,4 +1,4 @@
-"""What ``workflow``, ``batch`` and ``cluster`` begin runs with, and go on with them."""
+"""Begins and goes on with the runs of ``workflow``, ``batch`` and ``cluster``."""
 
 from __future__ import annotations
 
@@ -26,6 +26,13 @@ if TYPE_CHECKING:
 def run_arguments(start: CommandParser) -> None:
     """Add what a run is begun with."""
     start.add_argument("workflow", metavar="FILE|NAME", help="a file, or the name of a workflow")
+    start.add_argument("--dollars", type=dollars, metavar="N", help="what the run may cost")
+    begin_options(start)
+    yes_argument(start)
+
+
+def begin_options(start: CommandParser) -> None:
+    """Add the inputs of a run, who answers, what is allowed, and the folder."""
     start.add_argument(
         "-i",
         "--input",
@@ -35,12 +42,10 @@ def run_arguments(start: CommandParser) -> None:
         metavar="NAME=VALUE",
         help="an input of the workflow; may be repeated",
     )
-    start.add_argument("--dollars", type=dollars, metavar="N", help="what the run may cost")
     provider_option(start, "; default: your setting")
     start.add_argument("-m", "--model", metavar="MODEL", help="for steps and agents without one")
     permission_option(start)
     start.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
-    yes_argument(start)
 
 
 def yes_argument(parser: CommandParser) -> None:

@@ -53,7 +53,10 @@ LOOK = 0.5
 
 
 class Runner:
-    """Carries out an open run. Its methods are called on the event loop."""
+    """Carries out an open run. Its methods are called on the event loop.
+
+    What the person does to the run, the open run does: it can be done without carrying it out.
+    """
 
     def __init__(self, of: OpenRun) -> None:
         self._of, self.run, self.plan = of, of.run, of.plan

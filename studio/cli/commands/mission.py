@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.cli.command_context import CommandContext, chosen_folder
@@ -13,12 +12,10 @@ from studio.cli.parser import (
     cycles,
     dollars,
     hours,
-    input_value,
-    permission_option,
-    provider_option,
     time_of_day,
     tokens,
 )
+from studio.cli.workflow_begin import begin_options
 from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -48,19 +45,7 @@ def arguments(parser: CommandParser) -> None:
     )
     start.add_argument("mission", metavar="FILE|NAME", help="a workflow or an agent")
     start.add_argument("--mission", dest="words", metavar="TEXT", help="what it has to reach")
-    start.add_argument(
-        "-i",
-        "--input",
-        action="append",
-        default=[],
-        type=input_value,
-        metavar="NAME=VALUE",
-        help="an input of the workflow; may be repeated",
-    )
-    provider_option(start, "; default: your setting")
-    start.add_argument("-m", "--model", metavar="MODEL", help="for steps and agents without one")
-    permission_option(start)
-    start.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
+    begin_options(start)
     for name in ("start", "raise"):
         _caps(found[name])
     for name in ("show", "ledger", "resume", "pause", "steer", "raise", "stop", "chat"):
