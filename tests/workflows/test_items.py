@@ -9,7 +9,7 @@ from pathlib import Path
 
 from studio.domain.agents import Caps
 from studio.domain.run_events import RunEvent, StepAsked
-from studio.simulator import Pace, RequestView, Text, Turn
+from studio.simulator import Pace, RequestView, Text, Turn, status
 from studio.workflows.replay import read_record, replay
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
@@ -148,3 +148,28 @@ async def test_w56_w54_a_hidden_limit_and_failed_items_tried_again(tmp_path: Pat
         await carry_out(again)
         assert len(home.asked) == before + 3
         assert {state for state, _ in (await results(home, again.run.id)).values()} == {"done"}
+
+
+async def test_w53_w20_an_answer_before_an_error_is_counted(tmp_path: Path) -> None:
+    """The correction of an answer is refused once: what the answer used is paid."""
+    refused: list[int] = []
+
+    def script(view: RequestView) -> Turn:
+        number = number_in(view)
+        if number == 7 and len(view.items) > 1 and not refused:
+            refused.append(number)
+            return Turn(faults=[status(429)])
+        return reads(view)
+
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        invoices(home, 60)
+        runner = await begin(home, INVOICES)
+        runner.yes = True
+        run = await carry_out(runner)
+        assert run.end is not None and run.end.state == "done" and refused
+        answered = [one for one in home.asked if one.status == 200]
+        rows = await home.engine.database.rows("SELECT count(*) FROM usage")
+        assert rows == [(len(answered),)] == [(60 + 2 + 1,)]
+        used = await home.engine.usage_costs.spent("session", run.id)
+        assert sum(one.usage.total for one in used.values()) == run.tokens
+        assert (await results(home, run.id))[7][0] == "failed"

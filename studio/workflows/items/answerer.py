@@ -101,13 +101,15 @@ class ItemAnswerer:
         rates = token_rates(self.provider.name, self.model, _TYPICAL, facts)
         return RequestMeter(budget, self._engine.budgets.rate, rates)
 
-    async def ask(self, place: int, said: Sequence[Said], budget: Budget) -> ItemResult:
+    async def ask(
+        self, place: int, said: Sequence[Said], budget: Budget, uses: list[ItemUse]
+    ) -> ItemResult:
         """Ask about one item; a misfit is asked again. Raises ProviderError and OverBudget.
 
-        What was used before an error comes as the attribute ``uses`` of the error.
+        ``uses`` gets what each answer used: it is to be counted also where an error follows.
         """
         request, meter = await self.request(said), self.meter(budget)
-        began, uses = time.monotonic(), list[ItemUse]()
+        began = time.monotonic()
         schema, wrong = self._step.outputs, ""
         text, reply = "", Reply()
         for _ in range(MAX_CORRECTIONS + 1):

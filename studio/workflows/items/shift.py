@@ -25,7 +25,7 @@ from studio.domain.aio import BackgroundTasks
 from studio.domain.blocks import UserBlock
 from studio.domain.errors import RETRYABLE, ConfigurationError, ProviderError, StudioError
 from studio.domain.events import Exposed
-from studio.domain.items import MANY, SAMPLE, Item, ItemResult, ItemTally
+from studio.domain.items import MANY, SAMPLE, Item, ItemResult, ItemTally, ItemUse
 from studio.domain.jsonvalue import Json
 from studio.domain.messages import Said, Text
 from studio.domain.run_events import ItemsCounted, RunQuestion, StepFinished
@@ -276,9 +276,16 @@ class Shift:
         said = await self.said(item)
         if not answers_itself(self.answerer.agent):
             return await self._in_session(item, UserBlock("", said).text)
-        budget = await self._budget()
-        async with asyncio.timeout(seconds_of(self.step) or None):
-            return await self.answerer.ask(item.place, said, budget)
+        budget, result = await self._budget(), None
+        uses = list[ItemUse]()
+        try:
+            async with asyncio.timeout(seconds_of(self.step) or None):
+                result = await self.answerer.ask(item.place, said, budget, uses)
+        finally:
+            if result is None and uses:  # what came before the error is paid all the same
+                used = self.answerer.result(item.place, "", None, uses, 0.0)
+                self._results.append(replace(used, again=True))
+        return result
 
     async def said(self, item: Item) -> tuple[Said, ...]:
         """What the agent is told about an item; raises ExpressionError and ConfigurationError."""
