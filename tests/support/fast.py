@@ -45,6 +45,7 @@ SLOW = (
     "studio.tools.builtin.run",
     "studio.tools.builtin.search",
     "studio.tools.workspace.grep",
+    "studio.workflows.cluster.lines.connect",
     "subprocess",
     "support.cpu_cost",
     "support.provider_calls.fails",

@@ -17,10 +17,12 @@ from pathlib import Path
 import pytest
 
 from studio.domain.errors import ConfigurationError
+from studio.providers.base import Request
 from studio.simulator import Fault, RequestView, Simulator, Text, Turn, stall, status
 from studio.workflows.cluster.certificates import coordinator_identity, invite, read_invitation
 from studio.workflows.cluster.coordinator import Coordinator
 from studio.workflows.cluster.lines import LineClosed, connect, encode
+from studio.workflows.cluster.messages import VERSION
 from support.command import Command
 from support.engine_home import EngineHome, engine_home
 from support.invoices import INVOICES, invoices, number_in, number_in_exchange, reads, results
@@ -189,6 +191,32 @@ async def test_w59_nobody_joins_without_an_invitation_and_nothing_is_unpickled(
             await connect(posing.address, anna)
     finally:
         await posing.close()
+
+
+async def test_w59_a_worker_that_is_gone_is_asked_no_more(tmp_path: Path) -> None:
+    """It counts as lost once, also before its reader has seen that it is gone."""
+    said: list[str] = []
+    identity = coordinator_identity(tmp_path)
+    invite(tmp_path, "anna", "", tmp_path / "invitation")
+    coordinator = Coordinator(said.append, HANG)
+    await coordinator.start("127.0.0.1:0", identity)
+    try:
+        anna = read_invitation(tmp_path / "invitation").identity
+        line = await connect(coordinator.address, anna)
+        await line.write(encode({"do": "join", "messages": VERSION}))
+        assert await line.read() == {"do": "welcome"}
+        await until(lambda: coordinator._workers)
+
+        async def ask() -> None:
+            coordinator._workers[0].line.close()
+            await coordinator.answer("anthropic", Request("sim-model", [], ""))
+
+        asked = asyncio.create_task(ask())
+        await until(lambda: "anna is gone." in said)
+        assert not asked.done()
+        asked.cancel()
+    finally:
+        await coordinator.close()
 
 
 class _Touch:

@@ -77,6 +77,11 @@ class _Joined:
     problem: str = ""
     """Why it gets no more requests."""
 
+    @property
+    def is_fit(self) -> bool:
+        """Whether it gets requests: not one that is gone, although nobody has seen it yet."""
+        return not self.problem and not self.line.closed
+
 
 class Coordinator:
     """Takes workers and hands out requests. ``say`` gets lines for the person.
@@ -154,7 +159,7 @@ class Coordinator:
                     lane.refused(place, error.retry_after)
                 elif error.fault in UNFIT:
                     self._unfit(worker, str(error))
-                    if any(not one.problem for one in self._workers):
+                    if any(one.is_fit for one in self._workers):
                         continue
                 raise error
             except ValueError as error:
@@ -209,7 +214,7 @@ class Coordinator:
             wait = math.inf
             for number, one in enumerate(self._workers):
                 lane = one.lanes.lane(provider, model)
-                if one.problem or lane.busy >= lane.limit:
+                if not one.is_fit or lane.busy >= lane.limit:
                     continue
                 if lane.until > now:
                     wait = min(lane.until - now, wait)
@@ -249,7 +254,7 @@ class Coordinator:
     def _fit(self) -> None:
         """Let as many requests out as the workers take now."""
         for key, lane in self._lanes.items():
-            lanes = [one.lanes.lane(*key) for one in self._workers if not one.problem]
+            lanes = [one.lanes.lane(*key) for one in self._workers if one.is_fit]
             lane.resize(sum(one.limit for one in lanes), sum(one.found for one in lanes))
         self._changed.set()
 

@@ -47,6 +47,10 @@ class Line:
         self.peer = "".join(str(value) for ((name, value),) in subject if name == "commonName")
         self.address = str(comm.peer_address).removeprefix("tls://")
 
+    @property
+    def closed(self) -> bool:
+        return self._comm.stream is None
+
     async def read(self) -> JsonObject:
         """The next message; raises LineClosed."""
         stream = self._comm.stream
