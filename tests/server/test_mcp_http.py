@@ -139,3 +139,91 @@ async def test_m25_a_studio_that_asks_itself_ends_two_deep(tmp_path: Path) -> No
         asked = reply_requests(server.house.simulator)
         assert len([one for one in asked if TOO_DEEP in str(one.json)]) == 1
         assert len(asked) == 4  # the outer agent and the inner one, each twice
+
+
+@asynccontextmanager
+async def connection(server: RunningServer) -> AsyncIterator[httpx2.AsyncClient]:
+    """A client in the era of the handshake that says nothing when it goes."""
+    headers = {
+        "authorization": f"Bearer {server.token}",
+        "accept": "application/json, text/event-stream",
+    }
+    address = server.serving.address
+    async with httpx2.AsyncClient(
+        base_url=address, headers=headers, trust_env=False, timeout=HANG
+    ) as http:
+        hello = {
+            "protocolVersion": "2025-06-18",
+            "capabilities": {},
+            "clientInfo": {"name": "test", "version": "1"},
+        }
+        begun = await http.post("/mcp", json=request("initialize", hello))
+        http.headers["mcp-session-id"] = begun.headers["mcp-session-id"]
+        ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+        assert (await http.post("/mcp", json=ready)).status_code == 202
+        yield http
+
+
+def request(method: str, params: dict[str, Any]) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+
+
+async def test_m25_the_call_of_a_client_that_was_killed_is_stopped(tmp_path: Path) -> None:
+    """In the era of the handshake too, whose SDK would work on."""
+    command = f'{sys.executable} -c "{HOLD}"'
+    script = [Turn(Call("run", {"command": command, "time_limit": 3600})), Turn(Text("."))]
+    async with (
+        studio(tmp_path, script, server_rules={"allow": ["run"]}) as server,
+        connection(server) as http,
+    ):
+        child = server.house.folder / "child"
+        call = request("tools/call", {"name": "ask_agent", "arguments": {"message": "Go"}})
+        async with http.stream("POST", "/mcp", json=call) as answer:
+            assert answer.status_code == 200
+            await until(lambda: child.exists() and is_locked(child))
+        await until(lambda: not is_locked(child))
+
+
+async def test_m25_calls_at_once_are_bounded_and_an_unanswered_form_makes_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.server.mcp.calls.MOST_CALLS", 1)
+    command = f'{sys.executable} -c "{HOLD}"'
+    script = [TOUCH, Turn(Call("run", {"command": command})), Turn(Text("."))]
+    shown = asyncio.Event()
+
+    async def nobody(context: Any, params: Any) -> types.ElicitResult:
+        shown.set()
+        return await asyncio.get_running_loop().create_future()
+
+    async with (
+        studio(tmp_path, script, server_rules={"allow": [f"run({sys.executable} *)"]}) as server,
+        client(server, elicitation_callback=nobody) as away,
+        client(server) as mine,
+    ):
+        child = server.house.folder / "child"
+        first = asyncio.ensure_future(away.call_tool("ask_agent", {"message": "Touch"}))
+        await asyncio.wait_for(shown.wait(), HANG)
+        second = asyncio.ensure_future(mine.call_tool("ask_agent", {"message": "Hold"}))
+        await until(lambda: child.exists() and is_locked(child))
+        with pytest.raises(Exception, match="1 calls are worked on already"):
+            await mine.call_tool("list_agents", {})
+        first.cancel()
+        second.cancel()
+        await asyncio.wait([first, second])
+        await until(lambda: not is_locked(child))
+        assert not (server.house.folder / "ran").exists()
+
+
+async def test_m25_the_sdk_is_imported_again_after_a_failure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken() -> None:
+        raise ImportError("No memory for it")
+
+    async with studio(tmp_path, []) as server:
+        with monkeypatch.context() as patch:
+            patch.setattr("studio.server.mcp.http.import_sdk", broken)
+            assert (await server.client.post("/mcp", json={})).status_code == 500
+        async with client(server) as mine:
+            assert len((await mine.list_tools()).tools) == 3

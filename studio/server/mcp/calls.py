@@ -16,6 +16,7 @@ from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel.server import Server
 from mcp.shared.exceptions import MCPError
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+from starlette.types import Scope
 
 from studio import __version__
 from studio.agent.studios_above import asked_by_studios
@@ -32,6 +33,8 @@ BEAT = 10.0
 """Seconds after which a client is told again that its call is worked on."""
 PATIENCE = 600.0
 """Seconds that a client's person has to answer a form."""
+MOST_CALLS = 32
+"""Calls that are worked on at once. It also ends a circle of programs that ask each other."""
 _QUESTION = "question"
 _ABOUT = (
     "The agents and workflows of Agent Studio, a program in which a person works with AI agents. "
@@ -58,6 +61,8 @@ class OpenCall:
         """Steps, questions, and None when the work has ended."""
         self.asked: _Asked | None = None
         """The question that the client was given, and answers with its next call."""
+        self.request: Any = None
+        """The HTTP request that waits for it, None on standard streams."""
         self.line = ""
         self.told = 0
         self.work: asyncio.Task[ToolAnswer]
@@ -87,8 +92,8 @@ class Calls:
     def __init__(self, tools: StudioTools) -> None:
         self._tools = tools
         self._tasks = BackgroundTasks()
-        self._waiting: dict[str, OpenCall] = {}
-        """Calls that their client was given a question of, by their ids, which nobody guesses."""
+        self._open: dict[str, OpenCall] = {}
+        """Calls that are worked on, by their ids, which nobody guesses; the oldest comes first."""
         self.server: Server[dict[str, Any]] = Server(
             STUDIO,
             title="Agent Studio",
@@ -101,6 +106,16 @@ class Calls:
     async def close(self) -> None:
         """Stop all calls, and return when they have ended."""
         await self._tasks.aclose()
+
+    def end_request(self, request_scope: Scope) -> None:
+        """Stop the call that an HTTP request waited for: nobody hears its answer any more.
+
+        A call whose question went out with the end of the request is gone on with by another.
+        """
+        for call in self._open.values():
+            waits = call.request is not None and call.request.scope is request_scope
+            if waits and call.asked is None:
+                call.work.cancel()
 
     async def _list(
         self, context: ServerRequestContext[dict[str, Any]], params: Any
@@ -122,25 +137,42 @@ class Calls:
     ) -> OpenCall:
         """A new call, or the one that is gone on with; raises MCPError."""
         if params.request_state is not None:
-            call = self._waiting.pop(params.request_state, None)
+            call = self._open.get(params.request_state)
             if call is None or call.tool != params.name or call.asked is None:
                 raise MCPError(types.INVALID_PARAMS, "This call is over. Call anew.")
             _answer(call.asked, (params.input_responses or {}).get(_QUESTION))
-            call.asked = None
+            call.asked, call.request = None, context.request
             return call
         if all(one["name"] != params.name for one in TOOLS):
             raise MCPError(types.INVALID_PARAMS, f"There is no tool {params.name[:100]}.")
+        self._make_room()
         call = OpenCall(params.name, forms=_has_forms(context))
+        call.request = context.request
         arguments = cast("JsonObject", params.arguments or {})
         ask = call.ask if call.forms else None
         with asked_by_studios(_above(params)):
             call.work = self._tasks.start(self._tools.call(params.name, arguments, call.tell, ask))
+        self._open[call.id] = call
         call.work.add_done_callback(lambda _: self._over(call))
         return call
 
+    def _make_room(self) -> None:
+        """Raise MCPError where too much is worked on; a call that waits for a form goes first."""
+        if len(self._open) < MOST_CALLS:
+            return
+        for call in self._open.values():
+            if call.asked is not None:
+                del self._open[call.id]
+                call.work.cancel()
+                return
+        raise MCPError(
+            types.INTERNAL_ERROR,
+            f"{MOST_CALLS} calls are worked on already. Call again when one has ended.",
+        )
+
     def _over(self, call: OpenCall) -> None:
         call.news.put_nowait(None)
-        self._waiting.pop(call.id, None)
+        self._open.pop(call.id, None)
 
     async def _until_end(
         self, context: ServerRequestContext[dict[str, Any]], call: OpenCall
@@ -162,7 +194,6 @@ class Calls:
                     pass
                 case _Asked() if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
                     call.asked = news
-                    self._waiting[call.id] = call
                     return types.InputRequiredResult(
                         input_requests={_QUESTION: types.ElicitRequest(params=_params(news.form))},
                         request_state=call.id,

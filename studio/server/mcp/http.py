@@ -21,6 +21,8 @@ from .studio_tools import StudioTools
 if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
+    from .calls import Calls
+
 PATH = "/mcp"
 METHODS = ("POST", "DELETE")
 """No ``GET``: nothing is told to a client that has no call under way."""
@@ -35,16 +37,20 @@ class McpPath:
 
     def __init__(self, engine: Engine, folder: Path) -> None:
         self._tools = StudioTools(engine, folder)
-        self._manager: asyncio.Future[StreamableHTTPSessionManager] | None = None
+        self._ready: asyncio.Future[tuple[StreamableHTTPSessionManager, Calls]] | None = None
         self._serving: asyncio.Task[None] | None = None
         self._over = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self._manager is None:
-            self._manager = asyncio.get_running_loop().create_future()
-            self._serving = asyncio.create_task(self._serve(self._manager))
-        manager = await asyncio.shield(self._manager)
-        await manager.handle_request(scope, receive, send)
+        if self._ready is None:
+            self._ready = asyncio.get_running_loop().create_future()
+            self._serving = asyncio.create_task(self._serve(self._ready))
+        manager, calls = await asyncio.shield(self._ready)
+        try:
+            await manager.handle_request(scope, receive, send)
+        finally:
+            # The SDK works on for a client that has gone; there is no way to hand it the answer.
+            calls.end_request(scope)
 
     async def close(self) -> None:
         """Stop all calls, and return when they have ended."""
@@ -53,7 +59,9 @@ class McpPath:
             await settled(self._serving)
         await self._tools.close()
 
-    async def _serve(self, ready: asyncio.Future[StreamableHTTPSessionManager]) -> None:
+    async def _serve(
+        self, ready: asyncio.Future[tuple[StreamableHTTPSessionManager, Calls]]
+    ) -> None:
         """Serve until ``close``: the SDK begins and ends in one task."""
         try:
             await asyncio.to_thread(import_sdk)
@@ -66,7 +74,7 @@ class McpPath:
                 calls.server, session_idle_timeout=IDLE_SECONDS, max_sessions=MOST_CLIENTS
             )
             async with manager.run():
-                ready.set_result(manager)
+                ready.set_result((manager, calls))
                 try:
                     await self._over.wait()
                 finally:
@@ -74,6 +82,7 @@ class McpPath:
         except Exception as error:
             if ready.done():
                 raise
+            self._ready = None  # the next request tries again
             ready.set_exception(error)
 
 
