@@ -73,7 +73,7 @@ class Servers:
         self._environment = environment
         self._resolve = resolve
         self._sign_ins = sign_ins
-        self._times = times or ServerTimes()
+        self.times = times or ServerTimes()
         self._programs = Programs(keeper, folders.home)
         self._eras = Eras(folders.cache / "eras.json")
         self._entries: dict[str, ServerEntry] = {}
@@ -350,7 +350,7 @@ class Servers:
         if key not in self._running:
             log = ServerLog(self.log_file(name))
             self._running[key] = SupervisedServer(
-                entry, folder, log, self._connect, lambda: self._tell(name), self._times
+                entry, folder, log, self._connect, lambda: self._tell(name), self.times
             )
         return self._running[key]
 
@@ -386,7 +386,7 @@ class Servers:
         connection = connect(
             entry.name, make, server.log, era=era, folder=server.folder, sampling=entry.sampling
         )
-        await connection.open(self._times.start)
+        await connection.open(self.times.start)
         if not entry.handshake:
             await self._eras.keep(entry.digest, connection.era)
         return connection

@@ -22,6 +22,7 @@ from studio.processes.sandbox import Sandbox, find_sandbox
 from studio.simulator import Call, RequestView, Simulator, Text, Turn, Usage, stall
 from support.engine_home import KEY
 from support.fork_server import forkable, start_python
+from support.waiting import FOREVER
 
 TASK = read_task(TASKS / "fault-last-page.md")
 OTHER = read_task(TASKS / "reading-find-fact.md")
@@ -117,7 +118,10 @@ async def test_a_hung_trial_ends_and_is_told(
         return process
 
     task = replace(TASK, seconds=0.2)
-    line = await run_trial(task, 1, WHO, tmp_path, sandbox, start=start)
+    # The program's own limit would end it before its time begins, on a busy computer.
+    limits = {f"{mode}_seconds": FOREVER for mode in ("inline", "background", "long")}
+    who = replace(WHO, settings=limits)
+    line = await run_trial(task, 1, who, tmp_path, sandbox, start=start)
     assert (line["end"], line["passed"]) == ("hung", False)
     assert "pages.py" in (tmp_path / line["run"] / "events.jsonl").read_text()
 

@@ -240,7 +240,7 @@ async def test_c1_seconds_bound_a_turn(tmp_path: Path) -> None:
     async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
         ended = await terminal(*BASE, "--seconds", "1", "Go")
         assert ended.code == 3 and "reached its limit of 1 s" in ended.err, ended
-        assert len(reply_requests(simulator)) == 1
+        assert len(reply_requests(simulator)) <= 1  # none, if it took a second to begin
 
 
 @pytest.mark.parametrize("typed", ["1", "2", ""])

@@ -18,6 +18,7 @@ from studio.cli.command_context import CommandContext
 from studio.domain.events import Event
 from studio.domain.messages import Text
 from studio.domain.permissions import Rule
+from studio.mcp.supervised import ServerTimes
 from studio.simulator import Exchange, Script, Simulator
 from studio.storage.config.settings import Settings, SettingsFile
 from studio.storage.paths import Paths
@@ -108,6 +109,7 @@ async def engine_home(
         engine = await ready_engine(paths, settings)
         engine.services.retry_policy = patience or RetryPolicy(attempts=1)
         engine.services.orientation_seconds = FOREVER
+        engine.services.servers.times = ServerTimes(start=FOREVER)
         if provider != "ollama":
             engine.keychain.keep_for_session(provider, key)
         try:
