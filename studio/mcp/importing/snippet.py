@@ -1,8 +1,8 @@
 """Reads what a person pastes: JSON of a README, a command, an address.
 
 JSON is that of any program whose file is read here, with its braces or without, also one server
-by itself. A command is one that starts a server, or one that adds it to another program, such as
-``claude mcp add``.
+by itself, or the ``server.json`` of a registry. A command is one that starts a server, or one that
+adds it to another program, such as ``claude mcp add``.
 """
 
 from __future__ import annotations
@@ -15,28 +15,17 @@ from urllib.parse import urlsplit
 
 from studio.mcp.entries import ServerEntry
 
-from . import codex, goose, zed
+from . import codex, goose, registry, zed
 from .common import common_server, common_servers, read_object, table
 from .found import Found, Keys, Surroundings, found_server
+from .names import address_name, command_name
 from .vscode import read_servers, with_places
 
 NOTHING = "no server is in it, neither its JSON nor its command or address"
 _FENCE = re.compile(r"\A\s*```[\w-]*[ \t]*\n(.*?)\n?\s*```\s*\Z", re.S)
 _SETTING = re.compile(r"[A-Za-z_]\w*=.*", re.S)
 _ADDRESS = re.compile(r"https?://\S+")
-_PREFIX = re.compile(r"\A(?:mcp-server|server-mcp|server|mcp)-")
-_SUFFIX = re.compile(r"-(?:mcp-server|server-mcp|server|mcp)\Z")
-_RUNNERS = {
-    *("npx", "bunx", "uvx", "pnpm", "yarn", "dlx", "exec", "run", "uv", "tool", "docker", "x"),
-    *("podman", "node", "python", "python3", "bun", "deno", "cmd", "pipx"),
-}
-_WITH_VALUE = {
-    *("-e", "--env", "-v", "--volume", "--mount", "--network", "--name", "--from", "--with"),
-    *("-p", "--package", "--python", "--directory"),
-}
-"""Options whose next word is a value."""
 _ADDERS = (("claude", "mcp", "add"), ("codex", "mcp", "add"), ("gemini", "mcp", "add"))
-_ENDINGS = re.compile(r"\.(?:m?js|ts|py|exe|cmd)\Z")
 
 
 def read_snippet(text: str, around: Surroundings) -> list[Found]:
@@ -69,6 +58,8 @@ def _read_json(text: str, around: Surroundings) -> list[Found]:
 
     if "mcpServers" in file:
         return common_servers(file["mcpServers"], around, change)
+    if registry.is_listed(file):
+        return registry.read_listed(file, around)
     if "context_servers" in file:
         return zed.ZED.read(text, around)
     inner = table(file.get("mcp"))
@@ -172,41 +163,3 @@ def address_server(
     kind = kind or ("sse" if urlsplit(url).path.rstrip("/").endswith("/sse") else "http")
     entry = ServerEntry(name or address_name(url), url=url, headers=headers or {})
     return found_server(Keys({}), entry, around, kind=kind)
-
-
-def command_name(words: Sequence[str]) -> str:
-    """A name for what a command starts: “git” for mcp-server-git."""
-    ahead = list(words)
-    found = ahead[0] if ahead else "server"
-    while ahead:
-        word = ahead.pop(0)
-        if word in _WITH_VALUE:
-            del ahead[:1]
-        elif not word.startswith("-") and _last(word) not in _RUNNERS:
-            found = word
-            break
-    return short_name(found)
-
-
-def _last(word: str) -> str:
-    return _ENDINGS.sub("", re.split(r"[\\/]", word)[-1])
-
-
-def short_name(package: str) -> str:
-    """What is left of a package's name without its scope, version and “mcp-server”."""
-    name = _ENDINGS.sub("", re.split(r"[\\/]", package)[-1])
-    name = re.split(r"(?<=.)[@:]|==|\[", name)[0]
-    if name in ("mcp", "server", "index", "main", "mcp-server") and "/" in package:
-        name = re.split(r"[\\/]", package.strip("/"))[-2].lstrip("@")
-    return _SUFFIX.sub("", _PREFIX.sub("", name.replace("_", "-"))) or package
-
-
-def address_name(url: str) -> str:
-    """A name for what is at an address: the last word of it that says something."""
-    parts = urlsplit(url)
-    words = [one for one in parts.path.split("/") if re.fullmatch(r"[A-Za-z][A-Za-z-]{1,20}", one)]
-    known = [one for one in words if one.lower() not in ("mcp", "sse", "api", "http", "server")]
-    if known:
-        return known[-1]
-    host = [one for one in (parts.hostname or "").split(".") if one not in ("www", "mcp", "api")]
-    return (host[-2] if len(host) > 1 else "".join(host)) or "server"
