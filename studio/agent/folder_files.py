@@ -16,7 +16,7 @@ from pathlib import Path
 
 from studio.domain.records import dataclass
 
-from .instruction_files import project_paths
+from .instruction_files import below, project_paths
 
 PROJECT_AGENTS = Path(".agents") / "agents"
 CLAUDE_AGENTS = Path(".claude") / "agents"
@@ -56,12 +56,13 @@ class FolderFiles:
 
     ``permissions``, ``checks`` and ``hooks`` are None if there is no such file. ``servers`` are the
     files of MCP servers. ``crowded``: there are too many agent files, and none was read. ``gone``:
-    there is no such folder.
+    there is no such folder. ``place`` is the folder with links resolved.
     ``prose`` names what agents are told to do: instruction files, skills and commands. It is not in
     the digest, so that trust goes on when they change (K-3).
     """
 
     folder: Path
+    place: str
     permissions: bytes | None = None
     agents: tuple[AgentFile, ...] = ()
     digest: str = ""
@@ -81,10 +82,11 @@ class FolderFiles:
 
 def read_folder_files(folder: Path) -> FolderFiles:
     """Read the files; a file that cannot be read is part of the result. Blocks."""
-    rules = _whole_file(folder / PROJECT_PERMISSIONS)
-    checks = _whole_file(folder / PROJECT_CHECKS)
-    hooks = _whole_file(folder / PROJECT_HOOKS)
-    served = [(folder / place, _whole_file(folder / place)) for place in SERVER_FILES]
+    folder = below(folder, "")  # the same object as the last time
+    rules = _whole_file(below(folder, PROJECT_PERMISSIONS))
+    checks = _whole_file(below(folder, PROJECT_CHECKS))
+    hooks = _whole_file(below(folder, PROJECT_HOOKS))
+    served = [(path := below(folder, place), _whole_file(path)) for place in SERVER_FILES]
     servers = tuple((path, data) for path, data in served if data is not None)
     paths = list(islice(project_agent_paths(folder), MAX_AGENTS + 1))
     crowded = len(paths) > MAX_AGENTS
@@ -105,14 +107,17 @@ def read_folder_files(folder: Path) -> FolderFiles:
     gone = not found and not folder.is_dir()
     prose = () if gone else _prose(folder)
     digest = total.hexdigest()
-    return FolderFiles(folder, rules, agents, digest, crowded, gone, checks, prose, servers, hooks)
+    place = os.path.realpath(folder)
+    return FolderFiles(
+        folder, place, rules, agents, digest, crowded, gone, checks, prose, servers, hooks
+    )
 
 
 def _prose(folder: Path) -> tuple[str, ...]:
     """What a folder has that agents would follow, by names relative to it."""
     found = [Path(os.path.relpath(path, folder)).as_posix() for path in project_paths(folder)]
     for place in (*SKILL_PLACES, *COMMAND_PLACES):
-        with suppress(OSError), os.scandir(folder / place) as inside:
+        with suppress(OSError), os.scandir(below(folder, place)) as inside:
             found += [f"{place.as_posix()}/" for _ in islice(inside, 1)]
     return tuple(found)
 
@@ -126,7 +131,7 @@ def _told(path: Path) -> str:
 def project_agent_paths(folder: Path) -> Iterator[Path]:
     """The agent files that a folder brings, in the order in which they count."""
     for place, ending in AGENT_PLACES:
-        yield from sorted(agent_paths(folder / place, ending))
+        yield from sorted(agent_paths(below(folder, place), ending))
 
 
 def agent_paths(folder: Path, ending: str = ".md") -> Iterator[Path]:
@@ -135,7 +140,7 @@ def agent_paths(folder: Path, ending: str = ".md") -> Iterator[Path]:
         with os.scandir(folder) as found:
             for entry in found:
                 if os.path.normcase(entry.name).endswith(ending):
-                    yield folder / entry.name
+                    yield below(folder, entry.name)
     except OSError:  # none there, no folder, a link to itself
         return
 

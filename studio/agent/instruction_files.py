@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
@@ -49,6 +50,12 @@ class InstructionFile:
         return sha256(self.text.encode("utf-8", "replace")).hexdigest()[:16]
 
 
+@lru_cache(maxsize=4_000)
+def below(folder: Path, place: Path | str) -> Path:
+    """A path in a folder, one object for each: to parse it takes longer than to look at it."""
+    return folder / place
+
+
 def repository_root(folder: Path) -> Path:
     """The folder of the repository that a folder is in, or the folder itself.
 
@@ -58,14 +65,14 @@ def repository_root(folder: Path) -> Path:
     for place in (folder, *folder.parents[:MOST_FOLDERS]):
         if _owner(place) != owner:
             break
-        if os.path.lexists(place / ".git"):
+        if os.path.lexists(below(place, ".git")):
             return place
     return folder
 
 
 def instruction_path(folder: Path) -> Path | None:
     """The instruction file of a folder; None if it has none."""
-    return next((folder / name for name in NAMES if (folder / name).is_file()), None)
+    return next((path for name in NAMES if (path := below(folder, name)).is_file()), None)
 
 
 def project_paths(folder: Path) -> list[Path]:
@@ -119,6 +126,8 @@ def fit(files: Sequence[InstructionFile], most: int) -> list[InstructionFile]:
 
 def _between(root: Path, folder: Path) -> list[Path]:
     """The folders from ``root`` to ``folder``, both included."""
+    if root == folder:
+        return [folder]
     above = [one for one in folder.parents if one.is_relative_to(root)]
     return [*above[:MOST_FOLDERS][::-1], folder]
 

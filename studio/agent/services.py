@@ -232,20 +232,21 @@ class Services(ServiceRegistry):
         given: Agent | None = None,
         *,
         delegates: bool = True,
-        layers: RuleLayers | None = None,
+        just_read: tuple[Hooks, RuleLayers] | None = None,
     ) -> LoadedAgent:
         """Read from the disk what a turn needs, all at once.
 
         ``given`` takes the place of the session's agent. Unless it ``delegates``, it is offered
-        no tool that starts another. ``layers`` are the folder's rules, if they were just read.
+        no tool that starts another. ``just_read`` are the folder's hooks and rules, if they were
+        read a moment ago.
         Raises FolderGone, and ConfigurationError for an agent that is not there, or that masks
         what nobody knows.
         """
 
         def look(
-            known: RuleLayers | None = None,
+            known: tuple[Hooks, RuleLayers] | None = None,
         ) -> tuple[Toolbox, LoadedAgent, Entries, list[ServerEntry], str]:
-            layers = known or self.rules.read_layers(Path(session.folder))
+            hooks, layers = known or self._hooks_of(Path(session.folder))
             if layers.files.gone:
                 raise FolderGone(
                     f"The folder {session.folder} is not there any more. Choose another folder."
@@ -281,11 +282,10 @@ class Services(ServiceRegistry):
             masks = parse_kinds([*self.settings.values.mask, *agent.mask])
             folders = [Path(one.folder) for one in extensions.skills]
             workspace, notice = self.workspace(session, folders), agents.notice(agent)
-            hooks = self.sources.hooks(layers.files, layers.trusted)
             loaded = LoadedAgent(agent, tools, masks, workspace, layers, notice, skills, hooks)
-            return toolbox, loaded, servers, unseen, str(layers.files.folder.resolve())
+            return toolbox, loaded, servers, unseen, layers.files.place
 
-        toolbox, found, servers, unseen, place = await asyncio.to_thread(look, layers)
+        toolbox, found, servers, unseen, place = await asyncio.to_thread(look, just_read)
         # A folder that is not trusted any more has no servers: those that run are ended.
         self.servers.use(servers, place)
         if unseen:
@@ -319,18 +319,17 @@ class Services(ServiceRegistry):
         def look() -> tuple[Entries, str]:
             layers = self.rules.read_layers(folder)
             entries = self.servers.read(layers.files, trusted=layers.trusted)
-            return self.servers.with_brought(entries, chat), str(layers.files.folder.resolve())
+            return self.servers.with_brought(entries, chat), layers.files.place
 
         return await self.servers.refresh(look)
 
     async def hooks(self, folder: Path) -> tuple[Hooks, RuleLayers]:
         """The hooks that count in a folder now, and its rules."""
+        return await asyncio.to_thread(self._hooks_of, folder)
 
-        def look() -> tuple[Hooks, RuleLayers]:
-            layers = self.rules.read_layers(folder)
-            return self.sources.hooks(layers.files, layers.trusted), layers
-
-        return await asyncio.to_thread(look)
+    def _hooks_of(self, folder: Path) -> tuple[Hooks, RuleLayers]:
+        layers = self.rules.read_layers(folder)
+        return self.sources.hooks(layers.files, layers.trusted), layers
 
     async def masks(self, session: SessionInfo, also: str = "") -> list[AnyKind]:
         """What is kept from the session's model, and from that of the agent ``also``.

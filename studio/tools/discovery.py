@@ -159,12 +159,18 @@ def _built_in() -> list[_Source]:
 def _dated_path() -> tuple[tuple[str, int], ...]:
     """Python's path, each folder with when a package last came to it or went."""
     dated: list[tuple[str, int]] = []
-    for folder in sys.path:
+    for folder, path in _paths(tuple(sys.path)):
         try:
-            dated.append((folder, Path(folder).stat().st_mtime_ns))
+            dated.append((folder, path.stat().st_mtime_ns))
         except OSError:  # many a folder of the path is not there
             dated.append((folder, 0))
     return tuple(dated)
+
+
+@functools.lru_cache(maxsize=1)
+def _paths(places: tuple[str, ...]) -> tuple[tuple[str, Path], ...]:
+    """To parse them takes longer than to look at them."""
+    return tuple((one, Path(one)) for one in places)
 
 
 @functools.lru_cache(maxsize=4)

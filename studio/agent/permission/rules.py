@@ -316,7 +316,8 @@ async def _name(folder: Path | None) -> str:
 
 def _read_folder(folder: Path) -> tuple[str, ProjectRules]:
     """The name under which a folder is known, and what its files say."""
-    return str(folder.resolve()), read_project(folder)
+    project = read_project(folder)
+    return project.files.place, project
 
 
 def _trust(known: str, project: ProjectRules) -> Trust:

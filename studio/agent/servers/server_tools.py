@@ -112,10 +112,9 @@ class ServerTools:
             return own
         found = dict(own.by_name)
         problems = list(own.problems)
-        place = str(files.folder.resolve())
         for path, data in files.servers:
             text = data.decode("utf-8-sig", "replace")
-            brought = self.file.agreed(parse_entries(text, escape_line(str(path)), place))
+            brought = self.file.agreed(parse_entries(text, escape_line(str(path)), files.place))
             problems += map(escape_line, brought.problems)
             for name, entry in brought.by_name.items():
                 if name in own.by_name:

@@ -95,17 +95,17 @@ async def load_agent_setup(
     external: Sequence[ToolSpec] = (),
     *,
     delegates: bool = True,
-    just_read: RuleLayers | None = None,
+    just_read: tuple[Hooks, RuleLayers] | None = None,
 ) -> AgentSetup:
     """Load the agent of a session; raises ConfigurationError or ProviderError if a part is missing.
 
     ``given`` are the rules of the session and the turn, ``ceiling`` is the most that the
     turn may do: a tool that the provider runs is not offered if one of them restricts
     it. ``external`` are tools of the client; they replace tools of the same name. Unless it
-    ``delegates``, it starts no other agents. ``just_read`` are the folder's rules, if they were
-    read a moment ago.
+    ``delegates``, it starts no other agents. ``just_read`` are the folder's hooks and
+    rules, if they were read a moment ago.
     """
-    found = await services.load_agent(info, delegates=delegates, layers=just_read)
+    found = await services.load_agent(info, delegates=delegates, just_read=just_read)
     agent, tools, layers = found.agent, found.tools, found.layers
     provider = await services.provider(info.provider)
     if not info.model:

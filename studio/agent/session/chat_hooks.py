@@ -38,7 +38,7 @@ class ChatHooks:
         """What hooks said to the agent before the turn began."""
         self._notices: list[Event] = []
         """What they said to the person then."""
-        self._layers: RuleLayers | None = None
+        self._read: tuple[Hooks, RuleLayers] | None = None
         """The folder's rules, if they were read and nothing has run since."""
         self._turn: TurnHooks | None = None
         """Those of the running turn, or of the last one."""
@@ -70,10 +70,10 @@ class ChatHooks:
         notices, self._notices = self._notices, []
         return notices
 
-    def taken_layers(self) -> RuleLayers | None:
-        """The folder's rules as the turn that begins finds them; None if they have to be read."""
-        layers, self._layers = self._layers, None
-        return layers
+    def taken_reading(self) -> tuple[Hooks, RuleLayers] | None:
+        """The folder's hooks and rules as the turn that begins finds them; None: read them."""
+        read, self._read = self._read, None
+        return read
 
     async def end_turn(self) -> None:
         """End the hooks that nobody waits for."""
@@ -99,7 +99,7 @@ class ChatHooks:
         info = self._session.info
         hooks, layers = await self._services.hooks(Path(info.folder))
         if not hooks.counting("SessionStart", "UserPromptSubmit", "SessionEnd", "PreCompact"):
-            self._layers = layers if begins else None
+            self._read = (hooks, layers) if begins else None
             return None
         workspace = await asyncio.to_thread(self._services.workspace, info)
         policy = Policy(info.permission_mode, layers.rules, workspace=workspace)

@@ -74,7 +74,7 @@ class MessageReader:
         """
         if not any(isinstance(one, Text) and CALLS.match(one.text) for one in said):
             return Invocation(said)
-        self._hooks.taken_layers()  # a server may take its time: the rules are read again then
+        self._hooks.taken_reading()  # a server may take its time: the rules are read again then
         services, info = self._services, self._session.info
         folder, chat = Path(info.folder), chat_of(info)
 

@@ -263,7 +263,7 @@ class Session:
         Raises ConfigurationError if it stays unsaid.
         """
         hooks = self._builder.hooks
-        hooks.taken_layers()  # of a message that was not sent after all
+        hooks.taken_reading()  # of a message that was not sent after all
         if message.parent is not None or message.call is not None:
             return False  # no person said it
         looking = asyncio.ensure_future(hooks.around(begins=True))

@@ -321,7 +321,7 @@ class TurnBuilder:
             options.ceiling,
             options.tools,
             delegates=above is None or above.may_start,
-            just_read=self.hooks.taken_layers(),
+            just_read=self.hooks.taken_reading(),
         )
 
     def _add_client_results(self, results: Sequence[ToolResult]) -> None:

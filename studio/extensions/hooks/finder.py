@@ -47,7 +47,7 @@ class HookFinder:
 
     def read(self, files: FolderFiles, trusted: bool) -> Hooks:
         """The hooks that count; those of a folder only where it is trusted."""
-        folder = files.folder.resolve()
+        folder = Path(files.place)
         found: list[Hook] = []
         findings: list[Finding] = []
         if trusted and files.hooks is not None:

@@ -10,11 +10,13 @@ import json
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from studio.agent.folder_files import FolderFiles
 from studio.agent.session.session import Session
 from studio.domain.blocks import ToolBlock
 from studio.domain.errors import ConfigurationError
@@ -31,7 +33,7 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.hooks import Hook
+from studio.domain.hooks import Hook, Hooks
 from studio.domain.messages import Text as Words
 from studio.domain.permissions import Rule
 from studio.extensions.hooks.finder import HookFinder
@@ -626,3 +628,19 @@ async def test_k9_stop_while_a_hook_looks_at_a_message_leaves_it_unsaid(tmp_path
         with pytest.raises(ConfigurationError, match="not sent"):
             await turn
         assert not home.asked and not session.transcript.blocks and not session.running
+
+
+async def test_a_message_reads_the_hooks_of_its_folder_once(tmp_path: Path) -> None:
+    """S-3: what was read a moment ago is not read again for each answer."""
+    async with engine_home(tmp_path, "anthropic", [YES]) as home:
+        services, read = home.engine.services, list[str]()
+
+        def hooks(files: FolderFiles, trusted: bool) -> Hooks:
+            read.append(str(files.folder.resolve()))
+            return sources.hooks(files, trusted)
+
+        sources = services.sources
+        services.sources = replace(sources, hooks=hooks)
+        session = await home.session()
+        await say(session)
+        assert read == [str(home.folder.resolve())]
