@@ -44,6 +44,21 @@ LATER = {
 }
 """What nobody needs to see a window and to type into it."""
 
+PACKAGES = {"PySide6", "platformdirs", "qasync", "shiboken6", "shibokensupport", "studio"}
+"""All that the first window is made of, beside the standard library."""
+
+MODULES_OF_QT = {"QtCore", "QtGui", "QtSvg", "QtWidgets"}
+
+ROOMS = {"domain", "files", "processes", "storage", "ui"}
+"""The rooms of the program that the first window comes from."""
+
+HEAVY = {
+    *("concurrent.futures.process", "csv", "ctypes", "decimal", "difflib", "doctest", "email"),
+    *("fractions", "http", "logging.handlers", "multiprocessing", "pdb", "pydoc", "statistics"),
+    *("tomllib", "unittest", "urllib.request", "xml", "zoneinfo"),
+}
+"""Parts of the standard library that take a millisecond or more each, and that it does without."""
+
 PROBE = r"""
 import asyncio, gc, json, sys, threading, time
 import studio.app
@@ -168,6 +183,28 @@ def test_the_window_is_shown_before_any_sdk_is_imported(home: Path) -> None:
         assert not late, f"{late} are imported while the first key waits"
         ready = running.hear()
         assert not {"anthropic", "openai", "google.genai"} & set(ready["modules"])
+
+
+def test_the_first_window_imports_nothing_else(home: Path) -> None:
+    """I-12, G-1: imports are most of what a start takes, so a new heavy one has to be wanted."""
+    with program(home) as running:
+        imported = set(running.hear()["modules"])
+    bare = subprocess.run(
+        [sys.executable, "-c", "import sys; print(*sys.modules)"],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=HANG,
+    )
+    imported -= {"__main__", *bare.stdout.split()}  # a `.pth` file may import what it likes
+    first = {name.partition(".")[0] for name in imported} - set(sys.stdlib_module_names)
+    assert first - {"__feature__", "signature_bootstrap"} == PACKAGES  # made by shiboken
+    within = {tuple(name.split(".")[:2]) for name in imported if "." in name}
+    qt = {name for package, name in within if package == "PySide6" and name.startswith("Qt")}
+    assert qt <= MODULES_OF_QT
+    rooms = {name for package, name in within if package == "studio"}
+    assert rooms <= ROOMS | {"app"}
+    assert imported & HEAVY == set()
 
 
 def test_at_rest_it_uses_no_cpu_and_no_timer(home: Path) -> None:
