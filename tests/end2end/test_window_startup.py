@@ -142,7 +142,7 @@ def environment(home: Path) -> dict[str, str]:
         "AGENT_STUDIO_HOME": str(home),
         "PYTHON_KEYRING_BACKEND": "keyring.backends.null.Keyring",
         "QT_QPA_PLATFORM": "offscreen",
-        "PYTHONWARNINGS": "default",
+        "PYTHONWARNINGS": "default,ignore:Binding:DeprecationWarning",  # see pyproject.toml
     }
 
 
