@@ -159,7 +159,9 @@ class Services(ServiceRegistry):
         """What starts commands, so that they end with the program."""
         self.jobs = Jobs()
         """The commands that run, also in the background."""
-        places = ServerFolders(paths.logs / "servers", paths.cache / "servers", paths.home)
+        places = ServerFolders(
+            paths.logs / "servers", paths.cache / "servers", paths.data / "bundles", paths.home
+        )
         sign_ins = SignIns(keychain, paths.data / "sign-ins")
         self.servers = ServerTools(
             Servers(self.keeper, places, self.server_environment, self._secret, sign_ins),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.domain.errors import ConfigurationError, StudioError
+from studio.files.unpacking import UnpackError
 
 from .exit_codes import DONE, USAGE
 
@@ -31,7 +32,8 @@ async def import_servers(
     """
     from studio.mcp.importing.taking import same_server, take
 
-    files = await asyncio.to_thread(_files, options.file, folder)
+    bundles = engine.services.servers.servers.bundles
+    files = await asyncio.to_thread(_files, options.file, folder, bundles)
     known = [*(await engine.services.servers.refresh()).by_name.values()]
     found = [one for file in files for one in file.found]
     here = [any(same_server(one.entry, entry) for entry in known) for one in found]
@@ -53,7 +55,10 @@ async def import_servers(
         except StudioError as error:
             raise ConfigurationError(f"{error} Nothing of it was imported.") from error
 
-    entries = await take(chosen, engine.services.servers.file, keep)
+    try:
+        entries = await take(chosen, engine.services.servers.file, keep)
+    except UnpackError as error:
+        raise ConfigurationError(f"{error} Nothing of it was imported.") from error
     if options.json:
         console.write_json([entry.name for entry in entries])
     else:
@@ -67,11 +72,11 @@ async def import_servers(
     return DONE if entries or not any(one.problem for one in chosen) else USAGE
 
 
-def _files(file: Path | None, folder: Path | None) -> list[ForeignFile]:
+def _files(file: Path | None, folder: Path | None, bundles: Path) -> list[ForeignFile]:
     from studio.mcp.importing.formats import find_files, read_path
     from studio.mcp.importing.found import Surroundings
 
-    around = Surroundings(Path.home(), dict(os.environ), sys.platform, folder)
+    around = Surroundings(Path.home(), dict(os.environ), sys.platform, folder, bundles)
     return [read_path(file, around)] if file is not None else find_files(around)
 
 

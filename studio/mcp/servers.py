@@ -45,10 +45,12 @@ _WORST_FIRST = ("failed", "sign_in", "waiting", "starting", "running", "idle")
 
 @dataclass(frozen=True, slots=True)
 class ServerFolders:
-    """Where logs of servers are kept, what is remembered of them, and the person's own folder."""
+    """Where logs of servers are kept, what is remembered of them, what came in bundles, and the
+    person's own folder."""
 
     logs: Path
     cache: Path
+    bundles: Path
     home: Path
 
 
@@ -70,6 +72,7 @@ class Servers:
     ) -> None:
         self._keeper = keeper
         self._folders = folders
+        self.bundles = folders.bundles
         self._environment = environment
         self._resolve = resolve
         self._sign_ins = sign_ins

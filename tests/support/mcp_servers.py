@@ -56,7 +56,7 @@ async def running_servers(
         return (secrets or {}).get(name, "")
 
     keeper = Keeper()
-    folders = ServerFolders(folder / "logs", folder / "cache", folder)
+    folders = ServerFolders(folder / "logs", folder / "cache", folder / "bundles", folder)
     keychain = Keychain(backend=vault or Vault())
     sign_ins = SignIns(keychain, folder / "sign-ins")
     variables = {"PATH": os.environ["PATH"]}

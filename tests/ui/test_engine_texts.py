@@ -18,7 +18,10 @@ from studio.workflows.step_tries import YOU_SAID
 from studio.workflows.unsure_actions import REPEATED
 from support.languages import language
 
-ROOMS = ("agent", "domain", "extensions", "mcp", "providers", "storage", "tools", "workflows")
+ROOMS = (
+    *("agent", "domain", "extensions", "files", "mcp", "providers", "storage", "tools"),
+    "workflows",
+)
 
 
 def composed(path: Path) -> set[str]:

@@ -318,7 +318,10 @@ class ServerTools:
         with suppress(ConfigurationError):  # the keychain cannot be used
             await self.servers.sign_out(pool_name(entry))
         await asyncio.to_thread(self.catalogue.forget, entry)
-        await self.refresh()
+        entries = [*(await self.refresh()).by_name.values()]
+        from studio.mcp.importing.bundle import delete_unused
+
+        await asyncio.to_thread(delete_unused, self.servers.bundles, entries)
 
     async def connect(self, entry: ServerEntry, folder: Path | None = None) -> Known:
         """Start a server and remember what it offers. Raises ServerFailed."""

@@ -7,23 +7,20 @@ A zip file that grows beyond bounds is refused. A marketplace is a list of packs
 from __future__ import annotations
 
 import json
-import lzma
 import os
 import re
 import shutil
-import stat
 import subprocess
-import zipfile
-import zlib
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 
 from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.jsonvalue import JsonObject, as_object
 from studio.domain.records import dataclass
 from studio.domain.redaction import redact
 from studio.files.folders import private_folder
+from studio.files.unpacking import UnpackError, unpack
 from studio.processes.environment import child_environment
 
 from .contents import DEEPEST, MOST_BYTES
@@ -33,14 +30,6 @@ from .origins import Origin
 MARKET = "marketplace.json"
 MARKET_PLACES = (Path(".claude-plugin") / MARKET, Path(MARKET))
 GIT_SECONDS = 300.0
-_RATIO, _RATIO_FROM = 200, 10_000_000
-"""How many times its packed size a file of more than these bytes may have."""
-_CHUNK = 1 << 20
-_DAMAGED = (
-    *(zipfile.BadZipFile, zlib.error, lzma.LZMAError, NotImplementedError, RuntimeError),
-    *(EOFError, ValueError, OverflowError),
-)
-"""What reading a zip file raises that is damaged, or packed in a way that is not known."""
 _GIT = re.compile(r"(?:https?|ssh|git|file)://[^\s]+|[\w.-]+@[\w.-]+:[^\s]+", re.I)
 
 
@@ -104,58 +93,19 @@ def _fetched(wanted: str, into: Path) -> Fetched:
 
 
 def _unpack(path: Path, into: Path) -> Fetched:
-    problems: list[str] = []
     try:
-        with zipfile.ZipFile(path) as packed:
-            _extract(packed, private_folder(into), problems)
-    except _DAMAGED as error:
-        raise PackError(f"{path} is no zip file that can be read: {error}.") from error
+        left_out = unpack(path, into, most_files=MOST_FILES, most_bytes=MOST_BYTES, deepest=DEEPEST)
+    except UnpackError as error:
+        raise PackError(str(error)) from error
     folder = into
     inside = [one for one in into.iterdir() if not one.name.startswith("__MACOSX")]
     if not _is_pack(into) and len(inside) == 1 and inside[0].is_dir():
         folder = inside[0]  # the pack's folder was packed, not what is in it
+    problems = (
+        f"{escape_line(name)} of the zip file leads out of it or is a link: left out."
+        for name in left_out
+    )
     return Fetched(Origin("zip", str(path)), folder, tuple(problems))
-
-
-def _extract(packed: zipfile.ZipFile, into: Path, problems: list[str]) -> None:
-    entries = packed.infolist()
-    if len(entries) > MOST_FILES:
-        raise PackError(f"The zip file has more than {MOST_FILES:,} files, too many for a pack.")
-    total = 0
-    for entry in entries:
-        kind = stat.S_IFMT(entry.external_attr >> 16)
-        if (place := _place(entry.filename)) is None or kind not in (0, stat.S_IFREG, stat.S_IFDIR):
-            name = escape_line(entry.filename)
-            problems.append(f"{name} of the zip file leads out of it or is a link: left out.")
-            continue
-        if len(place.parts) > DEEPEST:
-            raise PackError(
-                f"The zip file has folders more than {DEEPEST} deep, too deep for a pack."
-            )
-        if entry.is_dir():
-            private_folder(into / place)
-            continue
-        grows = entry.file_size > _RATIO_FROM
-        if grows and entry.file_size > _RATIO * max(entry.compress_size, 1):
-            raise PackError("The zip file grows without measure when it is unpacked. Refused.")
-        target = into / place
-        private_folder(target.parent)
-        with packed.open(entry) as source, target.open("xb") as file:
-            while data := source.read(_CHUNK):
-                total += len(data)
-                if total > MOST_BYTES:
-                    most = MOST_BYTES // 1_000_000
-                    raise PackError(f"The zip file has more than {most} MB, too much for a pack.")
-                file.write(data)
-        runnable = (entry.external_attr >> 16) & stat.S_IXUSR
-        target.chmod(0o700 if runnable else 0o600)
-
-
-def _place(name: str) -> PurePosixPath | None:
-    """Where an entry of a zip file belongs; None if that is outside."""
-    path = PurePosixPath(name)
-    wrong = "\\" in name or ":" in name or "\0" in name
-    return None if wrong or path.is_absolute() or ".." in path.parts or not path.parts else path
 
 
 # Git

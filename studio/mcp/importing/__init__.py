@@ -7,6 +7,7 @@ The files of the other programs are read and never written.
 - ``formats``: The formats, and the files of them that are on this computer.
 - ``taking``: Writes chosen servers to the person's entries, and their secrets to the keychain.
 - ``snippet``: Reads what a person pastes: JSON of a README, a command, an address.
+- ``bundle``: Reads bundles, zip files with a server in them, and unpacks them.
 - ``registry``: Reads ``server.json``, with which a registry lists a server.
 - ``names``: Names for servers that nothing names.
 - ``common``: What a server looks like in most of the files: ``mcpServers`` in JSON.

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from studio.domain.records import dataclass
 
+from .bundle import is_bundle, read_bundle
 from .claude import CODE, DESKTOP, PROJECT
 from .codex import CODEX
 from .common import Format
@@ -42,6 +43,8 @@ def find_files(around: Surroundings) -> list[ForeignFile]:
 
 def read_path(path: Path, around: Surroundings) -> ForeignFile:
     """A file that the person names: by its place, else by what is in it. Blocks."""
+    if is_bundle(path):
+        return _read_bundle(path, around)
     place = path.absolute()
     for format_, known in _places(around):
         if known == place:
@@ -53,6 +56,15 @@ def read_path(path: Path, around: Surroundings) -> ForeignFile:
                 return read_file(path, format_, here) or _gone(path)
     any_form = Format(path.name, lambda _: (), (), read_snippet)
     return read_file(path, any_form, around) or _gone(path)
+
+
+def _read_bundle(path: Path, around: Surroundings) -> ForeignFile:
+    try:
+        return ForeignFile(path.name, path, (read_bundle(path, around),))
+    except FileNotFoundError:
+        return _gone(path)
+    except (OSError, ValueError) as error:
+        return ForeignFile(path.name, path, problem=f"It cannot be read: {error}.")
 
 
 def read_file(path: Path, format_: Format, around: Surroundings) -> ForeignFile | None:

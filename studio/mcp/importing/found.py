@@ -33,6 +33,8 @@ class Surroundings:
     platform: str = "linux"
     """As ``sys.platform``."""
     folder: Path | None = None
+    bundles: Path = Path("bundles")
+    """Where what came in bundles is unpacked, one folder each."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,9 @@ class Found:
     omitted: tuple[str, ...] = ()
     """Keys of the file that have no counterpart here."""
     problem: str = ""
+    bundle: Path | None = None
+    """The zip file that the server is in; taking it unpacks that into ``folder``."""
+    folder: Path | None = None
 
     def named(self, name: str) -> Found:
         """The same under another name, in the keychain too."""

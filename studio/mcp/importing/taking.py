@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator
 
 from studio.mcp.entries import LONGEST_NAME, EntriesFile, ServerEntry
 
+from .bundle import unpack_bundle
 from .found import Found
 from .hiding import REFERENCE
 
@@ -19,7 +20,8 @@ async def take(
 ) -> list[ServerEntry]:
     """Write the servers, switched off, under names that are not taken; return their entries.
 
-    ``keep`` puts a secret under its name into the keychain. What cannot be taken is passed over.
+    A bundle is unpacked; raises UnpackError or OSError where that fails. ``keep`` puts a secret
+    under its name into the keychain. What cannot be taken is passed over.
     """
     taken = set((await asyncio.to_thread(file.read)).by_name)
     written: list[ServerEntry] = []
@@ -28,6 +30,8 @@ async def take(
             continue
         found = one.named(free_name(one.entry.name, taken))
         taken.add(found.entry.name)
+        if found.bundle is not None:
+            await asyncio.to_thread(unpack_bundle, found)
         for name, secret in found.secrets.items():
             await keep(name, secret)
         await asyncio.to_thread(file.put, found.entry)

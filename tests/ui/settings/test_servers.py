@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import zipfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -12,7 +13,7 @@ import pytest
 from PySide6.QtCore import QObject, Qt, QUrl, Slot
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton
+from PySide6.QtWidgets import QAbstractButton, QFileDialog
 
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject
@@ -74,6 +75,35 @@ async def with_sdk_server(page: ServersPage) -> None:
 def row_text(page: ServersPage, name: str) -> str:
     """What a screen reader says of a row."""
     return page.rows[name].accessibleName()
+
+
+@on_window_loop
+async def test_m23_a_bundle_is_opened_and_its_server_added_off(tmp_path: Path) -> None:
+    start = {"command": "node", "args": ["${__dirname}/index.js"]}
+    told = {"name": "notes", "server": {"type": "node", "mcp_config": start}}
+    with zipfile.ZipFile(tmp_path / "notes.mcpb", "w") as packed:
+        packed.writestr("manifest.json", json.dumps(told))
+        packed.writestr("index.js", "")
+    async with at_window(tmp_path, "ollama", []) as person:
+        page = await opened(person)
+        page.show_adding()
+        await until(page.adding.choose.isVisible)
+        person.click(page.adding.choose)
+        dialog = await until(lambda: page.adding.findChild(QFileDialog))
+        dialog.fileSelected.emit(str(tmp_path / "none.mcpb"))
+        dialog.close()
+        await until(page.adding.problem.isVisible)
+        await page.adding.read_file(tmp_path / "notes.mcpb")
+        assert not page.adding.problem.isVisible()
+        (card,) = page.adding.cards
+        await until(card.add.isVisible)
+        person.click(card.add)
+        await until(lambda: page.one.isVisible() and page.one.approval)
+        entry = person.engine.services.servers.read().by_name["notes"]
+        assert not entry.on and Path(entry.arguments[0]).is_file()
+        assert Path(entry.folder).parent == person.engine.paths.data / "bundles"
+        await page.servers.remove(entry)
+        assert not Path(entry.folder).exists()
 
 
 @on_window_loop

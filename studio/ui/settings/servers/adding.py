@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sys
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, QTimer, Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 
 from studio.agent.servers.facts import shown_start
 from studio.mcp.entries import ServerEntry
@@ -28,7 +26,7 @@ from .servers_model import ServersModel
 
 if TYPE_CHECKING:
     from studio.mcp.importing.formats import ForeignFile
-    from studio.mcp.importing.found import Found, Surroundings
+    from studio.mcp.importing.found import Found
 
 REST_MS = 250
 """How long typing rests before the text is read."""
@@ -85,7 +83,10 @@ class AddView(QWidget):
         self.problem.hide()
         self._pasted = widget_of(column_of(spacing=8))
         self._pasted.hide()
-        paste = [Label(theme, tr("Command, address or JSON"), "ui_strong"), self.text, line]
+        self.choose = Button(theme, tr("Open a file…"), "link", clicked=self._choose)
+        self.choose.setToolTip(plain_tip(tr("A bundle (.mcpb), or a file with servers in it")))
+        below = row_of([(line, 1), (self.choose, Qt.AlignmentFlag.AlignTop)], spacing=8)
+        paste = [Label(theme, tr("Command, address or JSON"), "ui_strong"), self.text, below]
         self.looking = Status(theme, tr("Looking…"), "busy")
         self.none = Label(
             theme,
@@ -138,7 +139,7 @@ class AddView(QWidget):
         found: list[Found] = []
         if text:
             try:
-                found = read_snippet(text, surroundings(None))
+                found = read_snippet(text, self._servers.surroundings(None))
             except ValueError as error:
                 self._show_problem(tr_engine(f"It cannot be read: {error}."))
         self._show_pasted(found)
@@ -158,6 +159,22 @@ class AddView(QWidget):
             layout.addWidget(card)
         self._pasted.setVisible(bool(self.cards))
 
+    def _choose(self) -> None:
+        dialog = QFileDialog(self, tr("Open a file"), str(Path.home()))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(lambda path: self._servers.start(self.read_file(Path(path))))
+        dialog.open()
+
+    async def read_file(self, path: Path) -> None:
+        """Show the servers of a file, or why there are none."""
+        from studio.mcp.importing.formats import read_path
+
+        around = self._servers.surroundings(self._servers.folder)
+        file = await asyncio.to_thread(read_path, path, around)
+        self._show_problem(tr_engine(file.problem))
+        self._show_pasted(file.found)
+
     def _add(self, found: Found) -> None:
         self._servers.start(self._take([found]))
 
@@ -171,7 +188,7 @@ class AddView(QWidget):
         from studio.mcp.importing.formats import find_files
 
         folder = self._servers.folder
-        self.files = await asyncio.to_thread(find_files, surroundings(folder))
+        self.files = await asyncio.to_thread(find_files, self._servers.surroundings(folder))
         known = await self._servers.entries()
         self.looking.hide()
         self._show_files(known)
@@ -301,13 +318,6 @@ def remarks(found: Found) -> list[tuple[str, str]]:
         names = ", ".join(found.omitted)
         said.append((tr("Left out: {names}").format(names=names), "text2"))
     return said
-
-
-def surroundings(folder: Path | None) -> Surroundings:
-    """This computer, and the folder of the open chat."""
-    from studio.mcp.importing.found import Surroundings
-
-    return Surroundings(Path.home(), dict(os.environ), sys.platform, folder)
 
 
 def _is_known(found: Found, known: Sequence[ServerEntry]) -> bool:

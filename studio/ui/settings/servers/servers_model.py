@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,6 +24,7 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject, as_text
 from studio.domain.permissions import Rule, Verdict, covers
 from studio.domain.questions import DECLINED, AskForm, ServerAnswer, ServerQuestion
+from studio.files.unpacking import UnpackError
 from studio.mcp.catalogue import INSTRUCTIONS
 from studio.mcp.entries import ServerEntry, key_prefix, keychain_names
 from studio.mcp.faults import GivenUp, ServerFailed
@@ -31,6 +34,7 @@ from studio.mcp.results import ServerResult
 from studio.mcp.sign_ins import SignIn
 from studio.mcp.supervised import SIGN_IN, ServerState
 from studio.storage.config.keychain import KeychainUnavailable
+from studio.ui.engine_texts import tr_engine
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import joined
 from studio.ui.translation import tr
@@ -39,7 +43,7 @@ from .changed_tool import Change, tool_lines
 from .tool_list import ToolFacts
 
 if TYPE_CHECKING:
-    from studio.mcp.importing.found import Found
+    from studio.mcp.importing.found import Found, Surroundings
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,11 +283,22 @@ class ServersModel:
             words = tr("The keychain cannot be used, and may still have {names}.")
             raise ConfigurationError(words.format(names=joined(left)))
 
+    def surroundings(self, folder: Path | None) -> Surroundings:
+        """This computer, and a project's folder."""
+        from studio.mcp.importing.found import Surroundings
+
+        environment = dict(os.environ)
+        bundles = self._tools.servers.bundles
+        return Surroundings(Path.home(), environment, sys.platform, folder, bundles)
+
     async def take(self, found: Sequence[Found]) -> list[ServerEntry]:
         """Write servers that were read, and put their secrets into the keychain."""
         from studio.mcp.importing.taking import take
 
-        written = await take(found, self._tools.file, self._keep)
+        try:
+            written = await take(found, self._tools.file, self._keep)
+        except UnpackError as error:
+            raise ConfigurationError(tr_engine(str(error))) from error
         await self._tools.refresh()
         return written
 
