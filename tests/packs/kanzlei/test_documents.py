@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import zipfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -251,3 +252,58 @@ async def test_no_file_leaves_its_place(tmp_path: Path) -> None:
         with pytest.raises(ToolFailed, match="nicht beschrieben"):
             take(pack, akte, tmp_path / "b.txt", "Text")
         assert len(dokumente.find(akte)) == before
+
+
+async def test_kz34_a_versandmappe_has_numbered_pdfs_and_a_list(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    async with office(tmp_path) as (home, pack, akte):
+        one = take(pack, akte, tmp_path / "Klage & Anträge.v2.pdf", pdf("Klage"))
+        two = take(pack, akte, tmp_path / f"{'Anlage' * 20}.pdf", pdf("Anlage"), folder="K")
+        word = take(pack, akte, tmp_path / "brief.docx", docx(paragraph("Brief")))
+        target = tmp_path / "Mappe"
+        run = ("packs", "run", "kanzlei", "versandmappe", akte.az)
+        sent = (*run, f"{two.id}, {one.id}", str(target))
+        assert await home.command(*sent) == 0
+        assert "Grenzen des beA sind ungeprüft" in capsys.readouterr().out
+        names = sorted(path.name for path in target.iterdir())
+        assert names == [
+            f"01_{('Anlage' * 20)[:83]}.pdf",
+            "02_Klage_Anträge_v2.pdf",
+            "Verzeichnis.csv",
+        ]
+        assert len(names[0]) == 90
+        assert (target / names[1]).read_bytes() == pdf("Klage")
+        rows = (target / "Verzeichnis.csv").read_text("utf-8-sig").splitlines()
+        assert len(rows) == 3 and one.digest in rows[2] and rows[1].startswith("1;01_Anlage")
+        rows = pack.records.read("SELECT was FROM protokoll WHERE akte = ?", akte.id)
+        assert rows[-1]["was"] == "Versandmappe mit 2 Dokumenten"
+
+        for numbers, place, why in (
+            (f"{one.id}", target, "gibt es schon"),
+            (f"{one.id},{word.id}", tmp_path / "b", "ist kein PDF"),
+            (f"{one.id},{one.id}", tmp_path / "b", "zweimal"),
+            ("999", tmp_path / "b", "kein Dokument 999"),
+            ("eins", tmp_path / "b", "keine Nummern"),
+            ("", tmp_path / "b", "Nenne die Dokumente"),
+        ):
+            assert await home.command(*run, numbers, str(place)) != 0
+            assert why in capsys.readouterr().err
+        assert not (tmp_path / "b").exists()
+
+
+async def test_kz34_a_versandmappe_beyond_the_limits_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with office(tmp_path) as (_home, pack, akte):
+        found = [take(pack, akte, tmp_path / f"{n}.pdf", pdf(f"Seite {n}")) for n in range(3)]
+        versand = sys.modules["studio_pack_kanzlei.tools.office.versand"]
+        table = tmp_path / "versand.csv"
+        monkeypatch.setattr(versand, "FILE", table)
+        numbers = [one.id for one in found]
+        for files, size, why in ((2, 10**9, "mehr als 2"), (9, 10, "mehr als 0 MB")):
+            rows = f"Dateien,{files},2026,\nBytes,{size},2026,\nZeichen,90,2026,\n"
+            table.write_text(f"grenze,wert,geprueft,hinweis\n{rows}")
+            with pytest.raises(ToolFailed, match=why):
+                versand.put_together(pack, pack.person, akte, numbers, tmp_path / "c")
+            assert not versand.limits().unchecked and not (tmp_path / "c").exists()

@@ -13,6 +13,7 @@ from . import _german as german
 from .contacts.konflikte import Check, Konflikte, named
 from .contacts.kontakte import Kontakte, name_and_heads
 from .fees.bill import Assignment, Item, compute_bill
+from .office import versand
 from .office.akten import Akte, Akten
 from .office.aufgaben import Aufgaben
 from .office.entwuerfe import OPEN, PROPOSAL, STATES, Entwuerfe
@@ -185,6 +186,24 @@ def kalender(context: Context, datei: str, az: str = "") -> str:
     except OSError as error:
         raise ToolFailed(f"{path} kann nicht geschrieben werden: {error.strerror}.") from error
     return f"{len(entries)} Einträge stehen in {path}."
+
+
+@verb
+def versandmappe(context: Context, az: str, dokumente: str, ordner: str) -> list[str]:
+    """PDFs einer Akte nummeriert in einen neuen Ordner kopieren, mit Verzeichnis, für das beA.
+
+    az: Das Aktenzeichen.
+    dokumente: Ihre Nummern in dieser Reihenfolge, mit Komma getrennt: 12, 7, 9.
+    ordner: Der Ordner, der angelegt wird.
+    """
+    try:
+        numbers = [int(one) for one in dokumente.split(",") if one.strip()]
+    except ValueError as error:
+        raise ToolFailed(f"„{dokumente}“ sind keine Nummern, mit Komma getrennt.") from error
+    target = Path(ordner).expanduser()
+    sent = versand.put_together(context.home, context.person, _akte(context, az), numbers, target)
+    unchecked = "Die Grenzen des beA sind ungeprüft." if versand.limits().unchecked else ""
+    return [*(one.name for one in sent), f"{versand.LIST} liegt in {target}. {unchecked}".strip()]
 
 
 @verb
@@ -386,6 +405,7 @@ def _told(found: Check) -> list[str]:
 
 COMMANDS = (
     *(zeiten, zeit, notizen, notiz, hinweis, hinweis_erledigen, verlauf, entwuerfe, kalender),
+    versandmappe,
     *(kontakte, kontakt, beteiligte, beteiligen, konflikt, konflikte, akte_aendern),
     kosten,
 )

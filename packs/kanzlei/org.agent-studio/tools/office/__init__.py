@@ -28,6 +28,7 @@
 - ``sign_in``: Persons with roles and passwords, and to what they are admitted.
 - ``termine``: Hearings and meetings of an Akte.
 - ``texts``: The words of a document by page.
+- ``versand``: Numbered PDFs of an Akte with a list, to be sent through beA by hand.
 - ``zeit_kind``: Drafts of time.
 - ``zeiten``: What was worked, by whom and how long.
 """
