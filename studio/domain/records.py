@@ -19,6 +19,7 @@ from typing import Any, TypeVar, dataclass_transform
 T = TypeVar("T")
 UNHASHED = ("__hash__", None)
 """What Python adds to a class that has only ``__eq__``."""
+MARKS = ("ClassVar", "InitVar", "KW_ONLY")
 
 
 @dataclass_transform(field_specifiers=(field,))
@@ -34,7 +35,7 @@ def dataclass(
         plain = dataclasses.dataclass(
             init=False, repr=False, eq=False, slots=slots, kw_only=kw_only
         )
-        cls: Any = plain(defined)
+        cls = _without_texts(plain, defined)
         methods: dict[str, Any] = {"__init__": _first_init(cls, frozen), "__repr__": _shown}
         if frozen:
             methods |= {"__setattr__": _refuse_setting, "__delattr__": _refuse_deleting}
@@ -52,6 +53,19 @@ def dataclass(
         return cls
 
     return made
+
+
+def _without_texts(plain: Callable[[type], type], defined: type) -> Any:
+    """Make the class while no annotation is a text: each would be searched for a ClassVar."""
+    told: dict[str, Any] = vars(defined).get("__annotations__", {})
+    if any(word in str(text) for text in told.values() for word in MARKS):
+        return plain(defined)
+    defined.__annotations__ = dict.fromkeys(told, object)
+    cls: Any = plain(defined)
+    cls.__annotations__ = told
+    for name, text in told.items():
+        cls.__dataclass_fields__[name].type = text
+    return cls
 
 
 def _first_init(cls: type, frozen: bool) -> Callable[..., None]:

@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Any, cast
 
 from studio.agent.yaml_text import YamlError, compose_plain_yaml, construct_yaml
+from studio.domain.patterns import lazy_pattern
 from studio.domain.records import dataclass
 
 MOST_BYTES = 200_000
 MOST_HEAD = 20_000
 """Characters of a frontmatter; to parse more takes long."""
-_KEY = re.compile(r"([A-Za-z][\w-]*):(?:[ \t]+(.*))?$")
-_PLAIN = re.compile(
+_KEY = lazy_pattern(r"([A-Za-z][\w-]*):(?:[ \t]+(.*))?$")
+_PLAIN = lazy_pattern(
     r"""(?![\s"'>|&*!%@`\[\]{}#?-]|(?:true|false|yes|no|on|off|null|~)$)"""
     r"""(?!.*(?::\s|\s#|:$)).*""",
     re.I,

@@ -13,21 +13,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
+from studio.domain.patterns import lazy_pattern
+
 from .bubblewrap import Bubblewrap
 from .keeper import Keeper
 from .sandbox_mounts import Launch, VisiblePaths
 from .seatbelt import Seatbelt
 
 _PROBE_TIMEOUT = 10.0  # s
-_NETWORK = re.compile(
+_NETWORK = lazy_pattern(
     r"could not resolve|couldn't resolve|name resolution|name or service not known|ENOTFOUND"
     r"|EAI_AGAIN|getaddrinfo|no such host|network is unreachable|ENETUNREACH|nodename nor servname"
     r"|failed to connect|connection refused|ECONNREFUSED|could(?: not|n't) connect"
     r"|dns error|failed to lookup address|no address associated|unable to access 'http",
     re.I,
 )
-_WRITING = re.compile(r"read-only file system|EROFS|errno 30|device or resource busy", re.I)
-_ABSENT = re.compile(r"no such file|not found|ENOENT|operation not permitted", re.I)
+_WRITING = lazy_pattern(r"read-only file system|EROFS|errno 30|device or resource busy", re.I)
+_ABSENT = lazy_pattern(r"no such file|not found|ENOENT|operation not permitted", re.I)
 
 
 class Sandbox(Protocol):

@@ -10,7 +10,6 @@ import ssl
 import sys
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
@@ -58,20 +57,17 @@ class Http:
     def _make(self) -> httpx2.AsyncClient:
         import httpx2
 
-        with ThreadPoolExecutor(1) as beside:  # reading certificates leaves Python free
-            context = beside.submit(_context)
-            from .answer_limits import ENCODINGS, limit_answer
-            from .client import RecordingClient
-            from .transport import Transport
+        from .answer_limits import ENCODINGS, limit_answer
+        from .client import RecordingClient
+        from .transport import Transport
 
-            proxies = any(getproxies().get(scheme) for scheme in ("http", "https", "all"))
-            if proxies:
-                with suppress(ImportError):  # else the first connection imports it, on the loop
-                    import_module("anyio._backends._asyncio")
-            verify = context.result()
-        direct = Transport(verify)
+        proxies = any(getproxies().get(scheme) for scheme in ("http", "https", "all"))
+        if proxies:
+            with suppress(ImportError):  # else the first connection imports it, on the loop
+                import_module("anyio._backends._asyncio")
+        direct = Transport(_context)
         return RecordingClient(
-            verify=verify,
+            verify=_context() if proxies else True,  # for httpx2's own transports alone
             timeout=httpx2.Timeout(self._read, connect=self._connect),
             headers={"accept-encoding": ENCODINGS},
             event_hooks={"response": [limit_answer]},

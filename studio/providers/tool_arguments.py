@@ -13,19 +13,20 @@ import re
 from typing import NoReturn, cast
 
 from studio.domain.jsonvalue import JsonObject, is_clean_json
+from studio.domain.patterns import lazy_pattern
 
 REPAIR_LIMIT = 20_000
 """Characters. A longer text that is not JSON is for the model to send again."""
 
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"""\s++|(?P<fence>```\w*)|(?P<text>"(?:[^"\\]|\\.)*+")|(?P<single>'(?:[^'\\]|\\.)*+')"""
     r"""|(?P<mark>[{}\[\]:,])|(?P<word>[^\s{}\[\]:,"'`]++)|(?P<other>.)""",
     re.DOTALL,
 )
-_QUOTE = re.compile(r"""\\(.)|(")""", re.DOTALL)
+_QUOTE = lazy_pattern(r"""\\(.)|(")""", re.DOTALL)
 _CLOSING = {"{": "}", "[": "]"}
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
-_KEY = re.compile(r"[A-Za-z_]\w*")
+_KEY = lazy_pattern(r"[A-Za-z_]\w*")
 
 
 def parse_arguments(raw: str) -> JsonObject | None:

@@ -12,7 +12,7 @@ import re
 import select
 import socket
 import ssl
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from typing import cast
 
 import httpx2
@@ -43,15 +43,16 @@ _Address = tuple[str, str, int]
 
 
 class Transport(httpx2.AsyncBaseTransport):
-    """Belongs to one event loop. ``verify`` says which servers are trusted over TLS.
+    """Belongs to one event loop. ``verify`` makes what says which servers are trusted over TLS, in
+    a thread with the first such connection: to read certificates takes longer than a request.
 
     Without it there is no TLS. Unless it ``keeps`` connections, each request has its own.
     """
 
-    def __init__(self, verify: ssl.SSLContext | None, *, keeps: bool = True) -> None:
-        if verify is not None:
-            verify.set_alpn_protocols(["http/1.1"])
+    def __init__(self, verify: Callable[[], ssl.SSLContext] | None, *, keeps: bool = True) -> None:
         self._verify = verify
+        self._context: ssl.SSLContext | None = None
+        self._reading = asyncio.Lock()
         self._keeps = keeps
         self._room = asyncio.Semaphore(MAX_REQUESTS)
         self._idle: dict[_Connection, _Address] = {}
@@ -142,7 +143,7 @@ class Transport(httpx2.AsyncBaseTransport):
                     lambda: _Connection(loop),
                     host,
                     port,
-                    ssl=self._verify if secure else None,
+                    ssl=await self._trusted() if secure else None,
                     server_hostname=host if secure else None,
                     happy_eyeballs_delay=None if _is_near(host) else ANOTHER_ADDRESS,
                 )
@@ -151,6 +152,14 @@ class Transport(httpx2.AsyncBaseTransport):
         except (OSError, ValueError) as error:  # UnicodeError: a host that is no name
             raise httpx2.ConnectError(str(error)) from error
         return connection
+
+    async def _trusted(self) -> ssl.SSLContext:
+        async with self._reading:
+            if self._context is None:
+                assert self._verify is not None
+                self._context = await asyncio.to_thread(self._verify)
+                self._context.set_alpn_protocols(["http/1.1"])
+            return self._context
 
 
 class _Body(httpx2.AsyncByteStream):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -178,7 +179,8 @@ async def server(act: Act, secure: ssl.SSLContext | None = None) -> AsyncIterato
 
 @asynccontextmanager
 async def client(verify: ssl.SSLContext | None = None) -> AsyncIterator[httpx2.AsyncClient]:
-    async with httpx2.AsyncClient(transport=Transport(verify), timeout=HANG) as made:
+    transport = Transport(None if verify is None else lambda: verify)
+    async with httpx2.AsyncClient(transport=transport, timeout=HANG) as made:
         yield made
 
 
@@ -443,6 +445,35 @@ async def test_a_server_is_asked_over_tls_if_it_is_trusted(tmp_path: Path) -> No
             with pytest.raises(httpx2.ConnectError):  # it is localhost's
                 await http.get(url.replace("localhost", "127.0.0.1"))
     assert len(came) == 3
+
+
+async def test_certificates_are_read_once_and_only_for_tls(tmp_path: Path) -> None:
+    """S-5: `run` with a server on this computer sends its request before they would be read."""
+    read: list[threading.Thread] = []
+
+    async def act(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await request(reader)
+        writer.write(FINE)
+
+    def verify() -> ssl.SSLContext:
+        read.append(threading.current_thread())
+        return ssl.create_default_context(cafile=pem)
+
+    secure = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    pem = certificate(tmp_path)
+    secure.load_cert_chain(pem)
+    async with (
+        within(),
+        server(act) as plain,
+        server(act, secure) as url,
+        httpx2.AsyncClient(transport=Transport(verify, keeps=False), timeout=HANG) as http,
+    ):
+        assert (await http.get(plain)).text == "fine"
+        assert read == []
+        answers = await asyncio.gather(http.get(url), http.get(url))
+        assert [one.text for one in answers] == ["fine", "fine"]
+    (thread,) = read
+    assert thread is not threading.main_thread()
 
 
 async def test_a_proxy_of_the_environment_is_asked_except_for_this_computer(

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from studio.domain.jsonvalue import Json
 from studio.domain.messages import Image, ToolCall, ToolResult
+from studio.domain.patterns import lazy_pattern
 
 from .turn_context import FinishedCall
 
@@ -17,13 +18,13 @@ KNOWN_LINES = 3
 COMMAND = "run"
 """The tool whose calls may change files or only look; the folder tells which."""
 
-_NOTHING = re.compile(
+_NOTHING = lazy_pattern(
     r"[\W0]*|\W*(?:null|none)\W*|\W*(?:there (?:is|are) )?(?:no|none|nothing)\s.*|.*\bis empty\W*",
     re.IGNORECASE,
 )
 _SHORT = 500
 """Characters; a longer result is not empty, however it begins."""
-_WORD = re.compile(r"\w+")
+_WORD = lazy_pattern(r"\w+")
 
 
 class Findings:

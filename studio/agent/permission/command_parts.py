@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 from functools import lru_cache
 
+from studio.domain.patterns import lazy_pattern
 from studio.domain.records import dataclass
 
 from .pattern_match import quote_word, without_options
@@ -23,11 +24,11 @@ from .shell_lexer import DYNAMIC, Unclear, Word
 from .shell_parser import KEYWORDS, MAX_DEPTH, Redirect, SimpleCommand, parse_commands
 
 _EVALUATORS = frozenset(("printf", "test", "[", "unset", "export", "readonly", "wait"))
-_VARIABLE = re.compile(r"\w+|\]|!?=|==", re.A)
-_ONE_WORD = re.compile(r"\$[#?$!]|\$\{#[A-Za-z_]\w*\}|~[\w./-]*|\[", re.A)
+_VARIABLE = lazy_pattern(r"\w+|\]|!?=|==", re.A)
+_ONE_WORD = lazy_pattern(r"\$[#?$!]|\$\{#[A-Za-z_]\w*\}|~[\w./-]*|\[", re.A)
 """What is only known when the line runs, and yet is one word and no operator."""
-_QUOTED = re.compile(r'"[^"@]*"')
-_AFTER = re.compile(r"==?|!=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef|a|o)|\]|\\?\)")
+_QUOTED = lazy_pattern(r'"[^"@]*"')
+_AFTER = lazy_pattern(r"==?|!=|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef|a|o)|\]|\\?\)")
 
 
 def refuse_computed(name: str, arguments: Sequence[Word]) -> None:
@@ -145,12 +146,12 @@ _SHAPERS = frozenset(
 """Builtins that change what later words mean, or run text as commands."""
 _FIND_RUNS = frozenset({"-exec", "-execdir", "-ok", "-okdir"})
 _FIND_WRITES = frozenset({"-fprint", "-fprint0", "-fls", "-fprintf"})
-_PROGRAM = re.compile(r"[\w./+@:,%\[-]+", re.A)  # other letters look like these
-_OWN_NAME = re.compile(r"[a-z_][a-z0-9_]*")
+_PROGRAM = lazy_pattern(r"[\w./+@:,%\[-]+", re.A)  # other letters look like these
+_OWN_NAME = lazy_pattern(r"[a-z_][a-z0-9_]*")
 _HARMLESS = frozenset({"/dev/null", "/dev/stdout", "/dev/stderr", "/dev/stdin"})
-_LOOP = re.compile(r"\bdo\b|\(\s*\)")
+_LOOP = lazy_pattern(r"\bdo\b|\(\s*\)")
 """A loop or a function, in which a ``cd`` may run again and again."""
-_SHELL_OPTION = re.compile(r"-[eufxvnl]*(?:c[eufxvnl]*)?")
+_SHELL_OPTION = lazy_pattern(r"-[eufxvnl]*(?:c[eufxvnl]*)?")
 
 
 def analyze_command(command: str, *, windows: bool = sys.platform == "win32") -> CommandLine:
@@ -171,7 +172,7 @@ def _posix(command: str) -> CommandLine:
     return CommandLine(tuple(dict.fromkeys(analyzer.parts)), "", moves)
 
 
-_WINDOWS_PLAIN = re.compile(r"[\w./\\:+@,= -]+")
+_WINDOWS_PLAIN = lazy_pattern(r"[\w./\\:+@,= -]+")
 
 
 @lru_cache(maxsize=4096)

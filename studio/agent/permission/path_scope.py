@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from studio.domain.errors import ToolFailed
+from studio.domain.patterns import lazy_pattern
 from studio.domain.permissions import Rule
 from studio.domain.records import dataclass
 from studio.tools import Workspace
@@ -25,13 +26,13 @@ from studio.tools.web import web_address
 
 CASE_INSENSITIVE = sys.platform in ("win32", "darwin")
 """Whether the file system ignores case."""
-_GUARDED = re.compile(
+_GUARDED = lazy_pattern(
     r"(?:^|/)(?:\.(?:git|hg|svn|agents|vscode|idea|devcontainer|husky|envrc)|git~\d+)[. ]*(?:/|$)",
     re.I,
 )
 """Files that make programs or agents do something later: a hook, an editor's task, an
 agent's rights; also in the spellings of Windows."""
-_IGNORED = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+_IGNORED = lazy_pattern("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
 """Characters that some file systems of macOS ignore in names."""
 
 
@@ -96,7 +97,7 @@ MAX_HIDDEN = 1_000
 MAX_COMPARED = 200_000
 """The most files and folders that are compared with patterns."""
 
-_PLAIN = re.compile(r"[^*?\[]*")
+_PLAIN = lazy_pattern(r"[^*?\[]*")
 
 
 def unreadable(rules: Iterable[Rule], workspace: Workspace) -> list[Path]:

@@ -9,22 +9,23 @@ import re
 from abc import ABC, abstractmethod
 from typing import NoReturn
 
+from studio.domain.patterns import lazy_pattern
 from studio.domain.records import dataclass
 
 DYNAMIC = "\0"
 """Stands in a word for what a variable, a glob or a substitution puts there."""
 
-_ASSIGNS = re.compile(r"([A-Za-z_]\w*)\+?=(?!\()", re.A)
-_PARAMETER = re.compile(
+_ASSIGNS = lazy_pattern(r"([A-Za-z_]\w*)\+?=(?!\()", re.A)
+_PARAMETER = lazy_pattern(
     r"\$(?:[A-Za-z_]\w*|[0-9@*#?$!-]"
     r"|\{#?[A-Za-z_]\w*\}|\{[0-9@*#?$!-]\}"
     r"|\{[A-Za-z_]\w*(?::?[-+?]|%%?|\#\#?)[\w./@ ,:*-]*\})",
     re.A,
 )
 _SUM = re.compile(r"\$\(\([0-9\s+*/%<>=&|^!~?:-]*\)\)")
-_PLAIN = re.compile(r"[\w./:,=+%@-]+", re.A)
+_PLAIN = lazy_pattern(r"[\w./:,=+%@-]+", re.A)
 """What stands for itself wherever it is in a word."""
-_QUOTED_PLAIN = re.compile(r'[^"\\$`]+')
+_QUOTED_PLAIN = lazy_pattern(r'[^"\\$`]+')
 _ENDS_WORD = frozenset(" \t\n;&|<>()")
 
 

@@ -11,6 +11,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import field
 
+from studio.domain.patterns import lazy_pattern
 from studio.domain.records import dataclass
 
 from .shell_lexer import DYNAMIC, Unclear, Word, WordReader
@@ -19,24 +20,24 @@ MAX_LENGTH = 20_000
 """Characters of a command line; a longer one is unclear."""
 MAX_DEPTH = 20
 
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-_OPERATOR = re.compile(r"&&|\|\||\|&|;(?![;&])|&(?!>)|\|")
-_BOTH = re.compile(r"&>>?")
-_REDIRECT = re.compile(r"(\d*)(<<<|<<-|<<|<>|<&|>>|>&|>\||<|>)")
-_TWICE = re.compile(r"[\w@%+=:,./-]+")
+_CONTROL = lazy_pattern(r"[\x00-\x08\x0b-\x1f\x7f]")
+_OPERATOR = lazy_pattern(r"&&|\|\||\|&|;(?![;&])|&(?!>)|\|")
+_BOTH = lazy_pattern(r"&>>?")
+_REDIRECT = lazy_pattern(r"(\d*)(<<<|<<-|<<|<>|<&|>>|>&|>\||<|>)")
+_TWICE = lazy_pattern(r"[\w@%+=:,./-]+")
 """A file after ``>&``: bash expands it a second time, quoted or not."""
-_NAME = re.compile(r"[A-Za-z_]\w*", re.A)
-_DELIMITER = re.compile(r"[ \t]*(?:'([\w.-]+)'|\"([\w.-]+)\"|(\w+))(?=[\s;&|<>)]|$)", re.A)
-_FUNCTION = re.compile(r"[ \t]*\([ \t]*\)")
+_NAME = lazy_pattern(r"[A-Za-z_]\w*", re.A)
+_DELIMITER = lazy_pattern(r"[ \t]*(?:'([\w.-]+)'|\"([\w.-]+)\"|(\w+))(?=[\s;&|<>)]|$)", re.A)
+_FUNCTION = lazy_pattern(r"[ \t]*\([ \t]*\)")
 _OPENERS = {"if", "while", "until", "then", "else", "elif", "do", "!", "{"}
 _CLOSERS = {"fi", "done", "}"}
 _OTHER_WORDS = {"select", "function", "coproc", "in", "]]"}
 KEYWORDS = frozenset(_OPENERS | _CLOSERS | _OTHER_WORDS | {"for", "case", "esac", "[["})
-_IN = re.compile(r"in(?=[ \t\n;]|\\\n)")
-_ABOUT_ONE = re.compile(r"-[bcdefghknprsuwxzLSGNO]")
-_ABOUT_TWO = re.compile(r"==?|!=|=~|-(?:nt|ot|ef)")
-_AS_NUMBERS = re.compile(r"-(?:eq|ne|lt|le|gt|ge)")
-_NUMBER = re.compile(r"(\"?)(?:-?\d+|\$[#?]|\$\{#[A-Za-z_]\w*\})\1", re.A)
+_IN = lazy_pattern(r"in(?=[ \t\n;]|\\\n)")
+_ABOUT_ONE = lazy_pattern(r"-[bcdefghknprsuwxzLSGNO]")
+_ABOUT_TWO = lazy_pattern(r"==?|!=|=~|-(?:nt|ot|ef)")
+_AS_NUMBERS = lazy_pattern(r"-(?:eq|ne|lt|le|gt|ge)")
+_NUMBER = lazy_pattern(r"(\"?)(?:-?\d+|\$[#?]|\$\{#[A-Za-z_]\w*\})\1", re.A)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,11 @@ from collections.abc import Collection
 
 from studio.agent.look_alikes import mixes_alphabets, skeleton
 from studio.agent.permission.invisible_characters import UNSEEN
+from studio.domain.patterns import lazy_pattern
 from studio.mcp.lists import ServerTool
 
 _HIDDEN = frozenset(map(chr, UNSEEN)) - {"\ufeff"}
-_ORDERS = re.compile(
+_ORDERS = lazy_pattern(
     r"<(?:important|system|instructions?|secret|hidden)>"
     r"|\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:previous|prior|above|earlier|other|all)\b"
     r".{0,40}\b(?:instruction|prompt|rule|tool)"

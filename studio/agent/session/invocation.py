@@ -25,6 +25,7 @@ from studio.agent.skills import body_of
 from studio.domain.errors import ConfigurationError
 from studio.domain.extensions import Extension, Extensions
 from studio.domain.messages import INVOKED_COMMAND, INVOKED_SKILL, File, Image, Said, Text, ToolCall
+from studio.domain.patterns import lazy_pattern
 from studio.domain.records import dataclass
 from studio.domain.tools import RUN
 
@@ -32,15 +33,15 @@ AskPrompt: TypeAlias = Callable[[str, str], Awaitable[Sequence[Said]]]
 """Returns what a server's prompt of a name says for the arguments in a text."""
 MOST_COMMANDS = 10
 MOST_FILES = 20
-_CALL = re.compile(r"\s*(?:@(?:\\ |\S)+\s+)?/(\w[\w.:-]*)(?:\s+(.*))?\s*", re.S)
-CALLS = re.compile(r"\s*(?:@(?:\\ |\S)+\s+)?/\w")
+_CALL = lazy_pattern(r"\s*(?:@(?:\\ |\S)+\s+)?/(\w[\w.:-]*)(?:\s+(.*))?\s*", re.S)
+CALLS = lazy_pattern(r"\s*(?:@(?:\\ |\S)+\s+)?/\w")
 """How a message begins that may call something."""
-_PART = re.compile(
+_PART = lazy_pattern(
     r"!`(?P<command>[^`\n]+)`"
     r"|(?<![\w`@])@(?P<file>(?:\\ |[^\s`])+)"
     r"|\$(?:ARGUMENTS\b|(?P<number>[1-9])(?!\d))"
 )
-_ARGUMENT = re.compile(r"\$(?:ARGUMENTS\b|(?P<number>[1-9])(?!\d))")
+_ARGUMENT = lazy_pattern(r"\$(?:ARGUMENTS\b|(?P<number>[1-9])(?!\d))")
 _AFTER = ".,;:!?)]}\"'"
 
 

@@ -104,7 +104,7 @@ def pack_hooks(packs: InstalledPacks) -> list[HookSource]:
     """The files of hooks of the packs that are on. Blocks."""
     found: list[HookSource] = []
     with suppress(StudioError):  # the page of packs says what is wrong
-        for one in packs.list():
+        for one in packs.on():
             if (part := one.part("hooks")) is not None:
                 root = str(one.manifest.folder)
                 found += [HookSource(path, root, one.name) for path in part.files]

@@ -76,7 +76,7 @@ def _folders(one: Distribution) -> Iterator[Path]:
 
 def code_places(installed: InstalledPacks) -> Iterator[CodePlace]:
     """Where the Python is that runs in the program: of packs that are on and approved; blocks."""
-    for pack in installed.list():
+    for pack in installed.on():
         if pack.origin.kind in IN_PROGRAM and pack.part("tools") is not None:
             records = NoRecords if pack.part("schema") is None else pack.open_records
             root = pack.manifest.root

@@ -49,7 +49,7 @@ class HostEntries:
         found: list[ServerEntry] = []
         problems: list[str] = []
         start = Path(studio.__file__).parent / "packs" / "host_start.py"
-        for pack in self._installed.list():
+        for pack in self._installed.on():
             if pack.origin.kind in IN_PROGRAM or pack.part("tools") is None:
                 continue
             uv = self._uv()

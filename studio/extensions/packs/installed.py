@@ -181,6 +181,12 @@ class InstalledPacks:
             look.changes, look.found = self._changes, self._listed()
         return look.found
 
+    def on(self) -> tuple[InstalledPack, ...]:
+        """The packs that are switched on. Where none is, no files of packs are looked at."""
+        if not any(as_object(one).get("on") is True for one in self._said().values()):
+            return ()
+        return tuple(one for one in self.list() if one.on)
+
     def _listed(self) -> tuple[InstalledPack, ...]:
         said = self._said()
         found: dict[str, InstalledPack] = {}
@@ -236,7 +242,7 @@ class InstalledPacks:
     def running(self, name: str) -> list[tuple[InstalledPack, Part]]:
         """The packs that run and bring something of a kind. Raises nothing: see ``problems``."""
         try:
-            found = ((one, one.part(cast("PartName", name))) for one in self.list())
+            found = ((one, one.part(cast("PartName", name))) for one in self.on())
             return [(one, part) for one, part in found if part]
         except StorageError as error:
             self.problems = (str(error),)

@@ -12,6 +12,7 @@ from typing import cast
 
 from studio.domain.errors import ProviderFault
 from studio.domain.jsonvalue import Json, JsonObject, as_object
+from studio.domain.patterns import lazy_pattern
 from studio.providers.errors import fault_of_status, is_bad_history, is_too_long
 
 CODES: dict[str, ProviderFault] = {
@@ -94,7 +95,7 @@ def _of_words(words: str) -> ProviderFault | None:
     return "bad_history" if is_bad_history(words) else None
 
 
-_REFUSES = re.compile(
+_REFUSES = lazy_pattern(
     r"unsupported|not support|unknown|unrecogni[sz]ed|unexpected|not permitted|not allowed"
     r"|extra (?:inputs|fields)|additional propert|invalid (?:parameter|argument|field)"
     r"|deprecated|unavailable|cannot unmarshal|must be verified",
@@ -102,7 +103,7 @@ _REFUSES = re.compile(
 )
 
 
-_MOST = re.compile(r"tokens is too large: \d+\. This model supports at most (\d{1,9}) completion")
+_MOST = lazy_pattern(r"tokens is too large: \d+\. This model supports at most (\d{1,9}) completion")
 
 
 class UnsupportedParameters:

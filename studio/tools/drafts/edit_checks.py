@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -17,6 +16,7 @@ from pathlib import PurePosixPath
 
 from studio.domain.drafts import FileDraft
 from studio.domain.errors import ToolFailed
+from studio.domain.patterns import lazy_pattern
 from studio.domain.python_syntax import parse_python
 from studio.domain.records import dataclass
 from studio.processes.desk import Desk, DeskTooLarge, laid
@@ -38,8 +38,8 @@ _WIDE = 300
 """Characters of a finding."""
 _LARGEST = 1_000_000
 """Characters of a text that is parsed."""
-_NUMBER = re.compile(r"\d+")
-_WITH_COMMENTS = re.compile(
+_NUMBER = lazy_pattern(r"\d+")
+_WITH_COMMENTS = lazy_pattern(
     r"(?i)(?:^|/)(?:[tj]sconfig[^/]*|\.eslintrc|\.babelrc|deno|devcontainer)\.json$"
     r"|(?:^|/)\.vscode/|\.code-workspace$|\.jsonc$"
 )

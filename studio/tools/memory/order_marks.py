@@ -9,12 +9,13 @@ from __future__ import annotations
 import re
 from typing import Literal
 
+from studio.domain.patterns import lazy_pattern
 from studio.domain.records import dataclass
 
 MOST = 5
 _LONGEST = 60
 
-_ORDERS = re.compile(
+_ORDERS = lazy_pattern(
     r"""
     \b(?:
         (?:you|agents?|assistants?)\s+(?:must|have\s+to|should|shall|may\s+not|need\s+to)
@@ -50,11 +51,11 @@ _WAYS = re.compile(
     r"\b(?:curl|wget|nc|scp|ssh|powershell|Invoke-WebRequest|eval|base64\s+-d)\s+[-\"'\w/$:]|\|\s*(?:ba)?sh\b",
     re.I,
 )
-_HIDDEN = re.compile(
+_HIDDEN = lazy_pattern(
     r"[\u00ad\u061c\u180e\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufe00-\ufe0d\ufeff\ufff9-\ufffb"
     r"\U000e0000-\U000e0fff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
-_OUT_OF_SIGHT = re.compile(
+_OUT_OF_SIGHT = lazy_pattern(
     r"<!--|display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0|<script\b|javascript:|data:[\w/+.-]*;base64|"
     r"!\[[^\]]*\]\(\s*https?:|\[//\]:\s*#",
     re.I,

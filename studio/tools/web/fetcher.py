@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from studio.domain.errors import NothingRead, ToolFailed
 from studio.domain.messages import Image
+from studio.domain.patterns import lazy_pattern
 from studio.domain.records import dataclass
 from studio.processes.daemon_thread import stoppable
 from studio.tools.sdk.result import size
@@ -36,9 +37,9 @@ PDF_TEXT = 60_000
 Key: TypeAlias = tuple[str, bool]
 """The address, and whether private networks were allowed at the time of the request."""
 
-_AGE = re.compile(r"(?:^|[\s,])max-age\s*=\s*\"?(\d{1,9})")
-_HTML = re.compile(r"\s*(?:<!--[^>]*>\s*){0,3}<(?:!doctype\s+html|html|head|body)\b", re.I)
-_TEXT = re.compile(
+_AGE = lazy_pattern(r"(?:^|[\s,])max-age\s*=\s*\"?(\d{1,9})")
+_HTML = lazy_pattern(r"\s*(?:<!--[^>]*>\s*){0,3}<(?:!doctype\s+html|html|head|body)\b", re.I)
+_TEXT = lazy_pattern(
     r"text/|application/(?:[\w.+-]*[+/])?"
     r"(?:json|xml|javascript|ecmascript|yaml|x-yaml|toml|sql|graphql|x-sh|x-ndjson|jsonl)\b"
     r"|image/svg"

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from html.parser import HTMLParser
 from urllib.parse import urljoin
 
+from studio.domain.patterns import lazy_pattern
 from studio.domain.records import dataclass
 
 from .markdown_writer import BLOCKS, Writer
@@ -56,7 +57,7 @@ _ENDED_BY: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
     "th": (frozenset({"td", "th"}), frozenset({"table", "tr"})),
 }
 """Elements that a start tag ends implicitly, and those beyond which they are not looked for."""
-_HIDDEN = re.compile(
+_HIDDEN = lazy_pattern(
     r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*(?:hidden|collapse)"
     r"|(?:opacity|font-size)\s*:\s*0(?:\.0*)?(?:px|em|rem|pt|%)?\s*(?:[;!]|$))",
     re.I,

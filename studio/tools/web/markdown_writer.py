@@ -8,6 +8,7 @@ from dataclasses import field
 from typing import Literal
 from urllib.parse import urljoin, urlsplit
 
+from studio.domain.patterns import lazy_pattern
 from studio.domain.records import dataclass
 
 DEEPEST = 12
@@ -36,8 +37,8 @@ _APART = frozenset(
 ) | frozenset(HEADINGS)
 """Blocks with an empty line around them."""
 _MARKS = {"b": "**", "strong": "**", "i": "*", "em": "*", "del": "~~", "s": "~~", "code": "`"}
-_BLANKS = re.compile(r"[ \t\r\n\f\v\x1c-\x1f\x85\xa0\u2028\u2029]+")
-_LANGUAGE = re.compile(r"(?:^|\s)(?:language|lang|highlight-source)-([\w+#.-]{1,20})")
+_BLANKS = lazy_pattern(r"[ \t\r\n\f\v\x1c-\x1f\x85\xa0\u2028\u2029]+")
+_LANGUAGE = lazy_pattern(r"(?:^|\s)(?:language|lang|highlight-source)-([\w+#.-]{1,20})")
 _LINE = "\u2028"
 _PARAGRAPH = "\u2029"
 """Ends of lines and paragraphs inside a run of text; those in the page count as blanks."""

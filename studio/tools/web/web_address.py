@@ -7,10 +7,10 @@ own network. So an address is parsed once, here, and odd ones are refused.
 from __future__ import annotations
 
 import ipaddress
-import re
 from urllib.parse import quote, urljoin, urlsplit
 
 from studio.domain.errors import NothingRead
+from studio.domain.patterns import lazy_pattern
 from studio.domain.records import dataclass
 
 LONGEST = 8_000
@@ -20,8 +20,8 @@ PORTS = {"http": 80, "https": 443}
 IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
-_HOST = re.compile(rf"(?:{_LABEL}\.)*{_LABEL}")
-_NUMBER = re.compile(r"[0-9]+|0[xX][0-9a-fA-F]*")
+_HOST = lazy_pattern(rf"(?:{_LABEL}\.)*{_LABEL}")
+_NUMBER = lazy_pattern(r"[0-9]+|0[xX][0-9a-fA-F]*")
 _LOCAL = ("localhost", "local", "internal", "intranet", "lan", "home", "corp", "home.arpa")
 """Top-level names that are never public."""
 

@@ -15,6 +15,7 @@ from typing import Literal, TypeAlias
 
 from studio.domain.drafts import draft_label
 from studio.domain.errors import NothingRead, ToolFailed
+from studio.domain.patterns import lazy_pattern
 from studio.domain.records import dataclass
 
 from .text_replace import Replaced, Stage, replace_lines, split_ends
@@ -40,19 +41,19 @@ LINE: /[ +-][^\n]*\n/
 """The form of a patch for OpenAI's models, which cannot write anything else then (Lark)."""
 
 _BEGIN, _END, _EOF = "*** Begin Patch", "*** End Patch", "*** End of File"
-_FILE = re.compile(r"\*\*\* (Add|Delete|Update) File: *(.*)")
-_MOVE = re.compile(r"\*\*\* Move to: *(.*)")
-_ANCHOR = re.compile(r"@@(?: -\d+(?:,\d+)? \+\d+(?:,\d+)? @@)? ?(.*?)(?: @@)?")
-_WRAPPED = re.compile(
+_FILE = lazy_pattern(r"\*\*\* (Add|Delete|Update) File: *(.*)")
+_MOVE = lazy_pattern(r"\*\*\* Move to: *(.*)")
+_ANCHOR = lazy_pattern(r"@@(?: -\d+(?:,\d+)? \+\d+(?:,\d+)? @@)? ?(.*?)(?: @@)?")
+_WRAPPED = lazy_pattern(
     r"\s*(?:```\w*|<<-?\s*(['\"]?)(?P<mark>\w+)\1)\n(?P<patch>.*)\n(?:```|(?P=mark))\s*", re.S
 )
 
 _APOSTROPHE = r"""'"'"'|'\\''"""
 _QUOTED = rf"'(?P<quoted>[^']*(?:(?:{_APOSTROPHE})[^']*)*)'"
 """What a shell takes as it stands; ``_unquoted`` has what it takes it for."""
-_SHELL = re.compile(rf"\s*(?:/(?:usr/)?bin/)?(?:ba|z)?sh\s+-l?c\s+{_QUOTED}\s*", re.S)
+_SHELL = lazy_pattern(rf"\s*(?:/(?:usr/)?bin/)?(?:ba|z)?sh\s+-l?c\s+{_QUOTED}\s*", re.S)
 """A command line that another shell runs."""
-_COMMAND = re.compile(
+_COMMAND = lazy_pattern(
     r"""\s*(?:cd\s+(?:'(?P<folder>[^']+)'|"(?P<double>[^"$`\\]+)"|(?P<plain>[\w./@+-]+))\s*(?:&&|;)\s*)?
     apply_?patch\s*(?:<<(?P<tabs>-?)\s*(?P<quote>['"]?)(?P<mark>\w+)(?P=quote)[ \t]*\n
     (?P<patch>.*)\n[ \t]*(?P=mark)|"""
@@ -62,7 +63,7 @@ _COMMAND = re.compile(
 """A command line that hands a patch to a program of this name, and does nothing else."""
 _ANCHORED = 1_000
 """Lines that an anchor may fit: the end of what belongs to each is looked for."""
-_PATH_LINE = re.compile(r"(?m)^(\*\*\* (?:(?:Add|Update|Delete) File|Move to): *)(?=[^/\s])")
+_PATH_LINE = lazy_pattern(r"(?m)^(\*\*\* (?:(?:Add|Update|Delete) File|Move to): *)(?=[^/\s])")
 
 
 def patch_in_command(command: str, place: str = "") -> str:

@@ -19,6 +19,7 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from studio.domain.errors import ToolFailed
+from studio.domain.patterns import lazy_pattern
 from studio.domain.records import dataclass
 from studio.tools.sdk.result import plural
 
@@ -39,15 +40,15 @@ _TYPOGRAPHIC = str.maketrans(
     }
 )
 """One character for one, so that a place in the changed text is one in the text."""
-_NUMBERED = re.compile(r"[ \t]*(\d+)(\t|\u2192|\|[ ]?|:[ ])(.*)", re.DOTALL)
-_ELIDED = re.compile(
+_NUMBERED = lazy_pattern(r"[ \t]*(\d+)(\t|\u2192|\|[ ]?|:[ ])(.*)", re.DOTALL)
+_ELIDED = lazy_pattern(
     r"""(?ix)
     (?P<comment> \# | // | /\* | <!-- | -- | ; | % | \{/\* )? \s* (?P<dots>\.{3} | \u2026)? [\s(\[]*
     (?: the \s+ )?
     (?: rest | remaining | remainder | existing | unchanged | other | previous | same )
     \b [\w\s,']{0,60} [)\]]? \s* (?P<more>\.{3} | \u2026)? \s* (?: \*/ \}? | --> )? """
 )
-_UNCHANGED = re.compile(
+_UNCHANGED = lazy_pattern(
     r"(?i)(?:\#|//|/\*|<!--|\().{0,40}"
     r"\b(?:rest|remaining|everything else|other)\b.{0,40}"
     r"\b(?:unchanged|as before|stays?|remains?|is the same)\b"

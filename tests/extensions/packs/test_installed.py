@@ -7,11 +7,15 @@ import os
 import stat
 import sys
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from studio.extensions.hooks.finder import pack_hooks
+from studio.extensions.packs.brought import code_places
 from studio.extensions.packs.fetching import ManyPacks
+from studio.extensions.packs.host import HostEntries
 from studio.extensions.packs.installed import InstalledPack, InstalledPacks
 from studio.extensions.packs.manifest import PackError
 from studio.extensions.packs.origins import Brought, Origin
@@ -56,6 +60,27 @@ def test_the_text_shows_all_that_a_pack_brings_before_it_is_installed(
     assert not packs.list()  # nothing is installed by looking
     packs.forget(offer)
     assert not staged(packs)
+
+
+def test_no_pack_is_looked_at_where_none_is_on(tmp_path: Path) -> None:
+    """S-5: each turn asks for what packs bring, and `run` did so before its first request."""
+    looked: list[Path] = []
+
+    def brought() -> Iterator[Brought]:
+        looked.append(tmp_path)
+        yield Brought(Origin("shipped", "pack"), write_pack(tmp_path / "pack"))
+
+    packs = InstalledPacks(tmp_path / "data" / "packs", brought)
+    hosts = HostEntries(packs, lambda: "")
+    assert not packs.places("skills") and not packs.servers().by_name
+    assert not pack_hooks(packs) and not hosts() and not [*code_places(packs)]
+    assert not looked
+    packs.switch("office", True)
+    assert packs.places("skills") and pack_hooks(packs) and [*code_places(packs)]
+    packs.switch("office", False)
+    looked.clear()
+    assert not packs.places("skills") and not pack_hooks(packs)
+    assert not looked
 
 
 def test_a_pack_is_a_copy_of_what_was_approved(packs: InstalledPacks, tmp_path: Path) -> None:
