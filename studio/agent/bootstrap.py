@@ -54,7 +54,8 @@ async def build(paths: Paths, settings: SettingsFile, sources: ExtensionSources)
     except OSError as error:
         if not paths.data.is_dir():
             raise StorageError(
-                f"The folder {paths.data} cannot be made: {error.strerror}."
+                f"The folder {paths.data} cannot be made: {error.strerror}. "
+                "The variable AGENT_STUDIO_HOME can name another place."
             ) from error
     settings.values.forget_folders(paths.owns)  # earlier versions kept the demo's among them
     database = Database(paths.database, MIGRATIONS, mend=mend_sessions)

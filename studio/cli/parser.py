@@ -129,10 +129,20 @@ def answerer_options(parser: CommandParser, default: str = "") -> None:
     parser.add_argument(
         "-m",
         "--model",
+        type=_named,
         metavar="MODEL",
         help="its id or PROVIDER/ID; default: your setting, else the first listed",
     )
-    parser.add_argument("--agent", metavar="AGENT", help="default: your setting, else Coder")
+    parser.add_argument(
+        "--agent", type=_named, metavar="AGENT", help="default: your setting, else Coder"
+    )
+
+
+def _named(text: str) -> str:
+    """Parses a name; an empty one, as of a variable that is not set, chooses nothing else."""
+    if not text.strip():
+        raise argparse.ArgumentTypeError("no name is given; leave the option out for the default")
+    return text
 
 
 def session_options(parser: CommandParser) -> None:

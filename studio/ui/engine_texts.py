@@ -697,7 +697,10 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("{path} is damaged. Close the other programs that use it."),
     tr_later("{path} is damaged and cannot be repaired ({why})."),
     tr_later("Allow writing to the file and its folder, and free space for a copy of it."),
-    tr_later("The folder {path} cannot be made: {why}."),
+    tr_later(
+        "The folder {path} cannot be made: {why}. The variable AGENT_STUDIO_HOME can name another "
+        "place."
+    ),
     tr_later("This message is no longer in the chat."),
     tr_later("This chat was deleted, so its latest messages cannot be saved."),
     tr_later("This chat was deleted, so it cannot be continued."),

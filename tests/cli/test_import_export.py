@@ -27,6 +27,7 @@ from studio.agent.session.import_export import (
     of_json,
 )
 from studio.agent.session.import_formats import read_conversations
+from studio.agent.session.import_values import ImportedConversation
 from studio.domain.blocks import all_messages
 from studio.domain.events import Recounted
 from studio.domain.messages import (
@@ -244,6 +245,68 @@ def test_claudes_export_is_read() -> None:
         Message("user", (File("tea.txt", "text/plain", b"Sencha"), Text("[The file “leaf.png” is not in the export.]"), Text("Green?"))),
         Message("assistant", (Reasoning("Hm"), Text("Yes."))),
     )  # fmt: skip
+
+
+def test_what_claudes_tools_made_is_read_as_it_was() -> None:
+    """An artifact has its lines, a page its address; a chat without a name what was asked."""
+    poem = "# Tea\n\n```\nx\n```"
+    talk = [
+        {"sender": "human", "text": "Write a poem", "content": [{"type": "text", "text": "Write a poem"}], "files": [{"file_name": "leaf.png"}]},
+        {"sender": "assistant", "text": "", "content": [
+            {"type": "tool_use", "name": "artifacts", "input": {"command": "create", "content": poem}},
+            {"type": "tool_result", "name": "artifacts", "content": [{"type": "text", "text": "OK"}]},
+            {"type": "tool_result", "name": "web_search", "content": [{"title": "Tea", "url": "https://tea.example", "text": "A\ndrink"}, {"image": 1}]},
+            {"type": "tool_result", "name": "odd", "content": [7]},
+        ]},
+    ]  # fmt: skip
+    [one] = read_conversations(json.dumps([{"name": "", "chat_messages": talk}]).encode())
+    assert one.title == "Write a poem"
+    made, said, found, odd = [b.text for b in one.messages[1].blocks if isinstance(b, Text)]
+    assert made == f'artifacts\n\n````\n{{"command": "create"}}\n\n{poem}\n````'
+    assert said == "artifacts\n\n```\nOK\n```" and odd == "odd\n\n```\n[7]\n```"
+    assert "Tea\nhttps://tea.example\nA\ndrink\n\n{" in found
+    bad = [{"name": "", "chat_messages": [{**talk[1], "content": [{"type": "tool_use", "input": value}]}]} for value in (None, [{"text": 1}, 2])]  # fmt: skip
+    assert len(read_conversations(json.dumps(bad[:1]).encode())) == 1
+    with pytest.raises(ValueError, match="damaged"):
+        read_conversations(json.dumps(bad).encode())
+
+
+def test_of_chatgpts_tools_nothing_goes_unsaid() -> None:
+    """A quoted page has its address; a picture of a screen and what is unknown are told."""
+    parts: list[dict[str, Any]] = [
+        {"content_type": "tether_quote", "title": "X", "url": "https://x.org", "text": "Quoted"},
+        {"content_type": "computer_output", "screenshot": {"content_type": "image_asset_pointer", "asset_pointer": "sediment://file_1"}},
+        {"content_type": "hologram", "light": 1},
+    ]  # fmt: skip
+    mapping = {
+        str(at): {"message": {"author": {"role": "tool"}, "content": content}, "parent": str(at - 1), "children": [str(at + 1)] if at < 2 else []}
+        for at, content in enumerate(parts)
+    }  # fmt: skip
+    [one] = read_conversations(json.dumps([{"title": "T", "mapping": mapping}]).encode())
+    assert one.messages[0].text == (
+        "Quoted\n\n[X](https://x.org)\n\n[A picture that is not in the export.]"
+    )
+    assert isinstance(one, ImportedConversation)
+    assert one.left_out == ("A picture", "A part of the kind hologram")
+
+
+async def test_to_read_it_says_who_answered_and_what_was_sent(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "chatgpt.json"
+    talk = _talk("What is this?", "A dot.", at=1e9)
+    talk["mapping"]["1"]["message"]["metadata"] = {"model_slug": "gpt-5-5-thinking"}
+    file.write_text(json.dumps([talk]))
+    (tmp_path / "notes.txt").write_text("Of the dot")
+    async with engine_home(place_of(tmp_path, "here"), "ollama", [Turn(Words("Yes."))]) as one:
+        assert await cli(one, "import", "--folder", str(tmp_path), str(file)) == 0
+        sent = ("-a", str(tmp_path / "notes.txt"), "-m", "ollama/sim-model", "Sure?")
+        assert await cli(one, "run", "--session", "last", *sent) == 0
+        capsys.readouterr()
+        assert await cli(one, "export", "--format", "md", "last") == 0
+        shown = capsys.readouterr().out
+    assert "## ChatGPT on gpt-5-5-thinking\n\nA dot." in shown
+    assert "## You\n\n> File: notes.txt\n\nSure?\n\n## " in shown and shown.count("## ") == 4
 
 
 def test_a_plain_list_is_read() -> None:

@@ -117,6 +117,15 @@ async def test_without_a_keychain_a_command_prints_the_key(
         assert await one.command("keys", "test", "anthropic") == 1
         told = capsys.readouterr().err
         assert "The command in key_command.anthropic ended with 3." in told and SECRET not in told
+        # What is in no keychain is taken away where it comes from
+        values.key_command = {"anthropic": printing(SECRET)}
+        assert await one.command("keys", "remove", "anthropic") == 1
+        assert "agent-studio config unset key_command.anthropic" in capsys.readouterr().err
+        values.key_command = {}
+        monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
+        assert await one.command("keys", "remove", "anthropic") == 1
+        told = capsys.readouterr().err
+        assert "from the environment: unset ANTHROPIC_API_KEY" in told and SECRET not in told
     assert SECRET not in caplog.text
 
 

@@ -375,6 +375,9 @@ async def test_standard_input_is_bounded_and_an_empty_id_names_nothing(tmp_path:
     for command in (("run", "Hi"), ("usage",), ("audit",), ("drafts", "list")):
         refused = await terminal(*command, "--session", "")
         assert refused.code == 1 and "no id of a session" in refused.err, refused
+    for option in ("--model", "-m", "--agent"):  # another model is not what was asked for
+        refused = await terminal("run", option, "", "Hi")
+        assert refused.code == 1 and "no name is given" in refused.err, refused
     full = os.open("/dev/full", os.O_WRONLY)
     process = await terminal.start("config", "list", stdout=full)
     os.close(full)

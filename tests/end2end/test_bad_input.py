@@ -332,6 +332,7 @@ async def test_places_that_cannot_be_written(tmp_path: Path) -> None:
         terminal.environment["AGENT_STUDIO_HOME"] = str(place / "new")
         ended = await terminal("sessions", "list", plain=True)
         assert ended.code == 1 and f"The folder {place}/new cannot be made" in ended.err
+        assert "AGENT_STUDIO_HOME can name another place" in ended.err
         (terminal.home / "settings.json").touch(0o000)
         terminal.environment["AGENT_STUDIO_HOME"] = str(terminal.home)
         ended = await terminal(*DEMO, "Hello", plain=True)

@@ -34,10 +34,10 @@ PACKAGES = {
 }
 
 NODE_PACKAGES = {
-    "codex": ("@openai/codex@0.169.0",),
-    "claude": ("@anthropic-ai/claude-code@2.1.197",),
+    "codex": ("@openai/codex@0.171.0",),
+    "claude": ("@anthropic-ai/claude-code@2.1.332",),
     "opencode": ("opencode-ai@1.18.33",),
-    "vercel": ("ai@7.0.173", "@ai-sdk/openai@3.0.141"),
+    "vercel": ("ai@7.0.173", "@ai-sdk/openai@4.0.118"),
     "mcp-servers-of-node": (
         "@modelcontextprotocol/server-everything@2026.8.31",
         "@modelcontextprotocol/server-filesystem@2026.8.31",

@@ -19,6 +19,7 @@ from .import_values import (
     Body,
     Found,
     ImportedConversation,
+    fenced,
     joined,
     link,
     list_of,
@@ -39,6 +40,7 @@ _SEPARATOR = "\ue202"
 _PRIVATE = re.compile("[\ue200-\ue2ff]")
 _BRACKETED = re.compile(r"【\d+(?::\d+)?†[^】]*】")
 _UNEXPLAINED = re.compile(rf" ?{_BRACKETED.pattern}")
+_MAY_BE_EMPTY = ("text", "code", "execution_output", "tether_browsing_display")
 _HIDDEN = ("user_editable_context", "model_editable_context", "reasoning_recap")
 
 
@@ -183,8 +185,13 @@ class _Message:
                 )
         else:
             text = text_of(content.get("text") or content.get("result"))
+            if screen := content.get("screenshot"):
+                yield self._part(screen)
+            elif not text and kind not in _MAY_BE_EMPTY:
+                self._left.append(f"A part of the kind {text_of(kind) or 'without a name'}")
+            page = link(content.get("title"), content.get("url"))
             fence = kind in ("code", "execution_output") and text
-            yield Text(f"```\n{text}\n```" if fence else self._cited(text))
+            yield Text(fenced(text) if fence else self._cited(f"{text}\n\n{page}".strip()))
 
     def _part(self, part: Body) -> Block:
         kind = text_of(part.get("content_type"))

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any, cast
 
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Block, File, Reasoning, Text
+from studio.domain.sessions import title_of
 
 from .import_export import PortableConversation
 from .import_values import (
@@ -14,6 +16,7 @@ from .import_values import (
     Body,
     Found,
     ImportedConversation,
+    fenced,
     joined,
     link,
     list_of,
@@ -27,7 +30,7 @@ def read_claude(data: JsonObject) -> Iterator[PortableConversation]:
     """The branch that was shown last, then the others; raises as the data are damaged."""
     messages: list[Body] = data["chat_messages"]  # type: ignore[assignment]
     branches, more = _branches(messages, text_of(data.get("current_leaf_message_uuid")))
-    title = text_of(data.get("name"))
+    title = text_of(data.get("name")).strip() or _first_words(branches[0])
     for number, branch in enumerate(branches, 1):
         left: list[str] = [f"{more} more versions"] if more > 0 and number == 1 else []
         found = [_message(one, left) for one in branch]
@@ -68,6 +71,13 @@ def _branches(messages: list[Body], shown: str) -> tuple[list[list[Body]], int]:
     return [one for one in found if one] or [messages], max(0, len(leaves) - MOST_VERSIONS)
 
 
+def _first_words(branch: list[Body]) -> str:
+    """The title of a chat that Claude gave no name; empty where the person wrote nothing."""
+    texts = (text_of(one.get("text")) for one in branch if one.get("sender") == "human")
+    words = next(filter(str.strip, texts), "")
+    return title_of([Text(words)]) if words else ""
+
+
 def _message(message: Body, left: list[str]) -> Found:
     sender = message["sender"]
     if sender not in ("human", "assistant"):
@@ -93,13 +103,36 @@ def _part(part: Body, left: list[str]) -> list[Block]:
             return [Reasoning(text_of(part.get("thinking")))]
         case "tool_use" | "tool_result":
             said = part.get("input") if part["type"] == "tool_use" else part.get("content")
-            text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
-            return [Text(f"{text_of(part.get('name'))}\n\n```\n{text_of(text)}\n```")]
+            return [Text(f"{text_of(part.get('name'))}\n\n{fenced(_of_tool(said))}")]
         case "token_budget" | "flag":  # nothing that was said
             return []
         case kind:
             left.append(f"A part of the kind {text_of(kind) or 'without a name'}")
             return []
+
+
+def _of_tool(said: Any) -> str:
+    """What a tool was given or returned: texts as they are, such as an artifact's, else JSON."""
+    match said:
+        case str():
+            return text_of(said)
+        case [{"text": _}, *_]:
+            return "\n\n".join(_page(one) for one in cast("list[Body]", said))
+        case {"content": str() as text, **rest}:
+            return f"{_json(rest)}\n\n{text_of(text)}"
+        case _:
+            return _json(said)
+
+
+def _page(one: Body) -> str:
+    """What a tool returned, such as a text below the page that it is from."""
+    if "text" not in one:
+        return _json(one)
+    return "\n".join(filter(None, (text_of(one.get(name)) for name in ("title", "url", "text"))))
+
+
+def _json(value: Any) -> str:
+    return text_of(json.dumps(value, ensure_ascii=False))
 
 
 def _cited(part: Body) -> str:

@@ -7,12 +7,19 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar, cast
 
-from studio.domain.blocks import NoticeBlock, TextBlock, ToolBlock, UserBlock, all_messages
+from studio.domain.blocks import (
+    AgentBlock,
+    NoticeBlock,
+    TextBlock,
+    ToolBlock,
+    UserBlock,
+    all_messages,
+)
 from studio.domain.codec import decode, encode
 from studio.domain.events import Event
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.ledger import canonical_json
-from studio.domain.messages import Message, with_distinct_calls
+from studio.domain.messages import File, Image, Message, Text, with_distinct_calls
 from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
 from studio.domain.transcript import Transcript
@@ -76,12 +83,17 @@ def as_markdown(info: SessionInfo, transcript: Transcript, line: Callable[[str],
 
     ``line`` makes a line fit for where it is shown.
     """
-    head = f"{info.agent} on {info.model}, in {info.folder}"
-    out = [line(f"# {info.title or 'New chat'}"), line(head)]
+    last = f"{info.agent} on {info.model}"
+    out = [line(f"# {info.title or 'New chat'}"), line(f"{last}, in {info.folder}")]
     for block in transcript.blocks:
         match block:
             case UserBlock():
-                out.append(f"## You\n\n{block.text}")
+                sent = [one for one in block.said if not isinstance(one, Text)]
+                names = [line(f"> {_attached(one)}") for one in sent]
+                out.append("\n\n".join(filter(None, ["## You", *names, block.text])))
+            case AgentBlock() if (who := f"{block.agent} on {block.model}") != last:
+                out.append(line(f"## {who}"))
+                last = who
             case TextBlock():
                 out.append(block.text.strip())
             case ToolBlock():
@@ -91,6 +103,10 @@ def as_markdown(info: SessionInfo, transcript: Transcript, line: Callable[[str],
             case _:
                 pass
     return "\n\n".join(out) + "\n"
+
+
+def _attached(one: Image | File) -> str:
+    return f"File: {one.name}" if isinstance(one, File) else "Picture"
 
 
 def _tool_line(block: ToolBlock) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from datetime import datetime
 from typing import Any, TypeAlias, cast
@@ -20,6 +21,7 @@ from studio.domain.records import dataclass
 
 from .import_export import PortableConversation
 
+_FENCE = re.compile("`{3,}")
 MOST_VERSIONS = 50
 """Branches of one conversation that are taken."""
 Body: TypeAlias = dict[str, Any]
@@ -63,6 +65,13 @@ def joined(messages: Iterable[Found]) -> tuple[Message, ...]:
     return with_distinct_calls(
         Message("user" if role == "user" else "assistant", tuple(blocks)) for role, blocks in out
     )
+
+
+def fenced(text: str) -> str:
+    """The text as a block of code, whatever fences are in it."""
+    longest = max((len(one) for one in _FENCE.findall(text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}\n{text}\n{fence}"
 
 
 def list_of(value: Any) -> list[Any]:

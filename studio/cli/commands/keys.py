@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING
 
 from studio.cli.command_context import CommandContext
@@ -197,10 +198,26 @@ async def _remove(engine: Engine, console: Console, name: str) -> int:
     try:
         await engine.keychain.delete(name)
     except KeychainUnavailable as error:
-        raise ConfigurationError(
-            f"{engine.keychain.problem} The key may still be there."
-        ) from error
+        text = f"{engine.keychain.problem} {await _elsewhere(engine, name)}"
+        raise ConfigurationError(text) from error
     console.say("The key is not in the keychain any more.")
     if await engine.keychain.get(name):
-        console.say(f"One still comes {_SOURCES[engine.keychain.source(name)]}.")
+        console.say(await _elsewhere(engine, name))
     return DONE
+
+
+async def _elsewhere(engine: Engine, name: str) -> str:
+    """Where a key that is in no keychain comes from, and how it is taken away there."""
+    from studio.providers.registry import PROVIDERS
+
+    await engine.keychain.get(name)
+    match engine.keychain.source(name):
+        case "environment":
+            known = PROVIDERS.get(name)
+            variables = (*known.key_variables, *known.address_key_variables) if known else ()
+            found = [one for one in variables if os.environ.get(one, "").strip()]
+            return f"A key still comes from the environment: unset {' '.join(found)}"
+        case "command":
+            return f"A key still comes from a command: agent-studio config unset key_command.{name}"
+        case _:
+            return "The key may still be there."
