@@ -310,9 +310,13 @@ class StepInTurns:
 
 @dataclass(frozen=True, slots=True)
 class RunDrafted:
-    """What the steps changed waits as drafts, in this session (W-26)."""
+    """What the steps changed waits as drafts, in this session (W-26).
+
+    ``files`` are those of which drafts were made now: at a gate, or when the run is over.
+    """
 
     session_id: str
+    files: tuple[ChangedFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

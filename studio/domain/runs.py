@@ -214,7 +214,9 @@ class Run:
         self.changes: dict[tuple[str, str], StepChanged] = {}
         """What each step, or item of one, changed on its desk."""
         self.drafts = ""
-        """The session in which all that waits as drafts; empty before the end."""
+        """The session in which all that waits as drafts; empty before the first gate or the end."""
+        self.drafted: dict[str, str] = {}
+        """The files that drafts were made of, each by the digest of what the draft makes it."""
         self.answers: dict[str, Json] = {}
         self.allowed: tuple[Rule, ...] = ()
         """What the person allowed for the whole run."""
@@ -402,6 +404,7 @@ class Run:
                 self._of(event.step, event.item).in_turns = event.reason
             case RunDrafted():
                 self.drafts = event.session_id
+                self.drafted |= {file.path: file.after for file in event.files}
             case RetryPlanned():
                 one = self._of(event.step, event.item)
                 one.state, one.due = "queued", event.due

@@ -11,6 +11,7 @@ import asyncio
 import time
 import uuid
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from studio.domain.drafts import BINARY, FileDraft
 from studio.domain.errors import ConfigurationError, ToolFailed
 from studio.domain.run_events import (
     MERGE,
+    ChangedFile,
     RunDrafted,
     RunEvent,
     RunFinished,
@@ -251,9 +253,23 @@ class Desks:
         wanted = await store.contents_since(time.time() - UNDO_SECONDS)
         await asyncio.to_thread(self._contents.blobs.collect, wanted)
 
+    async def offer_before(self, gate: Step) -> None:
+        """Make drafts of what the steps before a gate changed, unless they clash (W-26).
+
+        Clashes are asked about where the next step needs both sides, or at the end.
+        """
+        changes = self._ordered(self._plan.every[gate.id])
+        found, clashes = await asyncio.to_thread(self._merge.fold, changes)
+        if not clashes:
+            with suppress(ConfigurationError):  # the person talks there: they come at the end
+                await self._offer(_changed(changes, found))
+
     async def offer(self) -> int:
         """Make drafts of what the run changed, with both sides of a conflict; returns how many."""
-        wanted, started = await self._all_changes(), self._run.started
+        return await self._offer(await self._all_changes())
+
+    async def _offer(self, wanted: Mapping[str, tuple[str, str]]) -> int:
+        started = self._run.started
         if not wanted or started is None:
             return 0
         sessions = self._engine.sessions
@@ -271,33 +287,50 @@ class Desks:
                 subject=started.subject,
             )
             await self._recorder.record(RunDrafted(session.info.id))
-        await self._offer_in(session, wanted)
+        drafted, files = self._run.drafted, list[ChangedFile]()
+        for path, (before, now) in wanted.items():
+            if drafted.get(path) != now:  # else it was offered at a gate
+                approved = await asyncio.to_thread(self._approved, session, path)
+                files.append(ChangedFile(path, before if approved is None else approved, now))
+        new = {file.path: (file.before, file.after) for file in files if file.before != file.after}
+        await self._offer_in(session, new, further=bool(drafted))
+        if files:
+            await self._recorder.record(RunDrafted(session.info.id, tuple(files)))
         return len(wanted)
+
+    def _approved(self, session: Session, path: str) -> str | None:
+        """The digest of a file as the person approved it last; None if they never did."""
+        drafts = (one for one in session.drafts.all if isinstance(one, FileDraft))
+        approved = [one for one in drafts if one.path == path and one.status == "approved"]
+        if not approved or approved[-1].action == "delete":
+            return "" if approved else None
+        text, encoding = approved[-1].after, approved[-1].encoding
+        data = text.encode("latin-1") if encoding == BINARY else encode(text, encoding)
+        return self._contents.put(data)
 
     async def hand_over(self, session: Session) -> None:
         """Make drafts in a chat of what the run changed, also in steps that are under way."""
         for one in tuple(self._run.busy):
             if one.session_id and await self._laid.open(one.key, one.session_id):
                 await self._recorder.record(await self._laid.changed(one.key))
-        await self._offer_in(session, await self._all_changes())
+        wanted = await self._all_changes()
+        known = {path for one in session.drafts.all for path in getattr(one, "paths", ())}
+        await self._offer_in(session, {path: wanted[path] for path in wanted.keys() - known})
 
     async def _all_changes(self) -> dict[str, tuple[str, str]]:
         """What files were before the run and are by its changes, by digest."""
         changes = self._ordered(self._plan.every)
         found, _ = await asyncio.to_thread(self._merge.fold, changes)
-        first: dict[str, str] = {}
-        for change in changes:
-            for file in change.files:
-                first.setdefault(file.path, file.before)
-        return {path: (first[path], now) for path, now in found.items() if now != first[path]}
+        return _changed(changes, found)
 
-    async def _offer_in(self, session: Session, wanted: Mapping[str, tuple[str, str]]) -> None:
-        known = {path for one in session.drafts.all for path in getattr(one, "paths", ())}
+    async def _offer_in(
+        self, session: Session, wanted: Mapping[str, tuple[str, str]], *, further: bool = False
+    ) -> None:
         drafts = await asyncio.to_thread(
-            lambda: [self._draft(one, *wanted[one]) for one in sorted(wanted.keys() - known)]
+            lambda: [self._draft(one, *wanted[one]) for one in sorted(wanted)]
         )
         if drafts:
-            await session.offer(drafts)
+            await session.offer(drafts, further=further)
 
     def _draft(self, path: str, before: str, after: str) -> FileDraft:
         """A draft of a file that no other draft changes."""
@@ -323,3 +356,12 @@ class Desks:
     @property
     def _folder(self) -> str:
         return self._run.started.folder if self._run.started else ""
+
+
+def _changed(changes: Sequence[StepChanged], now: Mapping[str, str]) -> dict[str, tuple[str, str]]:
+    """What files were before these changes and are by them, by digest."""
+    first: dict[str, str] = {}
+    for change in changes:
+        for file in change.files:
+            first.setdefault(file.path, file.before)
+    return {path: (first[path], after) for path, after in now.items() if after != first[path]}

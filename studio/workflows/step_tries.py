@@ -127,6 +127,8 @@ class StepTries:
         except (ExpressionError, ToolFailed) as error:
             done = StepFinished(step.id, item, "failed", str(error), fault="invalid")
         if isinstance(done, StepAsked):
+            if step.kind == "approve":
+                await self._desks.offer_before(step)
             return [done]
         return await self.finished(replace(done, exposed=tuple(self.exposed(step))))
 

@@ -115,6 +115,69 @@ async def test_w23_w26_two_writers_one_file_and_one_undo(tmp_path: Path) -> None
         assert not home.simulator.violations
 
 
+GATED = workflow(
+    """\
+  - {id: a, agent: Coder, prompt: Do A.}
+  - {id: b, agent: Coder, prompt: Do B.}
+  - {id: ok, needs: [a, b], approve: Go on?}
+  - {id: c, needs: ok, agent: Coder, prompt: Do C.}
+"""
+)
+
+
+@pytest.mark.parametrize("edited", [False, True])
+async def test_w26_drafts_are_approved_at_a_gate_and_one_undo_takes_all_back(
+    tmp_path: Path, edited: bool
+) -> None:
+    """What comes after the gate is drafted on what was approved there, and in the same turn."""
+    script = Acting(
+        {
+            "Do A.": [change("f.txt", "line 3\n", "by a\n"), write("a.txt", "by a\n")],
+            "Do B.": [write("b.txt", "by b\n")],
+            "Do C.": [change("f.txt", "line 9\n", "by c\n"), write("c.txt", "by c\n")],
+        }
+    )
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        (home.folder / "f.txt").write_text(BASE)
+        before = contents(home.folder)
+        runner = await begin(home, GATED)
+        run = await carry_out(runner)
+        assert run.state == "needs_you" and contents(home.folder) == before
+        by_a = BASE.replace("line 3\n", "by a\n")
+        first = {"a.txt": "by a\n", "b.txt": "by b\n", "f.txt": by_a}
+        assert await drafts_of(home, run) == first, "they wait while the run waits"
+        assert await home.command("drafts", "approve", "--run", run.id, "--step", "a") == 0
+        now = {"a.txt": "by a\n", "f.txt": by_a}
+        assert contents(home.folder) == now
+        if edited:
+            (home.folder / "a.txt").write_text("the person's\n")
+            now["a.txt"] = "the person's\n"
+        question = run.step("ok").question
+        assert question is not None
+        await WorkflowRuns(home.engine).close(runner)
+        runner = await go_on(home, run.id)
+        await runner.answer(question.id, True)
+        run = await carry_out(runner)
+        assert run.end is not None and run.end.state == "done", (run.end, states(run))
+        assert contents(home.folder) == now, "what was approved is not written again"
+        both = by_a.replace("line 9\n", "by c\n")
+        last = {"b.txt": "by b\n", "c.txt": "by c\n", "f.txt": both}
+        assert await drafts_of(home, run) == last
+        assert await home.command("drafts", "approve", "--run", run.id) == 0
+        assert contents(home.folder) == {**now, **last}
+        session = await home.engine.sessions.open(run.drafts)
+        if edited:
+            await session.undo_turn(session.transcript.turn_id)
+            assert contents(home.folder) == {**before, "a.txt": "the person's\n"}
+            return
+        await session.undo_turn(session.transcript.turn_id)
+        assert contents(home.folder) == before, "one undo takes the run back"
+        await session.redo_turn(session.transcript.turn_id)
+        assert await home.command("drafts", "undo", "--run", run.id) == 0
+        assert contents(home.folder) == before
+        assert not home.simulator.violations
+
+
 CANARY = """\
 echo changed > {folder}/canary.txt; echo changed > link.txt; echo changed > sub/../canary.txt
 cp canary.txt seen.txt; echo new > {folder}/made.txt; printf '\\0\\1' > data.bin

@@ -51,7 +51,7 @@ class DraftReview:
         acts: Acts = NO_ACTS,
         reason: str = "",
     ) -> dict[str, DraftStatus]:
-        """Carry out one decision about several drafts, in the order they were made.
+        """Carry out one decision about several drafts, in the order they were made; undo backwards.
 
         A draft that fails leaves the others decided. Returns the state that each draft has
         then; one note tells the model about all of them. Raises ConfigurationError if the
@@ -69,7 +69,7 @@ class DraftReview:
         workspace = await self._workspace()
         after: dict[str, DraftStatus] = {}
         record = self._session.record
-        for draft_id in before:
+        for draft_id in reversed(before) if decision == "undo" else before:
             match decision:
                 case "approve":
                     status = await self._drafts.approve(draft_id, workspace, record, acts)

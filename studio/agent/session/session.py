@@ -353,18 +353,21 @@ class Session:
         for event in events:
             self.state.record(event)
 
-    async def offer(self, drafts: Sequence[Draft]) -> None:
+    async def offer(self, drafts: Sequence[Draft], *, further: bool = False) -> None:
         """Add drafts that were made outside of any turn, as a turn that nobody began (W-26).
 
-        Raises ConfigurationError while a turn runs.
+        ``further`` ones belong to the last turn, and are undone with it. Raises
+        ConfigurationError while a turn runs.
         """
         async with self._exclusive_access():
             info, record = self.info, self.state.record
-            whose = info.id, uuid.uuid4().hex, (), info.agent, info.provider, info.model
-            record(TurnStarted(*whose, "background", by_agent=True))
+            if not further:
+                whose = info.id, uuid.uuid4().hex, (), info.agent, info.provider, info.model
+                record(TurnStarted(*whose, "background", by_agent=True))
             workspace = await self._builder.workspace()
             await self.drafts.add("", drafts, workspace, record, approve=False)
-            record(TurnComplete("done"))
+            if not further:
+                record(TurnComplete("done"))
 
     def try_now(self) -> None:
         """Skip the wait before another attempt, or give up a request that is silent."""

@@ -505,7 +505,7 @@ class RunView(PaintedWidget):
         if record is None:
             return
         run = record.run
-        wanted = (run.id, run.drafts, tuple(run.changes.values()))
+        wanted = (run.id, run.drafts, *run.drafted.items(), *run.changes.values())
         if run.end is None and wanted == self._looked:
             return
         self._looked = wanted
