@@ -67,6 +67,7 @@ async def test_a_turn_looks_at_the_packs_once(tmp_path: Path) -> None:
             return brought()
 
         session = await home.session()
+        await asyncio.to_thread(packs.switch, "kanzlei", True)
         await say(session)
         packs.brought = looking
         await say(session)
