@@ -127,3 +127,111 @@ async def test_contacts_of_other_programs_are_read_in_and_taken_back(
             table.write_bytes(broken)
             assert await home.command(*run) != 0
             assert "Spalte" in capsys.readouterr().err
+
+
+CALENDAR = """BEGIN:VCALENDAR
+VERSION:2.0
+BEGIN:VTIMEZONE
+TZID:Europe/Berlin
+END:VTIMEZONE
+BEGIN:VEVENT
+UID:1@elsewhere
+DTSTART;TZID=Europe/Berlin:20260204T103000
+DTEND;TZID=Europe/Berlin:20260204T113000
+SUMMARY:Güteverhandlung\\, Saal 3
+LOCATION:LG Mün
+ chen I
+DESCRIPTION:In Sachen AZ1
+BEGIN:VALARM
+SUMMARY:Erinnerung
+END:VALARM
+END:VEVENT
+BEGIN:VEVENT
+DTSTART:20260704T080000Z
+SUMMARY:Besprechung AZ1
+END:VEVENT
+BEGIN:VEVENT
+DTSTART;VALUE=DATE:20260310
+SUMMARY:Gutachten AZ1
+RRULE:FREQ=YEARLY
+END:VEVENT
+BEGIN:VEVENT
+DTSTART:20260305T090000
+SUMMARY:Zahnarzt
+END:VEVENT
+BEGIN:VEVENT
+DTSTART:20260306T090000
+SUMMARY:Abgesagt AZ1
+STATUS:CANCELLED
+END:VEVENT
+BEGIN:VEVENT
+DTSTART:2026-03-06
+SUMMARY:Wann AZ1
+END:VEVENT
+BEGIN:VEVENT
+UID:frist-1@kanzlei
+DTSTART;VALUE=DATE:20260401
+SUMMARY:Frist: Berufung AZ1
+END:VEVENT
+BEGIN:VEVENT
+SUMMARY:Ohne Ende
+"""
+
+
+async def test_kz51_a_calendar_is_read_in_and_taken_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Hours become Termine in local time, whole days Aufgaben and never Fristen; told first, twice
+    is once, what is wrong is told, and undone but for what was changed since."""
+    path = tmp_path / "alt.ics"
+    async with engine_home(tmp_path, "openai-compatible", [Turn(Text("Gut."))]) as home:
+        pack = switch_on(home)
+        akte = service(pack, "Akten").open(pack.person, "Wagner ./. Holzbau")
+        path.write_bytes(CALENDAR.replace("AZ1", akte.az).replace("\n", "\r\n").encode())
+        termine, aufgaben = service(pack, "Termine"), service(pack, "Aufgaben")
+
+        async def told(*words: str) -> str:
+            assert await home.command("packs", "run", "kanzlei", *words) == 0
+            return capsys.readouterr().out
+
+        said = await told("kalender-einlesen", str(path), "--probe")
+        assert said.startswith("3 neu, 0 schon da") and not termine.find(pack.person)
+        said = await told("kalender-einlesen", str(path))
+        assert said.startswith("3 übernommen, 0 schon da. Zurücknehmen")
+        for words in (
+            "„Gutachten",
+            "wiederholt sich",
+            "Zahnarzt“ nennt keine Akte",
+            "ist abgesagt",
+        ):
+            assert words in said
+        assert "stammt von hier" in said and "ohne Tag" in said and "hat kein Ende" in said
+        first, second = termine.find(pack.person)
+        assert (first.begin.isoformat(), f"{first.end:%H:%M}") == ("2026-02-04T10:30:00", "11:30")
+        assert (first.title, first.place) == ("Güteverhandlung, Saal 3", "LG München I")
+        assert second.begin.isoformat() == "2026-07-04T10:00:00"  # summer: two hours after UTC
+        (todo,) = aufgaben.find(pack.person)
+        assert f"{todo.due:%d.%m.%Y}" == "10.03.2026"
+        assert not service(pack, "Fristen").find(pack.person)
+        assert (await told("kalender-einlesen", str(path))).startswith("0 übernommen, 3 schon da")
+
+        termine.cancel(pack.person, first)
+        said = await told("einlesung-zurueck", "1")
+        assert "2 Einträge zurückgenommen" in said and "Güteverhandlung, Saal 3 wurde" in said
+        assert not aufgaben.find(pack.person)
+        all_states = ("offen", "abgesagt")
+        assert [one.id for one in termine.find(pack.person, states=all_states)] == [first.id]
+
+        for broken in (b"", b"\x00\xff" * 99, b"BEGIN:VCARD\nEND:VCARD\n"):
+            path.write_bytes(broken)
+            assert (
+                await home.command("packs", "run", "kanzlei", "kalender-einlesen", str(path)) != 0
+            )
+            assert "keine Kalenderdatei" in capsys.readouterr().err
+        days = "".join(
+            f"BEGIN:VEVENT\nDTSTART;TZID={zone}:{when}\nSUMMARY:Tag\nEND:VEVENT\n"
+            for zone, when in (("../../etc", "20260101T100000"), ("X", "20269999"), ("", "T" * 999))
+        )
+        path.write_text(f"BEGIN:VCALENDAR\n{days}")
+        said = await told("kalender-einlesen", str(path), "--az", akte.az)
+        assert said.startswith("1 übernommen") and "ist kein Tag" in said

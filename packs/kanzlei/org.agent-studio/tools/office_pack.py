@@ -20,9 +20,10 @@ from ._secrecy_commands import COMMANDS as SECRECY_COMMANDS
 from .beispiel.verbs import beispiel
 from .contacts.konflikte import Konflikte
 from .contacts.kontakte import Kontakte
+from .intake.calendars import CalendarIntake
 from .intake.contacts import ContactIntake
 from .intake.folders import Intake
-from .intake.verbs import einlesen, einlesung_zurueck, kontakte_einlesen
+from .intake.verbs import einlesen, einlesung_zurueck, kalender_einlesen, kontakte_einlesen
 from .law.citations import cited_by
 from .law.normen import Normen
 from .law.urteile import Urteile
@@ -271,6 +272,7 @@ pack = Pack(
         Anmeldung,
         Urteile,
         Intake,
+        CalendarIntake,
         ContactIntake,
     ),
     person=person_here,
@@ -286,6 +288,7 @@ pack = Pack(
         beispiel,
         einlesen,
         einlesung_zurueck,
+        kalender_einlesen,
         kontakte_einlesen,
         dokument,
         dokumente,

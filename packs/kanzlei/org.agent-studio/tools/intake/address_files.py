@@ -147,7 +147,7 @@ def contact_of(found: dict[str, str]) -> dict[str, str]:
 def read_vcards(text: str) -> Table:
     """The contacts of a file of vCards, version 2.1 to 4.0."""
     table, card, begun = Table(), dict[str, str](), 0
-    for number, name, parameters, value in _lines(text):
+    for number, name, parameters, value in properties(text):
         if name == "BEGIN":
             card, begun = {}, number
         elif name == "END" and begun:
@@ -163,8 +163,11 @@ def read_vcards(text: str) -> Table:
     return table
 
 
-def _lines(text: str) -> Iterator[tuple[int, str, str, str]]:
-    """The properties: line, name, parameters and value; lines that go on are joined."""
+def properties(text: str) -> Iterator[tuple[int, str, str, str]]:
+    """The properties of vCards and calendars: line, name, parameters and value.
+
+    Lines that go on are joined.
+    """
     whole, begun = "", 0
     for number, line in enumerate([*text.splitlines(), ""], 1):
         soft = whole.endswith("=") and "QUOTED-PRINTABLE" in whole.upper()
@@ -174,15 +177,14 @@ def _lines(text: str) -> Iterator[tuple[int, str, str, str]]:
         if whole:
             head, _, value = whole.partition(":")
             name, _, parameters = head.partition(";")
-            parameters = parameters.upper()
-            if "QUOTED-PRINTABLE" in parameters:
+            if "QUOTED-PRINTABLE" in parameters.upper():
                 value = quopri.decodestring(value.encode()).decode("utf-8", "replace")
             yield begun, name.rpartition(".")[2].upper(), parameters, value
         whole, begun = line, number
 
 
 def _take(card: dict[str, str], name: str, parameters: str, value: str) -> None:
-    parts = [" ".join(_plain(one).split()) for one in re.split(r"(?<!\\);", value)]
+    parts = [" ".join(unescaped(one).split()) for one in re.split(r"(?<!\\);", value)]
 
     def part(number: int) -> str:
         return parts[number] if number < len(parts) else ""
@@ -205,10 +207,11 @@ def _take(card: dict[str, str], name: str, parameters: str, value: str) -> None:
             card |= {"strasse": part(2), "ort": part(3), "plz": part(5), "land": part(6)}
     elif name == "EMAIL":
         card.setdefault("email", part(0))
-    elif name == "TEL" and "FAX" not in parameters:
+    elif name == "TEL" and "FAX" not in parameters.upper():
         number = part(0).removeprefix("tel:")
         card["telefon"] = f"{card['telefon']}; {number}" if card.get("telefon") else number
 
 
-def _plain(text: str) -> str:
+def unescaped(text: str) -> str:
+    """A value without the backslashes before its marks; line ends are spaces."""
     return re.sub(r"\\([\\;,:nN])", lambda one: " " if one[1] in "nN" else one[1], text)

@@ -17,6 +17,7 @@ from ..office.history import note, now
 from ..office.persons import ADMIN, ANWALT, SACHBEARBEITER, number_of
 from ..office.suche import Suche
 from ..office.texts import MOST_BYTES
+from . import calendars
 from .contacts import take_back
 
 MOST_FILES = 5_000
@@ -114,8 +115,10 @@ class Intake:
         sql = "UPDATE einlesung SET zurueckgenommen = ? WHERE id = ?"
         self._records.write(sql, now(), number)
         self._home.service(Suche).bring_up()
+        entries, changed = calendars.take_back(self._home, person, number)
         what = f"{contacts} Kontakte" if contacts or kept else f"{taken} Dokumente"
-        return [f"{what} zurückgenommen.", *told, *kept]
+        what = f"{entries} Einträge" if entries or changed else what
+        return [f"{what} zurückgenommen.", *told, *kept, *changed]
 
     def _remove(self, person: Person, number: int) -> str:
         """Remove a document as it came; returns why not, in German."""

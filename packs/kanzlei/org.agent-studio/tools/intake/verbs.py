@@ -1,4 +1,4 @@
-"""The commands ``einlesen``, ``kontakte-einlesen`` and ``einlesung-zurueck`` (KZ-50, KZ-51)."""
+"""The commands that read files, contacts and calendars in, and take that back (KZ-50, KZ-51)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from studio.packs import Context, verb
 
 from ..office.akten import Akten
+from .calendars import CalendarIntake
 from .contacts import ContactIntake
 from .folders import Intake
 
@@ -55,6 +56,26 @@ def kontakte_einlesen(
     more = [f"und {len(plan.new) - 20} weitere"] if len(plan.new) > 20 else []
     unread = [f"Spalten ohne Feld: {left}"] if left else []
     return [told, *(f"{done}: {one}" for one in names), *more, *unread, *plan.table.problems]
+
+
+@verb
+def kalender_einlesen(context: Context, datei: str, az: str = "", probe: bool = False) -> list[str]:
+    """Termine und ganze Tage einer Kalenderdatei (ics) übernehmen, ohne die, die es schon gibt.
+
+    datei: Die Datei.
+    az: Die Akte, in die alle gehören; leer: die, deren Aktenzeichen im Eintrag steht.
+    probe: Nur sagen, was geschähe.
+    """
+    person, intake = context.person, context.service(CalendarIntake)
+    akte = context.service(Akten).get(person, az) if az else None
+    plan = intake.plan(person, Path(datei).expanduser(), akte)
+    if not probe and plan.new:
+        plan = intake.apply(person, plan)
+    done = "neu" if probe else "übernommen"
+    told = f"{len(plan.new)} {done}, {len(plan.known)} schon da"
+    if plan.number:
+        told += f". Zurücknehmen: agent-studio kanzlei einlesung-zurueck {plan.number}"
+    return [told, *(f"{done}: {one.shown}, {akte.az}" for one, akte in plan.new), *plan.problems]
 
 
 @verb

@@ -10,6 +10,8 @@ from .aufgaben import Aufgabe
 from .fristen import CHECKED, Frist
 from .termine import Termin
 
+OURS = "@kanzlei"
+"""How the ids of what this office exports end."""
 _LONGEST = 75
 """Bytes of a line; what is longer is folded."""
 
@@ -72,7 +74,7 @@ def calendar(entries: Sequence[Entry], made: datetime.datetime) -> str:
     head = ("VERSION:2.0", "PRODID:-//Agent Studio//Kanzlei//DE", "CALSCALE:GREGORIAN")
     lines = ["BEGIN:VCALENDAR", *head]
     for one in entries:
-        lines += ["BEGIN:VEVENT", f"UID:{one.id}@kanzlei", f"DTSTAMP:{made:%Y%m%dT%H%M%SZ}"]
+        lines += ["BEGIN:VEVENT", f"UID:{one.id}{OURS}", f"DTSTAMP:{made:%Y%m%dT%H%M%SZ}"]
         if one.begin is not None:
             lines.append(f"DTSTART:{one.begin:%Y%m%dT%H%M%S}")
             lines += [f"DTEND:{one.end:%Y%m%dT%H%M%S}"] if one.end is not None else []

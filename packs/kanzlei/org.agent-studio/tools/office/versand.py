@@ -47,8 +47,9 @@ def limits() -> Limits:
     """What one message may have, from the data file."""
     with FILE.open(encoding="utf-8", newline="") as file:
         rows = {row["grenze"]: row for row in csv.DictReader(file)}
-    values = (int(rows[name]["wert"]) for name in ("Dateien", "Bytes", "Zeichen"))
-    return Limits(*values, any(row["geprueft"] == "ungeprüft" for row in rows.values()))
+    files, size, name = (int(rows[one]["wert"]) for one in ("Dateien", "Bytes", "Zeichen"))
+    unchecked = any(row["geprueft"] == "ungeprüft" for row in rows.values())
+    return Limits(files, size, name, unchecked)
 
 
 def put_together(
