@@ -30,12 +30,13 @@ def child_environment(
         for name, value in source.items()
         if not any(key in value for key in keys)
         and (
-            names_need(name) or not (_names_secret(name) or value in named or _holds_secret(value))
+            _names_need(name) or not (_names_secret(name) or value in named or _holds_secret(value))
         )
     }
 
 
 # Cached, as the variables are the same every time.
+_names_need = lru_cache(maxsize=1024)(names_need)
 _names_secret = lru_cache(maxsize=1024)(names_secret)
 
 

@@ -97,7 +97,8 @@ async def test_chats_are_put_away_and_brought_back(tmp_path: Path) -> None:
         view.fold("group:Zoo", closed=True)
         view.arranging.emit(["b"], {"archived": True})
         await until(lambda: rows(person) == ["Zoo", "Today", "Hello", "Archived"])
-        assert everything.text() == "Archived 1 chat" and view.chats.rows[-1].count == 1
+        await until(lambda: everything.text() == "Archived 1 chat")
+        assert view.chats.rows[-1].count == 1
 
         # Of the archive as of others: opened, exported, found.
         view.fold("archived", closed=False)
@@ -197,3 +198,17 @@ def test_what_an_empty_list_says_begins_with_its_first_letter(qapp: QApplication
     tops = [column.index(True) for column in ink if any(column)]
     assert tops[0] <= min(tops) + 2, "a capital letter, not a full stop"
     shown.deleteLater()
+
+
+@on_window_loop
+async def test_g3_a_new_list_reads_no_servers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-3: it is read several times for a message; of agents it shows only how they look."""
+    async with at_window(tmp_path, "openai-compatible", [Turn(Text("Hello."))]) as person:
+        person.say("Hi")
+        await person.done()
+        read: list[str] = []
+        monkeypatch.setattr(person.engine.services, "served", lambda: read.append("read") or {})
+        await person.window.chat_list.refresh()
+        assert not read and len(person.chats()) == 1

@@ -4,8 +4,8 @@ Tools do not check permission: the tool runner does, before it runs a call.
 
 - ``policy``: Decides about a call by the rules of all layers and the permission mode.
 - ``client_policy``: Limits what an agent may do for a client of the server.
-- ``rulebook``: Finds the rules about a tool, in their order; describes decisions; defines what
-  roles may use. A rule itself, and what its pattern matches, is in ``studio.domain.permissions``.
+- ``rulebook``: Finds the rules about a tool, in their order; describes decisions. A rule itself,
+  and what its pattern matches, is in ``studio.domain.permissions``.
 - ``ruling``: What hooks say of a call, under the rules of the person.
 - ``rules``: Has the rules that count now: of the person, a session and a folder, whose file it
   reads; says what trust in a folder would allow.

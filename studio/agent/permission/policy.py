@@ -29,7 +29,6 @@ from .rulebook import (
     RuleEntry,
     decision_by,
     decision_in_doubt,
-    offers,
 )
 
 COMMAND = "command"
@@ -171,12 +170,27 @@ class Policy:
 
     def offers(self, spec: ToolSpec) -> bool:
         """Whether the model can call a tool: role and list allow it, and no rule refuses it all."""
-        if not offers(self._role, self._tools, spec):
+        if not self._in_role(spec):
             return False
         names = (APPLY_PATCH, EDIT) if spec.name == APPLY_PATCH else (spec.name,)
         entries = [entry for name in names for entry in self._book.of(name, spec.server)]
         refused = any(e.rule.verdict == "deny" and e.whole for e in entries)
         return not refused and (self._parent is None or self._parent.offers(spec))
+
+    def _in_role(self, spec: ToolSpec) -> bool:
+        """Whether role and list allow a tool."""
+        named = EDIT if spec.name == APPLY_PATCH else spec.name
+        if "*" not in self._tools and named not in self._tools:
+            return False
+        match self._role:
+            case "all":
+                return True
+            case "edits":
+                return spec.effect in ("read", "fetch", "draft", "note")
+            case "notes":
+                return spec.effect in ("read", "fetch", "note")
+            case "reads":
+                return spec.effect in ("read", "fetch")
 
     def allows_hosted(self, spec: ToolSpec) -> bool:
         """Whether a provider may run a tool itself, which leaves no call to ask about or refuse."""
@@ -223,7 +237,7 @@ class Policy:
         return self.decide(spec, {spec.target: target} if spec.target else {})
 
     def _decide(self, spec: ToolSpec, arguments: JsonObject, network: bool) -> Decision:
-        if not offers(self._role, self._tools, spec):
+        if not self._in_role(spec):
             return Decision("deny", f"This agent may not use {spec.name}.", "the agent’s role")
         if self.mode == "plan" and spec.effect not in ("read", "fetch"):
             return Decision("deny", "You want a plan first.", PLAN)

@@ -1,4 +1,4 @@
-"""The rulebook: finds the rules for a call, describes decisions, and defines what roles may use."""
+"""The rulebook: finds the rules for a call, and describes decisions."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import get_args
 
-from studio.domain.agents import Role
 from studio.domain.permissions import Layer, Rule, Verdict, covers
 from studio.domain.records import dataclass
-from studio.domain.tools import APPLY_PATCH, EDIT, ToolSpec
 
 from .command_parts import CommandPart
 from .shell_lexer import DYNAMIC
@@ -160,19 +158,3 @@ def decision_in_doubt(entry: RuleEntry, part: CommandPart) -> Decision:
     known = " is only known when it runs, and" if DYNAMIC in part.text else ""
     why = f"“{part.shown}”{known} may be what {LAYER_NAMES[entry.layer]} {entry.rule} {verb}."
     return Decision("ask", why, insists=True)
-
-
-def offers(role: Role, tools: Sequence[str], spec: ToolSpec) -> bool:
-    """Whether an agent of this role, with this list of tools, may use a tool."""
-    named = EDIT if spec.name == APPLY_PATCH else spec.name
-    if "*" not in tools and named not in tools:
-        return False
-    match role:
-        case "all":
-            return True
-        case "edits":
-            return spec.effect in ("read", "fetch", "draft", "note")
-        case "notes":
-            return spec.effect in ("read", "fetch", "note")
-        case "reads":
-            return spec.effect in ("read", "fetch")

@@ -98,7 +98,7 @@ class ChatListController(QObject):
                 await self._list(self.engine)
 
     async def _list(self, engine: Engine) -> None:
-        agents = await engine.agents()
+        agents = await engine.services.agent_files.load()  # as they look, without their tools
         icons = {agent.name: (agent.icon, agent.hue) for agent in agents.by_name.values()}
         chats = self._sidebar.chats
         if not self._known:

@@ -414,3 +414,23 @@ async def test_a_listener_hears_of_the_parts_it_named_until_it_ends() -> None:
     end()
     chat.notify("queue")
     assert told == ["queue", "state"]
+
+
+async def test_g3_a_models_title_is_looked_up_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-3: each frame may ask for it; the person's own name for it shows when it is applied (P-5)."""
+    async with pane(tmp_path, [Turn(Text("Hello."))]) as shown:
+        engine, asked = shown.home.engine, list[str]()
+        look = engine.model
+
+        def counted(provider: str, model: str):
+            asked.append(model)
+            return look(provider, model)
+
+        monkeypatch.setattr(engine, "model", counted)
+        titles = [shown.model.model_title(COMPATIBLE, "odd-model") for _ in range(3)]
+        assert titles == ["odd-model"] * 3 and asked == ["odd-model"]
+        engine.settings.values.models[f"{COMPATIBLE}/odd-model"] = {"name": "Odd"}
+        shown.model.options.settings_changed()
+        await until(lambda: shown.model.model_title(COMPATIBLE, "odd-model") == "Odd")

@@ -78,9 +78,12 @@ class ChatModel:
         self.actions = TranscriptActions(chat, self.external)
         self.versions = MessageVersions(chat)
         self._recent = RecentChats(chat)
+        self._titles: dict[tuple[str, str], str] = {}
+        """Of models, until a list of models or the settings change: each frame may ask."""
         self.parent: SessionInfo | None = None
         """The chat from which this one was branched, if it is still there."""
         chat.subscribe(self._changed, "chat", "state", "event", "turn")
+        chat.subscribe(lambda _: self._titles.clear(), "engine", "options")
         chat.subscribe(lambda _: self._send_wished(), "engine", "options", "attachments")
 
     def subscribe(self, listener: Listener, *parts: Part) -> Callable[[], None]:
@@ -271,7 +274,11 @@ class ChatModel:
         return min(1.0, used / window), words
 
     def model_title(self, provider: str, model: str) -> str:
-        return self.engine.model(provider, model).title if self.engine and model else model
+        if self.engine is None or not model:
+            return model
+        if (provider, model) not in self._titles:
+            self._titles[provider, model] = self.engine.model(provider, model).title
+        return self._titles[provider, model]
 
     # The message
 
