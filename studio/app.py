@@ -176,6 +176,9 @@ def log_to(paths: Paths) -> None:
 def _try_out(picture: Path) -> int:
     import tempfile
 
+    from studio.ui.app.qt_import import import_qt
+
+    import_qt()
     with tempfile.TemporaryDirectory() as home:
         from studio.ui.app.smoke import try_out
 
@@ -213,6 +216,9 @@ def _window(paths: Paths, wanted: str) -> int:
     if raise_first(paths, start):
         return 0
     gc.disable()  # imports make no garbage; ``run`` turns it on again
+    from studio.ui.app.qt_import import import_qt
+
+    import_qt()
     from studio.ui.app.main import run
 
     return run(paths, build, start)

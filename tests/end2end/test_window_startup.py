@@ -60,7 +60,7 @@ HEAVY = {
 """Parts of the standard library that take a millisecond or more each, and that it does without."""
 
 PROBE = r"""
-import asyncio, gc, json, sys, threading, time
+import asyncio, gc, json, linecache, sys, threading, time
 import studio.app
 
 build = studio.app.build
@@ -85,7 +85,7 @@ async def probed(*arguments):
     return await build(*arguments)
 
 def rest(window, loop):
-    tell(modules=sorted(sys.modules))
+    tell(modules=sorted(sys.modules), read=[name for name in linecache.cache if "<" not in name])
     while True:
         began = time.process_time()
         time.sleep(1)
@@ -183,6 +183,8 @@ def test_the_window_is_shown_before_any_sdk_is_imported(home: Path) -> None:
         assert not late, f"{late} are imported while the first key waits"
         ready = running.hear()
         assert not {"anthropic", "openai", "google.genai"} & set(ready["modules"])
+        read = len(ready["read"])  # a few before its import is taken back
+        assert read < 20, "Qt for Python reads the source of every module"
 
 
 def test_the_first_window_imports_nothing_else(home: Path) -> None:

@@ -33,6 +33,7 @@
 - ``server_process``: Runs the server in a process beside the window, as the settings say.
 - ``updates``: Tells of newer versions, and after an update of what is new.
 - ``application``: The QApplication, which receives the links that macOS wants opened.
+- ``qt_import``: Imports Qt, and leaves Python its own ``import``.
 - ``qt_loop``: Runs asyncio on Qt's event loop.
 - ``smoke``: Tries a built package: window, database and one turn.
 """
