@@ -355,8 +355,9 @@ def _binaries(place: Path) -> list[Path]:
 def drop_orphans(program: Path) -> None:
     """Delete libraries that nothing needs any more since other files were left out.
 
-    The system has its own of some (``SYSTEMS``). A library is needed by what is no library, as extension modules, programs and plugins are, or
-    by another one that is. Some are loaded by name while the program runs.
+    The system has its own of some (``SYSTEMS``). A library is needed by what is no library, as
+    extension modules, programs and plugins are, or by another one that is. Some are loaded by name
+    while the program runs.
     """
     program = program.resolve()
     files: list[Path] = []
