@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -25,16 +26,22 @@ if TYPE_CHECKING:
 
     from .form import SettingsPage
 
+log = logging.getLogger(__name__)
 MakeProvider: TypeAlias = "Callable[[str, str, str], Lister]"
 """Makes, from a provider's name, key and base URL, the object that lists its models.
 The URL of the built-in model is its file."""
+
+
+def log_problem(text: str) -> None:
+    """Tell of a problem where no window of settings shows it."""
+    log.warning("settings: %s", text)
 
 
 class SettingsTasks:
     """Runs coroutines of the settings window; ``on_problem`` gets the text of a ``StudioError``."""
 
     def __init__(self) -> None:
-        self.on_problem: Callable[[str], object] = lambda _text: None
+        self.on_problem: Callable[[str], object] = log_problem
         self._finished_on_close, self._cancelled_on_close = BackgroundTasks(), BackgroundTasks()
 
     def __len__(self) -> int:

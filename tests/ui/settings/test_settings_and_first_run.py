@@ -8,6 +8,7 @@ import os
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
@@ -19,6 +20,7 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from studio.app import build
+from studio.domain.errors import ConfigurationError
 from studio.domain.models import ModelInfo
 from studio.providers.anthropic.adapter import AnthropicProvider
 from studio.providers.base import Provider
@@ -469,3 +471,23 @@ def test_p5_marks_are_painted_where_there_is_room(theme: Theme, qtbot: QtBot) ->
     ]
     assert "Until 1 Dec 2026" in str(says[0]) and "calls tools" in str(says[0])
     assert "Yours" in str(says[1])
+
+
+async def test_a_problem_after_the_window_is_closed_is_logged(
+    theme: Theme, qtbot: QtBot, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    """A page that hears of a change may begin something until it is deleted."""
+    nothing: Any = None
+    file = SettingsFile(tmp_path / "settings.json")
+    services = SettingsServices(file, *([nothing] * 6))
+    dialog = SettingsDialog(theme, services, pages=[])
+    qtbot.addWidget(dialog)
+
+    async def failing() -> None:
+        raise ConfigurationError("The disk is full.")
+
+    await services.tasks.start(failing())
+    assert "The disk is full." not in caplog.text  # the window shows it
+    await dialog.aclose()
+    await services.tasks.start(failing())
+    assert "settings: The disk is full." in caplog.text
