@@ -65,6 +65,18 @@ class Lane:
                 if self.found and self.limit > self.found + 1:
                     self.found = self.limit - 1  # the one that was tried was taken
 
+    def seconds_for(self, count: int, each: float, most: int = MOST) -> float:
+        """How long so many answers take, of ``each`` seconds, if no more than now is refused.
+
+        There are more and more at a time meanwhile, up to ``most`` or what was found.
+        """
+        limit, seconds = max(min(self.limit, most), 1), 0.0
+        top = min(self.found or self._most, most)
+        while count > STEP and limit < top:
+            seconds += each * STEP / limit
+            count, limit = count - STEP, limit + 1
+        return seconds + each * max(count / limit, 1.0 if count else 0.0)
+
     def refused(self, place: int, wait: float | None = None) -> None:
         """A request was refused because there were too many; ``wait`` is what the server asks."""
         self._leave()

@@ -8,6 +8,8 @@ import random
 import pytest
 
 from studio.agent.parallelism import FIRST, STEP, Lane
+from studio.domain.items import ItemTally
+from studio.workflows.items.estimate import estimate
 
 
 class Provider:
@@ -72,3 +74,23 @@ async def test_w56_a_wait_that_the_server_asks_for_is_waited_for_by_all() -> Non
     assert provider.refused == 1
     assert provider.now > 30.0
     assert provider.lane.until <= provider.now
+
+
+@pytest.mark.parametrize("most", [6, 40, 256])
+async def test_w55_the_estimate_of_time_counts_that_there_are_more_at_a_time(most: int) -> None:
+    """The sample ends with 5 at a time; ten thousand items are not worked on 5 at a time."""
+    provider = Provider(1_000)
+    provider.lane = Lane(lambda: provider.now, most)
+    await provider.answer(20)
+    began, costs, seconds = provider.now, [0.01] * 20, [1.0] * 20
+    found = estimate(ItemTally(10_020, 20), costs, seconds, provider.lane, most)
+    await provider.answer(10_020)
+    assert found.seconds == pytest.approx(provider.now - began, rel=0.2)
+
+
+async def test_w55_a_limit_that_was_found_bounds_the_estimate() -> None:
+    provider = Provider(22)
+    await provider.answer(12_000)
+    began, seconds = provider.now, provider.lane.seconds_for(5_000, 1.0)
+    await provider.answer(17_000)
+    assert seconds == pytest.approx(provider.now - began, rel=0.2)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from studio.agent.budget import amount_text
+from studio.agent.parallelism import MOST, Lane
 from studio.domain.agents import Caps
 from studio.domain.items import ItemTally
 from studio.domain.jsonvalue import JsonObject
@@ -51,23 +52,30 @@ def wilson(some: int, whole: int) -> tuple[float, float]:
 
 
 def estimate(
-    tally: ItemTally, costs: Sequence[float | None], seconds: Sequence[float], at_a_time: int
+    tally: ItemTally,
+    costs: Sequence[float | None],
+    seconds: Sequence[float],
+    lane: Lane,
+    most: int = MOST,
 ) -> Estimate:
-    """The estimate from the costs and times of the items of a sample."""
+    """The estimate from the costs and times of the items of a sample.
+
+    ``lane`` is that of their requests, ``most`` how many items there may be at a time.
+    """
     known = [one for one in costs if one is not None]
-    dollars = least = most = None
+    dollars = least = dearest = None
     if known and len(known) == len(costs):
         mean = sum(known) / len(known)
         spread = sum((one - mean) ** 2 for one in known) / max(len(known) - 1, 1)
         half = Z * math.sqrt(spread / len(known))
         dollars = mean * tally.left
-        least, most = max(mean - half, 0.0) * tally.left, (mean + half) * tally.left
+        least, dearest = max(mean - half, 0.0) * tally.left, (mean + half) * tally.left
     each = sum(seconds) / len(seconds) if seconds else 0.0
     tried, failed = len(costs), tally.failed
     shares = wilson(failed, tried)
     return Estimate(
         *(tally.count, tally.left, tried, failed, sum(known), sum(seconds)),
-        *(dollars, least, most, each * tally.left / max(at_a_time, 1), *shares),
+        *(dollars, least, dearest, lane.seconds_for(tally.left, each, most), *shares),
     )
 
 

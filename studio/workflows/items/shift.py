@@ -440,7 +440,8 @@ class Shift:
         tried = [one for one in rows if not one.linked]
         costs, seconds = [one.dollars for one in tried], [one.seconds for one in tried]
         tally = await self.of.store.tally(self.queue)
-        found = estimate(tally, costs, seconds, self.lane.limit)
+        most = self.step.max_parallel or MOST
+        found = estimate(tally, costs, seconds, self.lane, most)
         choices = ("all", "batch", "keep")
         if self.step.via == "batch":
             choices = ("batch", "all", "keep")
