@@ -120,7 +120,7 @@ class Agent:
     ``define`` are tools of its own (W-2). ``desk`` ``shared``: in the background it works in the
     folder itself (W-24). ``memory``: from ``index`` on it is told the titles of notes, from
     ``read`` on it has the tools that recall them, and with ``write`` the one that notes (W-42).
-    ``handoffs`` are kept, and nothing uses them yet (W-1).
+    ``handoffs`` are offered to the person after an answer (W-1).
     """
 
     name: str

@@ -262,6 +262,3 @@ KEYS: dict[str, Callable[[Any, str], Any]] = {
     "budget": _plain,
 }
 """What reads each key of the frontmatter; an empty text or None stands for the default."""
-
-UNBUILT = ("handoffs",)
-"""Keys that are read and kept, and that nothing uses yet."""

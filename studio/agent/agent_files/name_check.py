@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 
 from studio.agent.frontmatter import Entry, Frontmatter, Problem, ValueProblem, no_such
@@ -65,6 +65,12 @@ def _unknown_names(found: AgentText, matter: Frontmatter, known: KnownNames) -> 
                     if name and name not in ("*", *known.agents):
                         error = no_such("there is no agent {name}", name, sorted(known.agents))
                         yield matter.problem(error, start, end, warning=True)
+            case "handoffs" if known.agents and entry.node.id == "sequence":
+                for part in chain.from_iterable(map(matter.children, entry.node.value)):
+                    name = str(part.node.value)
+                    if part.key == "agent" and name not in known.agents:
+                        error = no_such("there is no agent {name}", name, sorted(known.agents))
+                        yield matter.problem(error, part.value_start, part.value_end, warning=True)
             case "servers" if known.servers is not None:
                 for name, start, end in _items(matter, entry):
                     if name and name not in ("*", *known.servers):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import field, replace
 from itertools import islice
 from pathlib import Path
@@ -10,7 +10,6 @@ from typing import Any
 
 from studio.agent.frontmatter import (
     NO_MAPPING,
-    WITHOUT_EFFECT,
     Entry,
     Frontmatter,
     Problem,
@@ -28,7 +27,7 @@ from studio.domain.records import dataclass
 from studio.providers.registry import PROVIDER_TITLES
 
 from .foreign import dialect_of, read_foreign, stem_of
-from .keys import HIDDEN, KEYS, UNBUILT, VERDICTS
+from .keys import HIDDEN, KEYS, VERDICTS
 
 MAX_NAME_LENGTH = 60
 MAX_DESCRIPTION = 200
@@ -104,18 +103,7 @@ def read_agent_text(text: str, path: Path = Path()) -> AgentText:
         missing = ValueProblem("the instructions below the frontmatter are missing")
         problems.append(found.problem(missing, found.end, found.end + 3))
     problems += islice(_repeated(found), MOST_PROBLEMS)
-    problems += unbuilt(found, values)
     return AgentText(found, values, prompt, tuple(sorted(problems, key=lambda one: one.start)))
-
-
-def unbuilt(found: Frontmatter, values: Mapping[str, Any]) -> list[Problem]:
-    """One hint that names all keys that are kept and that nothing uses yet."""
-    kept = [one for one in found.entries if one.key in UNBUILT and one.key in values]
-    if not kept:
-        return []
-    names = ", ".join(dict.fromkeys(one.key for one in kept))
-    later = ValueProblem(WITHOUT_EFFECT, {"names": names})
-    return [found.problem(later, kept[0].start, kept[0].key_end, hint=True)]
 
 
 def parse_agent(text: str, path: Path, *, trusted: bool = True) -> Agent:

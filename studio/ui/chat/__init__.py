@@ -16,6 +16,7 @@
 - ``find_strip`` is the search strip (Ctrl+F) below the header.
 - ``status_strip`` shows above the composer what is out of the ordinary, such as a lost connection.
 - ``plan_strip`` shows above the composer what the agent does now, and how far its plan is.
+- ``handoff_strip`` offers above the composer the agents that may go on after an answer.
 - ``queue_view`` shows above the composer the messages that wait while a turn runs.
 - ``job_view`` shows above the composer the commands that run in the background.
 - ``server_card`` shows above the composer what an MCP server asks during a call.

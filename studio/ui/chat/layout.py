@@ -10,6 +10,7 @@ from PySide6.QtWidgets import QWidget
 from studio.ui.theme import Theme
 
 from .composer import Composer
+from .handoff_strip import HandoffStrip
 from .job_view import JobView
 from .plan_strip import PlanStrip
 from .queue_view import QueueView
@@ -38,7 +39,7 @@ class PageLayout:
         heading: QWidget,
         composer: Composer,
         suggestions: QWidget,
-        above: Sequence[QueueView | ServerCard | JobView | PlanStrip],
+        above: Sequence[HandoffStrip | QueueView | ServerCard | JobView | PlanStrip],
         strip: StatusStrip,
     ) -> None:
         self._theme, self._page = theme, page

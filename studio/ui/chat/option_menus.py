@@ -176,7 +176,8 @@ class OptionMenus(QObject):
         options, button = self._model.options, self._composer.agent
         mode = options.turn_mode or ""
         items = [
-            MenuItem(one.name, one.name, detail=tr_engine(one.about)) for one in options.agents
+            MenuItem(one.name, one.name, detail=tr_engine(one.about))
+            for one in options.offered_agents
         ]
         button.set_items([*items, *turn_mode_items(mode)])
         chosen = next((one for one in options.agents if one.name == options.agent), None)

@@ -26,6 +26,7 @@ from .attachments import DropTarget
 from .child_agents import ChatAgents, graph_of
 from .composer import Composer
 from .file_viewer import FileViewer
+from .handoff_strip import HandoffStrip
 from .header import Header
 from .job_view import JobView
 from .layout import PageLayout
@@ -105,6 +106,7 @@ class ChatPage(PaintedWidget):
         self.queue = QueueView(theme, self.model, self)
         self.jobs = JobView(theme, self.model, self)
         self.plan = PlanStrip(theme, self.model, self)
+        self.handoffs = HandoffStrip(theme, self.model, self)
         self.asked = ServerCard(theme, self.model, self)
         self.menus = OptionMenus(self.composer, self.model)
         self.agents = ChatAgents(self.model, self)
@@ -115,7 +117,7 @@ class ChatPage(PaintedWidget):
             heading=self.heading,
             composer=self.composer,
             suggestions=self.suggestions,
-            above=(self.queue, self.asked, self.jobs, self.plan),
+            above=(self.handoffs, self.queue, self.asked, self.jobs, self.plan),
             strip=self.strip,
         )
         drops = DropTarget(self)
@@ -134,6 +136,7 @@ class ChatPage(PaintedWidget):
         self.strip.trust_wanted.connect(self._ask_trust)
         self.strip.review_wanted.connect(self._review_drafts)
         self.queue.taken_back.connect(self.composer.setFocus)
+        self.handoffs.taken.connect(self.composer.setFocus)
         self.jobs.left.connect(self.composer.setFocus)
         self.asked.left.connect(self.composer.setFocus)
         self.asked.appeared.connect(lambda: None if self._writes() else self.asked.take_focus())

@@ -430,7 +430,7 @@ class Entries(QObject):
                 tr_engine(agent.description),
                 agent.hue,
             )
-            for agent in options.agents
+            for agent in options.offered_agents
         ]
 
     def _of_models(self, engine: Engine) -> list[Entry]:

@@ -208,11 +208,13 @@ def test_m14_servers_that_do_not_exist_are_named() -> None:
     assert not check_agent(text, KnownNames([], [])).problems
 
 
-def test_w1_what_nothing_uses_yet_is_named_in_one_hint_and_is_no_mistake() -> None:
-    found = check_agent(f"---\nname: X\n{KEYS}---\nWork.\n", KNOWN)
-    (hint,) = found.problems
-    assert hint.hint and not found.errors
-    assert hint.message == ("kept, and without effect so far: handoffs")
+def test_w1_handoffs_to_agents_that_do_not_exist_are_named() -> None:
+    text = f"---\nname: X\n{KEYS}---\nWork.\n"
+    assert not check_agent(text, KNOWN).problems
+    known = KnownNames(KNOWN.tools, KNOWN.providers, agents=["Reviewers", "Tester", "Researcher"])
+    (problem,) = check_agent(text, known).problems
+    assert problem.message == "there is no agent Reviewer. Did you mean “Reviewers”?"
+    assert problem.warning and text[problem.start : problem.end] == "Reviewer"
 
 
 def test_w1_an_agent_without_the_keys_starts_nobody() -> None:

@@ -28,6 +28,7 @@ from .versions import MessageVersions
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
+    from studio.domain.agents import Handoff
     from studio.domain.sessions import SessionInfo
     from studio.tools.packs.persons_act import ActDesk, Acts
 
@@ -279,6 +280,30 @@ class ChatModel:
         if (provider, model) not in self._titles:
             self._titles[provider, model] = self.engine.model(provider, model).title
         return self._titles[provider, model]
+
+    @property
+    def handoffs(self) -> Sequence[Handoff]:
+        """What the agent's file offers after its answer, to agents that are there (W-1).
+
+        Nothing while something runs, waits or is being written, or before an answer.
+        """
+        session, written = self.session, self.input
+        if session is None or session.damage or written.state != "idle" or written.ready:
+            return ()
+        if written.editing or self.external.state or not session.transcript.turn_id:
+            return ()
+        return self.options.handoffs
+
+    def hand_over(self, handoff: Handoff) -> None:
+        """Give the chat to another agent, with what it is to do in the input, or sent (W-1)."""
+        self.options.choose_agent(handoff.agent)
+        provider, _, model = handoff.model.rpartition("/")
+        if model:
+            self.options.choose_model(provider or self.options.provider, model)
+        if handoff.prompt:
+            self.input.set_text(handoff.prompt)
+        if handoff.prompt and handoff.send:
+            self.submit()
 
     # The message
 

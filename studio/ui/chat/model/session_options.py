@@ -17,7 +17,7 @@ from .open_chat import Change, OpenChat
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
-    from studio.domain.agents import Agent, Mode, PermissionMode, Role
+    from studio.domain.agents import Agent, Handoff, Mode, PermissionMode, Role
     from studio.domain.models import Effort, ModelInfo
     from studio.domain.sessions import SessionInfo
 
@@ -149,6 +149,18 @@ class SessionOptions:
     def chooser_folder(self) -> str:
         """Where a file dialog begins."""
         return str(Path.home()) if self.uses_own_folder else self.folder
+
+    @property
+    def offered_agents(self) -> list[Agent]:
+        """The agents that the person is offered: those whose file allows it, and the chat's."""
+        return [one for one in self.agents if one.user_invocable or one.name == self.agent]
+
+    @property
+    def handoffs(self) -> Sequence[Handoff]:
+        """What the file of the chat's agent says may come next, to agents that are there."""
+        agents = {one.name: one for one in self.agents}
+        found = agents[self.agent].handoffs if self.agent in agents else ()
+        return [one for one in found if one.agent in agents]
 
     def agent_icon(self, name: str) -> tuple[str, str]:
         """Icon and hue of an agent; a plain one if the agent is not there any more."""
