@@ -3,8 +3,8 @@
     python packaging/build.py OUT [--fast]
 
 ``OUT`` gets the folder ``program`` (PyInstaller's), ``icons``, ``desktop`` (what a Linux desktop
-wants), and in ``dist`` the packages with ``SHA256SUMS``. ``--fast`` packs .deb files by zstd: a
-second in place of a minute, and a fifth larger.
+wants), and in ``dist`` the packages with ``SHA256SUMS``. ``--fast`` packs as fast as
+it can, .deb files by zstd: a few seconds in place of minutes, and a fifth larger.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def build_linux(out: Path, *, fast: bool) -> list[Path]:
     linux.desktop_files(about, out / "icons", desktop / "usr", page, SCRIPTS)
     for name in ("licences.txt", "bom.cdx.json"):
         shutil.copyfile(out / name, program.parent / name)
-    made = [linux.make_archive(about, program, desktop, work, dist)]
+    made = [linux.make_archive(about, program, desktop, work, dist, fast=fast)]
     (dist / f"{about.id}.yml").write_text(linux.flatpak_manifest(about, made[0]))
     appdir = linux.make_appdir(about, program, desktop, work / "AppDir")
     if shutil.which("appimagetool"):

@@ -229,7 +229,9 @@ def make_deb(
     return file
 
 
-def make_archive(about: Definition, program: Path, desktop: Path, work: Path, out: Path) -> Path:
+def make_archive(
+    about: Definition, program: Path, desktop: Path, work: Path, out: Path, *, fast: bool
+) -> Path:
     """The program's folder with the desktop's files in ``share``, as one .tar.xz."""
     name = f"{about.command}-{about.version}-{os.uname().sysname.lower()}-{os.uname().machine}"
     place = work / name
@@ -237,8 +239,15 @@ def make_archive(about: Definition, program: Path, desktop: Path, work: Path, ou
     mark(place, "archive")
     shutil.copytree(desktop / "usr" / "share", place / "share")
     file = out / f"{name}.tar.xz"
-    with tarfile.open(file, "w:xz", preset=6) as archive:
+    packer = ["xz", "-0" if fast else "-6", "--threads=0", "--stdout"]
+    with (
+        file.open("wb") as packed,
+        subprocess.Popen(packer, stdin=subprocess.PIPE, stdout=packed) as process,
+        tarfile.open(fileobj=process.stdin, mode="w|") as archive,
+    ):
         archive.add(place, name, filter=_nobody)
+    if process.returncode:
+        raise SystemExit(f"xz ended with {process.returncode}")
     return file
 
 

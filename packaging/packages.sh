@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds and tries the packages of this system: see README.md. `OUT` is where (build/packages), and
-# `FAST=--fast` packs the .deb files by zstd.
+# `FAST=--fast` packs in seconds, and larger.
 set -eu
 out=${OUT:-build/packages}
 mkdir -p "$out"
