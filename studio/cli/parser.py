@@ -104,7 +104,13 @@ class CommandParser(argparse.ArgumentParser):
             return
         if action.choices is not None and value not in action.choices:
             known = ", ".join(map(str, action.choices))
-            raise argparse.ArgumentError(action, f"“{value}” is not one of {known}")
+            problem = f"“{value}” is not one of {known}"
+            if action.nargs == argparse.PARSER:  # the commands are many
+                from difflib import get_close_matches
+
+                if near := get_close_matches(value, map(str, action.choices)):
+                    problem = f"there is no “{value}”. Did you mean {' or '.join(near)}?"
+            raise argparse.ArgumentError(action, problem)
 
     def _choices_of(self, missing: str) -> str:
         """The values that a missing argument can have."""

@@ -9,8 +9,9 @@ import pytest
 from studio.app import build
 from studio.cli import build_parser, run_command
 from studio.cli.command_context import CommandContext
-from studio.simulator import HubRepo, HubSimulator
+from studio.simulator import HubRepo, HubSimulator, Simulator
 from studio.storage.paths import Paths
+from support.command import Command
 from support.llama_server import TEMPLATE, random_gguf
 
 
@@ -48,3 +49,17 @@ async def test_a_model_is_fetched_listed_and_removed(
         finally:
             await context.close()
     assert list(paths.model_files.iterdir()) == []
+
+
+async def test_of_several_providers_it_says_whose_models_these_are(tmp_path: Path) -> None:
+    """P-2: two keys, and no provider is named; a script gets the ids alone."""
+    async with Simulator([]) as simulator:
+        terminal = Command(tmp_path)
+        terminal.provider("anthropic", simulator.url("messages"))
+        alone = await terminal("models")
+        terminal.provider("gemini", simulator.url("gemini"))
+        both = await terminal("models")
+        named = await terminal("models", "--provider", "gemini")
+    assert alone.code == both.code == named.code == 0
+    assert both.err == "These are Anthropic's. For others: --provider gemini\n"
+    assert alone.err == named.err == "" and both.out == alone.out != named.out

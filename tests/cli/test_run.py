@@ -396,6 +396,7 @@ async def test_wrong_words_are_told_in_two_lines(tmp_path: Path) -> None:
         (("completion",), "agent-studio completion: missing: SHELL, one of bash, zsh, fish, "),
         (("config", "get"), "agent-studio config get: missing: KEY"),
         (("usage", "--by", "x"), "argument --by: “x” is not one of "),
+        (("sessions", "dlete"), "there is no “dlete”. Did you mean delete?"),
     ):
         ended = await terminal(*command)
         first, second = ended.err.splitlines()

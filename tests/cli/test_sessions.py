@@ -64,6 +64,12 @@ async def test_sessions_are_found_renamed_deleted_and_brought_back(
         assert [info.id for info in await one.engine.sessions.bin()] == [ids[2]]
         assert "no session with an id" in await told("delete", ids[0], "zzz", code=1)
         assert len(await one.engine.sessions.list()) == 1  # all of them, or none
+        await told("delete", "last")
+        assert ids[0][:8] in await told("restore", "last")
+        assert [info.id for info in await one.engine.sessions.list()] == [ids[0]]
+        await told("delete", "--for-good", ids[0])
+        await told("restore", ids[2][:8])
+        assert "no session in the bin" in await told("restore", "last", code=1)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from studio.cli.parser import CommandParser, provider_option
 from studio.domain.errors import ConfigurationError
 from studio.providers.local_model import ABOUT
 from studio.providers.local_model import PROVIDER as BUILT_IN
+from studio.providers.registry import EMBEDDED, PROVIDER_TITLES
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
@@ -67,7 +68,16 @@ async def run(context: CommandContext, options: Namespace) -> int:
             console.say(ABOUT)
         if listing.reason:
             console.say(listing.reason)
+        if not options.provider and (others := await _others(engine, name)):
+            console.say(f"These are {PROVIDER_TITLES[name]}'s. For others: --provider {others}")
     return DONE if listing.models else PROVIDER
+
+
+async def _others(engine: Engine, name: str) -> str:
+    """The other providers that are set up, in words; a computer's own are always there."""
+    providers = engine.providers
+    found = [one for one in PROVIDER_TITLES if one != name and one not in EMBEDDED]
+    return " or ".join([one for one in found if await providers.is_connected(one)])
 
 
 async def _get(engine: Engine, console: Console, name: str) -> int:

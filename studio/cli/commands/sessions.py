@@ -177,13 +177,14 @@ async def _delete(
 
 
 async def _restore(engine: Engine, console: Console, starts: Sequence[str]) -> int:
-    from studio.cli.saved_sessions import only_session
+    from studio.cli.saved_sessions import LAST, only_session
 
     known = [info.id for info in await engine.sessions.bin()]
-    ids = [
-        only_session([one for one in known if one.startswith(start)], start, " in the bin")
-        for start in starts
-    ]
+    ids: list[str] = []
+    for start in starts:
+        # The last one is the one that was deleted last.
+        found = known[:1] if start == LAST else [one for one in known if one.startswith(start)]
+        ids.append(only_session(found, start, " in the bin"))
     await engine.sessions.take_from_bin(ids)
     for one in ids:
         console.say(f"{one[:8]} is back.")
