@@ -377,10 +377,25 @@ def numbered(mark: str) -> Way:
     return way
 
 
-def numbered_copy_alone(change: Change) -> Case:
-    case = numbered("\t")(change)
-    assert case is not None
-    return Case(case.text, case.old, change.new, case.result)
+def numbered_copy_alone(mark: str) -> Way:
+    def way(change: Change) -> Case:
+        case = numbered(mark)(change)
+        assert case is not None
+        return Case(case.text, case.old, change.new, case.result)
+
+    return way
+
+
+def numbered_without_blanks_at_line_ends(mark: str) -> Way:
+    """Of an empty line the number alone is left, or its mark."""
+
+    def way(change: Change) -> Case:
+        case = numbered(mark)(change)
+        assert case is not None
+        old = "\n".join(line.rstrip() for line in case.old.split("\n"))
+        return Case(case.text, old, change.new, case.result)
+
+    return way
 
 
 def windows_file_and_blanks(change: Change) -> Case:
@@ -444,7 +459,12 @@ WAYS: list[Way] = [
     numbered("→"),
     numbered(": "),
     numbered("| "),
-    numbered_copy_alone,
+    numbered(" | "),
+    numbered_copy_alone("\t"),
+    numbered_copy_alone(":"),
+    numbered_copy_alone("|"),
+    numbered_without_blanks_at_line_ends("\t"),
+    numbered_without_blanks_at_line_ends(": "),
 ]
 TRAPS: list[Way] = [there_twice, elided_in_the_copy, elided_in_the_new, another_word, uneven]
 

@@ -40,19 +40,28 @@ _TYPOGRAPHIC = str.maketrans(
     }
 )
 """One character for one, so that a place in the changed text is one in the text."""
-_NUMBERED = lazy_pattern(r"[ \t]*(\d+)(\t|\u2192|\|[ ]?|:[ ])(.*)", re.DOTALL)
+_NUMBERED = lazy_pattern(r"[ \t]*(\d+)(?:(\t|\u2192|[ ]?\||:)(.*))?", re.DOTALL)
+"""A line with its number. One without a mark is an empty line whose blanks were left out."""
+_BLANK_AFTER = ("|", ":")
+"""Marks after which programs put a blank or none: ``cat`` and ``grep`` differ."""
 _ELIDED = lazy_pattern(
     r"""(?ix)
-    (?P<comment> \# | // | /\* | <!-- | -- | ; | % | \{/\* )? \s* (?P<dots>\.{3} | \u2026)? [\s(\[]*
-    (?: the \s+ )?
-    (?: rest | remaining | remainder | existing | unchanged | other | previous | same )
-    \b [\w\s,']{0,60} [)\]]? \s* (?P<more>\.{3} | \u2026)? \s* (?: \*/ \}? | --> )? """
+    (?P<comment> \# | // | /\* | <!-- | -- | ; | % | \{/\* )? [\s(\[]*
+    (?P<dots>\.{3} | \u2026)? [\s(\[]*
+    (?: (?: keep | leave ) \s+ )? (?: (?: the | all | your | code ) \s+ )*
+    (?: rest | remaining | remainder | existing | unchanged | other | previous | same
+      | no \s+ changes? | omitted )
+    \b [\w\s,']{0,60} [)\]]? \s* (?P<more>\.{3} | \u2026)? [\s)\]]* (?: \*/ \}? | --> )? """
 )
 _UNCHANGED = lazy_pattern(
     r"(?i)(?:\#|//|/\*|<!--|\().{0,40}"
-    r"\b(?:rest|remaining|everything else|other)\b.{0,40}"
-    r"\b(?:unchanged|as before|stays?|remains?|is the same)\b"
+    r"(?:\b(?:rest|remaining|everything else|other)\b.{0,40}"
+    r"\b(?:unchanged|as before|as is|stays?|remains?|is the same)\b"
+    r"|\brest of (?:the|your|this)?\s?(?:code|file|function|class|method)s?(?: goes)? here\b"
+    r"|\bsame as before$)"
 )
+_DOTS = lazy_pattern(r"(?:#|//|/\*|<!--|--|;|%|\{/\*)\s*(?:\.{3}|\u2026)\s*(?:\*/\}?|-->)?")
+"""A comment of dots alone: it stands for others where a text has become shorter."""
 _UNITS = ("\t", "    ", "  ", "        ", "   ")
 
 _OLD = "“old”"
@@ -86,7 +95,7 @@ def replace(text: str, name: str, old: str, new: str, *, every: bool = False) ->
         return found
     if (found := _in_text(text, name, (copied, put), "line ends", every=every)) is not None:
         return found
-    plain_copy, plain_put = _without_numbers(copied, put)
+    plain_copy, plain_put = _without_numbers(lines, copied, put)
     wanted = split_ends(plain_copy, "\n")
     # Without numbers only the end of the file's last line is not there.
     same = "line numbers" if plain_copy != copied else ""
@@ -107,9 +116,10 @@ def replace_lines(
     in an error, with a capital.
     """
     _refuse_elision("\n".join(old), "\n".join(new), what)
-    plain_copy, plain_put = _without_numbers(_ended(old), _ended(new))
+    lines = split_ends(text)
+    plain_copy, plain_put = _without_numbers(lines, _ended(old), _ended(new))
     same = "line numbers" if plain_copy != _ended(old) else ""
-    lines, wanted = split_ends(text), split_ends(plain_copy, "\n")
+    wanted = split_ends(plain_copy, "\n")
     for stage in stages:
         if place := _place_of(lines, wanted, name, what, stage, same=same):
             return _put(lines, wanted, plain_put, *place)
@@ -417,38 +427,73 @@ def _aligned(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int, int
     return [(a, b, c, d) for _, a, b, c, d in changes]
 
 
-def _without_numbers(old: str, new: str) -> tuple[str, str]:
-    """Both texts without the line numbers that were copied with ``old``."""
-    lines = old.split("\n")
-    matches = [_NUMBERED.fullmatch(line) for line in lines if line.strip()]
-    if not matches or None in matches:
+def _without_numbers(lines: Sequence[Line], old: str, new: str) -> tuple[str, str]:
+    """Both texts without the line numbers that were copied with ``old``.
+
+    Whether a blank after a mark belongs to it or to the line is seen in the file's ``lines``.
+    """
+    copied, news = old.split("\n"), new.split("\n")
+    if (found := _numbered(copied)) is None:
         return old, new
-    found = [match for match in matches if match is not None]
-    numbers = [int(match[1]) for match in found]
-    marks = {match[2].strip(" ") for match in found}
-    if len(marks) > 1 or numbers != list(range(numbers[0], numbers[0] + len(numbers))):
-        return old, new
-    mark = marks.pop()
+    first, mark, texts = found
+    words = [text for text in texts if text]
+    spaced = mark in _BLANK_AFTER and bool(words) and all(text[0] == " " for text in words)
+    bare = "\n".join(texts)
+    if spaced:
+        cut = "\n".join(text[1:] for text in texts)
+        spaced = bool(_there(lines, cut)) or not _there(lines, bare)
+        bare = cut if spaced else bare
+    elif mark == ":" and len(words) < 2:
+        return old, new  # a time, or a key
+    numbers = range(first, first + max(len(copied), len(news)))
+    matches = [_NUMBERED.fullmatch(line) for line in news if line.strip()]
+    all_numbered = all(matches) and any(match and match[2] for match in matches)
 
     def plain(line: str) -> str:
         match = _NUMBERED.fullmatch(line)
-        return match[3] if match is not None and match[2].strip(" ") == mark else line
+        if match is None or int(match[1]) not in numbers:
+            return line
+        if match[2] is None:
+            return "" if all_numbered else line
+        if match[2].strip(" ") != mark:
+            return line
+        return match[3].removeprefix(" " if spaced else "")
 
-    bare_old, bare_new = ("\n".join(map(plain, text.split("\n"))) for text in (old, new))
-    return bare_old, bare_new
+    return bare, "\n".join(map(plain, news))
+
+
+def _there(lines: Sequence[Line], text: str) -> list[int]:
+    return _find(lines, split_ends(text, "\n"), _trimmed)
+
+
+def _numbered(lines: Sequence[str]) -> tuple[int, str, list[str]] | None:
+    """The first number, the mark after each, and the lines without; None if not all of them
+    are numbered, one after the other."""
+    matches = [_NUMBERED.fullmatch(line) for line in lines]
+    found = [match for match in matches if match is not None]
+    marks = {match[2].strip(" ") for match in found if match[2]}
+    if len(marks) != 1 or len(found) < sum(bool(line.strip()) for line in lines):
+        return None
+    first = int(found[0][1])
+    if any(int(match[1]) != number for number, match in enumerate(found, first)):
+        return None
+    return first, marks.pop(), [match[3] or "" if match else "" for match in matches]
 
 
 def _refuse_elision(old: str, new: str, what: str = "") -> None:
     """Raise ToolFailed for a new text that stands for lines it leaves out."""
     whose, smaller = (f"{what}", "hunk") if what else ("“new”", "“old”")
     had = {line.strip() for line in old.splitlines()}
+    shorter = len(new.splitlines()) < len(old.splitlines())
     for line in new.splitlines():
         words = line.strip()
         if len(words) > 120 or words in had:
             continue
         match = _ELIDED.fullmatch(words)
-        if (match and (match["dots"] or (match["comment"] and match["more"]))) or _UNCHANGED.match(
-            words
+        if (
+            (match and (match["dots"] or (match["comment"] and match["more"])))
+            or _UNCHANGED.match(words)
+            or (shorter and _DOTS.fullmatch(words))
         ):
             raise ToolFailed(
                 f"{whose} has “{words}” in it, which would be written as it stands. Give all "

@@ -123,6 +123,13 @@ def test_places_that_overlap_are_several(text: str, old: str, every: bool) -> No
         "# The rest of the file stays the same",
         "<!-- remaining rows unchanged -->",
         "{/* ... other props ... */}",
+        "// ... keep existing code ...",
+        "# (keep the rest as is)",
+        "# ... (code omitted for brevity)",
+        "# same as before",
+        "// rest of code here",
+        "# ... no changes ...",
+        "[... rest of function ...]",
     ],
 )
 def test_a_text_that_stands_for_others_is_refused(line: str) -> None:
@@ -130,6 +137,35 @@ def test_a_text_that_stands_for_others_is_refused(line: str) -> None:
     with pytest.raises(ToolFailed, match="as it stands"):
         replace("a\nb\n", "f", "a", f"c\n{line}")
     assert replace(f"a\n{line}\n", "f", f"a\n{line}", f"c\n{line}").text == f"c\n{line}\n"
+
+
+def test_a_comment_of_dots_stands_for_the_lines_that_are_gone() -> None:
+    """C-5."""
+    with pytest.raises(ToolFailed, match="as it stands"):
+        replace("a\nb\nc\n", "f", "a\nb\nc", "d\n// ...")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "result"),
+    [
+        ("2:    go()\n3:    stop()", "    go()\n    halt()", "if a:\n    go()\n    halt()\n"),
+        ("2|    go()\n3|    stop()", "    go()\n    halt()", "if a:\n    go()\n    halt()\n"),
+        ("2: go()\n3: stop()", "go()\nhalt()", "if a:\n    go()\n    halt()\n"),
+        ("3: \n3:     stop()", "x", None),
+        ("3:    stop()", "    12:30", "if a:\n    go()\n    12:30\n"),
+        ("2\t    go()\n3\t    stop()", "    2\n    3", "if a:\n    2\n    3\n"),
+    ],
+)
+def test_a_blank_after_a_number_is_the_files_where_the_file_has_it(
+    old: str, new: str, result: str | None
+) -> None:
+    """C-5: as ``grep -n`` and others print; no line gets deeper or less deep by it."""
+    text = "if a:\n    go()\n    stop()\n"
+    if result is None:
+        with pytest.raises(ToolFailed):
+            replace(text, "f", old, new)
+    else:
+        assert replace(text, "f", old, new).text == result
 
 
 @pytest.mark.parametrize(
@@ -142,6 +178,10 @@ def test_a_text_that_stands_for_others_is_refused(line: str) -> None:
         "Other…",
         "# The remaining time, in seconds.",
         "def f(*args: ...) -> None: ...",
+        "# unchanged",
+        "# ...",
+        "# The rest of the codes are here for reference.",
+        "# Keep the other hand free.",
     ],
 )
 def test_a_text_that_stands_for_itself_is_written(line: str) -> None:
