@@ -107,11 +107,17 @@ CHECKS = Reader(
 
 
 def _read_until(reading: Reading, node: Node) -> str:
-    text = TEXT.read(reading, node).strip()
-    hours, _, minutes = text.partition(":")
+    if not (time := time_of_day(TEXT.read(reading, node))):
+        raise ValueProblem("this is a time of the day such as 06:00")
+    return time
+
+
+def time_of_day(text: str) -> str:
+    """A time of the day with two digits for the hour, empty if the text is none."""
+    hours, _, minutes = text.strip().partition(":")
     known = hours.isdecimal() and len(minutes) == 2 and minutes.isdecimal()
     if not known or int(hours) > 23 or int(minutes) > 59:
-        raise ValueProblem("this is a time of the day such as 06:00")
+        return ""
     return f"{int(hours):02}:{minutes}"
 
 

@@ -90,6 +90,18 @@ async def test_w58_two_variants_side_by_side(tmp_path: Path) -> None:
         # The other file has not run; the workflow is as it was, and nothing deletes it unseen.
         page.gallery.choose(blank)
         await until(lambda: view.report is None and "eval run later" in view.counts.text())
+        # It is begun here, also after a limit that is missing was said.
+        blank.write_text(CAPITALS.replace("budget: {dollars: 1}\n", ""))
+        person.click(view.run_button)
+        await until(lambda: "has no cap" in view.wrong.text(), what="why it is not run")
+        blank.write_text(CAPITALS.replace("name: Capitals", "name: Later"))
+        page.gallery.choose(path)
+        page.gallery.choose(blank)
+        await until(lambda: view.report is None and view.wrong.isHidden())
+        person.click(view.run_button)
+        await until(lambda: view.report, what="it has run")
+        assert view.title.text() == "Later, run 1" and view.run_button.isEnabled()
+        assert (view.first.rate.text(), view.second.rate.text()) == ("50%", "100%")
         page.discard()
         assert workflow is not None
         page.gallery.choose(workflow.path)

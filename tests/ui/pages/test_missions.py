@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,7 @@ NIGHT = """\
 name: Night shift
 description: Make the check pass.
 done_when: [{title: It is there, run: test -f made.txt}, {file: made.txt}]
-budget: {cycles: 2, dollars: 1.00}
+budget: {cycles: 2, dollars: 1.00, until: "NOON"}
 steps:
   - {id: try_it, agent: Writer, prompt: Try it.}
 ---
@@ -34,7 +35,9 @@ steps:
 async def test_w50_w51_a_mission_in_the_window(tmp_path: Path) -> None:
     own = tmp_path / "studio" / "workflows"
     own.mkdir(parents=True)
-    (own / "night.md").write_text(NIGHT)
+    now = datetime.now()  # both times are hours away, whenever this runs
+    later, latest = (f"{now + timedelta(hours=more):%H:%M}" for more in (6, 12))
+    (own / "night.md").write_text(NIGHT.replace("NOON", later))
 
     async def prepare(engine: Engine) -> None:
         await engine.services.rules.add(Rule.parse("run(*)"), None)
@@ -84,8 +87,14 @@ async def test_w50_w51_a_mission_in_the_window(tmp_path: Path) -> None:
         tab.cycles.setFocus()
         tab.cycles.selectAll()
         person.type("6")
-        tab.dollars.setFocus()
+        tab.until.setFocus()
+        assert tab.until.text() == later
+        tab.until.setText("25:00")
         person.click(tab.raise_now)
+        assert tab.until.error and tab.until.isVisible(), "it is no time of the day"
+        tab.until.setText(latest)
+        person.click(tab.raise_now)
+        await until(lambda: record.run.until == latest, "it may work until then")
         await until(lambda: record.run.cycle > 2, "the third cycle")
         await until(lambda: record.run.paused, "three cycles without a change")
         assert "Make the file first." in person.asked[-1]

@@ -126,7 +126,8 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         self._make_centre()
         self._evals: frozenset[Path] = frozenset()
         """The files of the list that are evals."""
-        self.eval_view = EvalView(theme, engine)
+        self.eval_view = EvalView(theme, engine, self.live, run, self._run_folder)
+        self.eval_view.run_wanted.connect(lambda id: self._run(self.show_run(id)))
         self.eval_view.setParent(self)
         self.eval_view.list_button.clicked.connect(self._toggle_list)
         self.eval_view.hide()

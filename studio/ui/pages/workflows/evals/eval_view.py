@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
-from PySide6.QtCore import QModelIndex, QPointF, QRectF, QSize, Qt
+from PySide6.QtCore import QModelIndex, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
 from studio.agent.engine import Engine
+from studio.domain.agents import NO_CAPS
 from studio.domain.errors import StudioError
 from studio.domain.evals import Cell, EvalReport
 from studio.ui.engine_texts import tr_engine
+from studio.ui.pages.page import Run
 from studio.ui.pages.workflows.runs.letter_list import LetterList
+from studio.ui.pages.workflows.runs.live_runs import LiveRuns
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr
 from studio.ui.widgets import (
+    Button,
     Combo,
     Hairline,
     IconButton,
@@ -37,9 +43,10 @@ from studio.ui.widgets.painting import (
 )
 from studio.ui.widgets.panels import scrolled
 from studio.ui.widgets.row_list import RowModel, paint_row_ground
-from studio.workflows.evals.eval_runs import EvalRuns
+from studio.workflows.evals.eval_file import read_eval
+from studio.workflows.evals.eval_runs import EvalOptions, EvalRuns
 from studio.workflows.evals.figures import Difference, VariantFigures, difference, figures
-from studio.workflows.workflow_runs import WorkflowRuns
+from studio.workflows.runner import Runner
 
 from .eval_facts import (
     VERDICTS,
@@ -53,6 +60,8 @@ from .eval_facts import (
     why_failed,
 )
 
+Folder: TypeAlias = Callable[[], Awaitable[Path]]
+"""Tells the folder in which evals of the chat run."""
 TRIES = 200
 """Pixels of the tries of one variant."""
 DETAIL = 240
@@ -182,9 +191,19 @@ class EvalView(PaintedWidget):
 
     ground = "surface"
 
-    def __init__(self, theme: Theme, engine: Engine) -> None:
+    run_wanted = Signal(str)
+    """The id of the run that answers or grades now."""
+
+    def __init__(
+        self, theme: Theme, engine: Engine, live: LiveRuns, run: Run, folder: Folder
+    ) -> None:
         super().__init__(theme)
-        self.evals = EvalRuns(engine, WorkflowRuns(engine))
+        self._live, self._run, self._folder = live, run, folder
+        self.evals = EvalRuns(engine, live.runs)
+        self._path: Path | None = None
+        self._name = ""
+        self._running: dict[Path, str] = {}
+        """The evals that run here, each with its present run, which is empty before the first."""
         self.report: EvalReport | None = None
         self._wanted = 0
         """Counts what was wanted: the last one is shown, however long others take."""
@@ -213,11 +232,15 @@ class EvalView(PaintedWidget):
         self._detail = scrolled(widget_of(both))
         self._detail.setFixedHeight(t.px(DETAIL))
         self.list_button = IconButton(t, "list", tr("All workflows"))
-        head = row_of([self.list_button, (self.title, 1), self.against], 8, (20, 8, 12, 2))
+        self.run_button = Button(t, tr("Run"), "primary", icon="play", clicked=self._run_or_show)
+        self.wrong = Label(t, "", "small", "err", wrap=True)
+        heads = [self.list_button, (self.title, 1), self.against, self.run_button]
+        head = row_of(heads, 8, (20, 8, 12, 2))
+        wrong = row_of([(self.wrong, 1)], 0, (20, 0, 20, 0))
         counts = row_of([(self.counts, 1)], 0, (20, 0, 20, 6))
         column_of(
             [
-                *(head, counts, Hairline(t), self._cards, self._tools, (self.list, 1)),
+                *(head, counts, wrong, Hairline(t), self._cards, self._tools, (self.list, 1)),
                 *(Hairline(t), self._detail),
             ],
             spacing=0,
@@ -229,8 +252,48 @@ class EvalView(PaintedWidget):
         """The cases that are listed."""
         return self._model.rows
 
+    def _run_or_show(self) -> None:
+        """Run the eval, or show the run that works for it now."""
+        path = self._path
+        if path is None:
+            return
+        if path not in self._running:
+            self._run(self._run_eval(path, self._name))
+        elif self._running[path]:
+            self.run_wanted.emit(self._running[path])
+
+    async def _run_eval(self, path: Path, name: str) -> None:
+        self._running[path] = ""
+        self._show_running()
+
+        async def drive(runner: Runner) -> None:
+            self._running[path] = runner.run.id
+            self._show_running()
+            await self._live.drive(runner)
+
+        wrong = ""
+        try:
+            one = await asyncio.to_thread(read_eval, path)
+            folder = await self._folder()
+            await self.evals.run(one, path, folder, EvalOptions(NO_CAPS), drive)
+        except StudioError as error:
+            wrong = tr_engine(str(error))
+        finally:
+            del self._running[path]
+        if path == self._path:
+            await self.show_eval(path, name)
+            self.wrong.show_text(wrong)
+
+    def _show_running(self) -> None:
+        runs = self._path in self._running
+        self.run_button.set_text(tr("Show the run") if runs else tr("Run"))
+        self.run_button.setEnabled(not runs or bool(self._path and self._running[self._path]))
+
     async def show_eval(self, path: Path, name: str) -> None:
         """Show the last one of a file that came to something."""
+        self._path, self._name = path, name
+        self.wrong.show_text("")
+        self._show_running()
         self._wanted = wanted = self._wanted + 1
         found: EvalReport | None = None
         words = tr("To run it: {command}").format(command=f"agent-studio eval run {path.stem}")

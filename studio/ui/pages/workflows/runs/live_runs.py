@@ -68,6 +68,11 @@ class LiveRuns(QObject):
         self._go_on(runner)
         return runner.run.id
 
+    async def drive(self, runner: Runner) -> None:
+        """Carry out a run that something else began, until it is over or paused."""
+        self._busy.add(runner.run.id)
+        await self._carry_out(self._take(runner))
+
     async def fork(self, plan: ForkPlan) -> str:
         """Begin a fork as planned, and return its id; raises StudioError."""
         runner = self._take(await self.runs.fork(plan))
@@ -98,10 +103,12 @@ class LiveRuns(QObject):
         if (runner := self._runners.get(run_id)) is not None:
             await runner.pause()
 
-    async def raise_caps(self, run_id: str, caps: Caps, minutes: float, cycles: int) -> None:
+    async def raise_caps(
+        self, run_id: str, caps: Caps, minutes: float, cycles: int, until: str
+    ) -> None:
         """Give a run these limits, and go on with it."""
         async with self.held(run_id) as runner:
-            await runner.raise_cap(caps, minutes=minutes, cycles=cycles)
+            await runner.raise_cap(caps, minutes=minutes, cycles=cycles, until=until)
         await self.resume(run_id)
 
     async def retry_failed(self, run_id: str, step: str) -> None:

@@ -15,6 +15,7 @@ from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets import Button, Combo, Field, IconButton, Label, Mark, MenuItem
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.workflows.missions.check_keys import time_of_day
 from studio.workflows.missions.cycles import Cycles
 
 from .changes_list import ChangesList
@@ -27,8 +28,8 @@ from .run_record import RunRecord
 class RunTab(QWidget):
     """What is said here is the person's to decide; the graph beside it shows the steps."""
 
-    raised = Signal(object, float, int)
-    """The caps, minutes and cycles that the run has from now on."""
+    raised = Signal(object, float, int, str)
+    """The caps, minutes and cycles that the run has from now on, and the time it works until."""
     debugged = Signal(object)
     """A breakpoint that is set or cleared."""
 
@@ -45,6 +46,9 @@ class RunTab(QWidget):
         self.tokens = AmountField(theme, tr("Tokens for the run"), tokens, 0)
         self.minutes = AmountField(theme, tr("Minutes for the run"), minutes, 0.1)
         self.cycles = AmountField(theme, tr("Cycles of the mission"), cycles, 1)
+        self.until = Field(theme, tr("For example 06:00"), name=tr("Time until which it works"))
+        self.until.setFixedWidth(self.cycles.width())
+        self._until_head = Label(theme, tr("Works until, by the clock"), "small", "text2")
         self._cycles_head = Label(theme, tr("Cycles in all"), "small", "text2")
         self._minutes_head = Label(theme, tr("Working time in all"), "small", "text2")
         self.raise_now = Button(theme, tr("Raise"), clicked=self._raised)
@@ -61,6 +65,8 @@ class RunTab(QWidget):
                     self.minutes,
                     self._cycles_head,
                     self.cycles,
+                    self._until_head,
+                    self.until,
                     row_of([STRETCH, self.raise_now]),
                 ],
                 4,
@@ -161,8 +167,7 @@ class RunTab(QWidget):
         if run.end is not None:
             self._raise.hide()
         elif record.reached is not self._reached and record.reached is not None:
-            most = Cycles(record.workflow, run).most
-            self.show_caps(run.caps.get("", NO_CAPS), record.minutes, most)
+            self.show_caps(record)
             self._raise.setVisible(record.reached.cap in ("run", "minutes"))
         self._reached = record.reached
         self.agents.show_facts(record.agent_facts())
@@ -204,8 +209,13 @@ class RunTab(QWidget):
         if self._raise.isVisible():
             self.dollars.setFocus()
 
-    def show_caps(self, caps: Caps, minutes: float, cycles: int) -> None:
+    def show_caps(self, record: RunRecord) -> None:
         """What the form begins with; there is nothing to raise where a time has no limit."""
+        caps, minutes = record.run.caps.get("", NO_CAPS), record.minutes
+        mission = Cycles(record.workflow, record.run)
+        cycles = mission.most
+        for part in (self._until_head, self.until):
+            part.setVisible(bool(mission.until))
         for part in (self._cycles_head, self.cycles):
             part.setVisible(cycles > 0)
         for part in (self._minutes_head, self.minutes):
@@ -215,11 +225,17 @@ class RunTab(QWidget):
             self.dollars.set_value(caps.dollars)
             self.tokens.set_value(caps.tokens)
             self.cycles.set_value(cycles)
+            self.until.setText(mission.until)
+            self.until.set_error()
 
     def _raised(self) -> None:
+        until = time_of_day(self.until.text())
+        if self.until.text().strip() and not until:
+            self.until.set_error(tr("Type a time of the day, for example 06:00."))
+            return
         self._raise.hide()
         caps = Caps(int(self.tokens.value), self.dollars.value)
-        self.raised.emit(caps, self.minutes.value, int(self.cycles.value))
+        self.raised.emit(caps, self.minutes.value, int(self.cycles.value), until)
 
     def _ask_stop(self) -> None:
         self._add_form.setVisible(self._add_form.isHidden())

@@ -13,7 +13,6 @@ from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import QLineEdit, QMenu, QMessageBox, QPlainTextEdit
 
 from studio.agent.engine import Engine
-from studio.domain.agents import NO_CAPS
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.jsonvalue import Json
 from studio.domain.run_events import (
@@ -49,7 +48,6 @@ from studio.ui.widgets.announcement import announce
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
 from studio.workflows.fork import ForkRequest
-from studio.workflows.missions.cycles import Cycles
 from studio.workflows.run_changes import approve_drafts, changes_by_step
 from studio.workflows.runner import Runner
 
@@ -534,8 +532,7 @@ class RunView(PaintedWidget):
         if self.inspector.page == RUN:
             run_tab = self.inspector.run
             run_tab.show_record(record, run_id_of(top_of(step)))
-            most = Cycles(record.workflow, record.run).most
-            run_tab.show_caps(record.run.caps.get("", NO_CAPS), record.minutes, most)
+            run_tab.show_caps(record)
             run_tab.choose_step(step if record.step(step) else record.workflow.steps[0].id)
         elif self.inspector.page == STEP:
             runner = self._runner
