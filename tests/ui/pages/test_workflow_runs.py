@@ -513,6 +513,42 @@ async def test_w62_the_run_of_a_step_unfolds_in_place(tmp_path: Path) -> None:
 
 
 @on_window_loop
+async def test_w62_of_a_step_for_several_items_one_run_unfolds(tmp_path: Path) -> None:
+    """That of an item that moves, or the one that the person chose."""
+    async with at_window(tmp_path, "anthropic", ANSWERS) as person:
+        page = await page_of(person, tmp_path)
+        text = workflow("  - {id: i, approve: Go on?}\n  - {id: e, needs: i, set: {a: b}}\n")
+        write(person.folder, "inner", text)
+        text = workflow("  - {id: w, for_each: [one, two], workflow: inner}\n")
+        page.editor.replace_text(text)
+        page.save()
+        path = tmp_path / "studio" / "workflows" / "story.md"
+        await until(lambda: path.read_text() == text and page.file.is_checked)
+        await until(lambda: page.pane.graph.nodes[0].fold == "folded", "in the file, too")
+        view = await start(person, page)
+        await until(lambda: len(list(record(view).run.questions)) == 2, "both items ask")
+        await until(lambda: (node := view.pane.view.node("w")) and node.fold == "folded")
+        view.choose("w")
+        view.pane.view.setFocus()
+        person.press(Key.Key_F)
+        await until(lambda: states(view)[1:] == ["needs_you", "waiting"], "the first item")
+        assert view.pane.graph.nodes[0].aside == "Item one"
+        first, second = record(view).run.items["w"]
+        below = view.below.of("w/i")
+        assert below is not None and below[0].run.id == record(view).run.step("w", first).run_id
+        await asked(view)
+        person.click(view.inspector.run.card.buttons[0])
+        await until(lambda: view.pane.graph.nodes[0].aside == "Item two", "the one that moves")
+        view.choose("w", first)
+        await until(lambda: states(view)[1:] == ["done", "done"], "the one that is chosen")
+        assert view.pane.graph.nodes[0].aside == "Item one"
+        assert "w/i" in [row.step for row in view.below.log]
+        person.click(view.inspector.run.card.buttons[0])
+        await until(lambda: states(view) == ["done"] * 3, "its end")
+        assert view.pane.graph.nodes[0].aside != "Item two" and second
+
+
+@on_window_loop
 async def test_w68_the_palette_runs_shows_and_goes_on(tmp_path: Path) -> None:
     """And who looks elsewhere is told that a run needs them, and of its end. PRE-39."""
     async with at_window(tmp_path, "anthropic", ANSWERS) as person:

@@ -11,12 +11,14 @@ from dataclasses import replace
 from studio.domain.workflows import Step
 from studio.ui.graph.layout import Edge
 from studio.ui.graph.nodes import Graph, GraphNode, WayBack
-from studio.ui.translation import tr_plural
+from studio.ui.translation import tr, tr_plural
+
+NO_ITEMS: Mapping[str, str] = {}
 
 
 def can_unfold(step: Step) -> bool:
-    """Whether a step is one workflow: of a step for several items each item has its own run."""
-    return step.kind == "workflow" and not step.for_each and not step.matrix
+    """Whether a step is a workflow; of one for several items the run of one item is shown."""
+    return step.kind == "workflow"
 
 
 def top_of(path: str) -> str:
@@ -24,10 +26,16 @@ def top_of(path: str) -> str:
     return path.partition("/")[0]
 
 
-def nested(graph: Graph, inside: Mapping[str, Graph], unfolded: Collection[str]) -> Graph:
+def nested(
+    graph: Graph,
+    inside: Mapping[str, Graph],
+    unfolded: Collection[str],
+    items: Mapping[str, str] = NO_ITEMS,
+) -> Graph:
     """``graph`` with what is known of its steps that are workflows.
 
-    ``inside`` has their own graphs by path; those that are unfolded are shown.
+    ``inside`` has their own graphs by path; those that are unfolded are shown. ``items`` names
+    the item whose run that is, of steps that are done for several.
     """
     nodes: list[GraphNode] = []
     edges: list[Edge] = []
@@ -43,6 +51,8 @@ def nested(graph: Graph, inside: Mapping[str, Graph], unfolded: Collection[str])
             steps = tr_plural("{count} step", "{count} steps", len(below.nodes))
             open_ = path in unfolded
             fold = "open" if open_ else "folded"
+            if open_ and items.get(path):
+                steps = tr("Item {item}").format(item=items[path])
             nodes.append(replace(placed, fold=fold, aside=node.aside or steps))
             if open_:
                 add(below, f"{path}/")

@@ -553,6 +553,8 @@ class RunView(PaintedWidget):
         if (step, item) == self.key:
             return
         self.key = (step, item)
+        if self.below.pick(step, item):
+            self._do(self._read_below())
         self.pane.choose(step)
         self.lower_panes.choose(step, item)
         if step and self.inspector.page == HISTORY:
@@ -672,10 +674,13 @@ class RunView(PaintedWidget):
     async def _fold(self, path: str) -> None:
         """Show what is inside of a step that is a workflow, or not any more."""
         self.below.toggle(path)
-        await self.below.read()
-        self._show()
+        await self._read_below()
         if self.key[0].startswith(f"{path}/"):
             self.choose(path)
+
+    async def _read_below(self) -> None:
+        await self.below.read()
+        self._show()
 
     def _is_inside(self) -> bool:
         """Whether the chosen step is inside of another one; says that it cannot be changed."""

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.errors import StudioError
 from studio.domain.run_events import RunEvent
 from studio.domain.runs import Run
@@ -18,6 +19,7 @@ from studio.ui.pages.workflows.files_below import FilesBelow
 from studio.ui.pages.workflows.nested_graph import can_unfold, nested
 from studio.ui.pages.workflows.run_graph import graph_of_run
 from studio.workflows.child_runs import MOST_DEEP
+from studio.workflows.expressions import as_words
 from studio.workflows.workflow_runs import WorkflowRuns
 
 from .lanes import Lanes
@@ -37,6 +39,10 @@ class RunsBelow:
         self._top: RunRecord | None = None
         self._below: dict[str, RunRecord | None] = {}
         """None for a workflow that cannot be read."""
+        self._items: dict[str, str] = {}
+        """The items whose runs are shown, by the path of their step."""
+        self._picked: set[str] = set()
+        """The steps of which the person chose the item."""
         self._merged: dict[str, str] = {}
         """The runs whose bars and rows are in ``lanes`` and ``log``, by path."""
         self._taken: dict[str, tuple[int, int]] = {}
@@ -47,6 +53,7 @@ class RunsBelow:
     def show(self, record: RunRecord) -> None:
         """Begin with another run."""
         self._top, self._below, self._merged = record, {}, {"": record.run.id}
+        self._items, self._picked = {}, set()
         self.lanes, self.log = record.lanes, record.log
 
     @property
@@ -57,6 +64,27 @@ class RunsBelow:
     def toggle(self, path: str) -> None:
         """Unfold or fold a step; ``read`` then reads what is missing."""
         self.unfolded.symmetric_difference_update({path})
+
+    def pick(self, path: str, item: str) -> bool:
+        """Show the run of this item inside of a step; whether that is another one than before."""
+        if path not in self.unfolded or not item or self._items.get(path) == item:
+            return False
+        self._items[path] = item
+        self._picked.add(path)
+        return True
+
+    def _item(self, path: str, run: Run, step: str) -> str:
+        """The item whose run is shown inside of a step: the person's, or one that moves."""
+        keys = run.items.get(step, {})
+        shown = self._items.get(path, "")
+        if path in self._picked or (shown in keys and not run.step(step, shown).over):
+            return shown
+        begun = [key for key in keys if run.step(step, key).run_id]
+        moving = (key for key in begun if not run.step(step, key).over)
+        failed = (key for key in begun if run.step(step, key).state == "failed")
+        found = next(moving, shown if shown in keys else next(failed, next(iter(begun), "")))
+        self._items[path] = found
+        return found
 
     def of(self, path: str) -> tuple[RunRecord, str] | None:
         """The record that has a step, and what it calls it; None if there is none."""
@@ -69,7 +97,12 @@ class RunsBelow:
         if self._top is None:
             return Graph()
         inside = {path: _graph(record) for path, record in self._below.items() if record}
-        return nested(_graph(self._top), inside, self.unfolded)
+        names: dict[str, str] = {}
+        for path, item in self._items.items():
+            if item and (above := self.of(path)) is not None:
+                value = above[0].run.items.get(above[1], {}).get(item)
+                names[path] = escape_line(as_words(value), 24)
+        return nested(_graph(self._top), inside, self.unfolded, names)
 
     async def read(self) -> bool:
         """Read what is new and unfolded; whether there was anything."""
@@ -100,7 +133,8 @@ class RunsBelow:
 
     async def _read(self, path: str, above: RunRecord, step: str) -> bool:
         """Read the run of a step, or the file of one that has not begun."""
-        run_id = above.run.step(step).run_id
+        item = self._item(path, above.run, step)
+        run_id = above.run.step(step, item).run_id
         known = self._below.get(path)
         if path in self._below and (known.run.id if known is not None else "") == run_id:
             if known is None or not run_id or path not in self.unfolded:
