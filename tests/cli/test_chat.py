@@ -239,6 +239,30 @@ async def test_ctrl_c_stops_the_turn_and_the_chat_goes_on(tmp_path: Path) -> Non
         assert not simulator.violations
 
 
+async def test_the_agents_plan_is_shown_as_it_changes(tmp_path: Path) -> None:
+    """C-2: in a chat and a single run, with how far it is; the call has no line of its own."""
+
+    def plan(state: str, why: str = "") -> Turn:
+        items = [{"text": "look", "status": state}, {"text": "write", "status": "dropped"}]
+        return Turn(Call("plan", {"items": items, "why": why}))
+
+    script = [plan("active"), plan("done", "Nobody needs it"), Turn(Text("Done."))]
+    first = "Plan, 0 of 1 done:\n  [>] look\n  [-] write\n"
+    then = "Plan, 1 of 1 done:\n  [x] look\n  [-] write\n  Nobody needs it\n"
+    async with at_provider(tmp_path, "ollama", script * 2) as (terminal, simulator):
+        ended = await terminal("run", *BASE[1:], "--agent", "Coder", "Go")
+        assert first + then in ended.err and "·" not in ended.err, ended
+        async with at_terminal(terminal, *BASE, "--agent", "Coder") as person:
+            await person.until("›")
+            person.type("Go\r")
+            await person.until("Done.")
+            text = await person.until(at_rest)
+            assert first in text and then in text and "\n· " not in text and "✓" not in text
+            person.type("\x04")
+            assert await person.end() == 0
+        assert not simulator.violations
+
+
 async def test_what_is_typed_ahead_answers_no_question(tmp_path: Path) -> None:
     """T-7: keys typed while the agent works stay in the line for the next message."""
     script = [

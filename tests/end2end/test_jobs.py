@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +15,13 @@ from acp import text_block
 from studio.domain.permissions import Rule
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import find_sandbox
+from studio.simulator import Call, Text, Turn, stall
 from support.acp_editor import editor
 from support.command import at_provider
 from support.job_story import END, RIGHT, WRONG, EditThenTest, lay_out
 from support.running_server import PROVIDER, running_server
 from support.terminal_emulator import at_terminal
+from support.waiting import until, within
 from support.window import alone, at_window, on_window_loop
 
 pytestmark = [
@@ -109,3 +114,41 @@ async def test_window(tmp_path: Path, sees_drafts: bool) -> None:
         model.judge(drafts=True, sandboxed=sees_drafts)
         assert calc.read_text() == WRONG
         assert [one.path for one in person.session.drafts.waiting_files()] == ["calc.py"]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="what runs is read from /proc")
+async def test_nothing_of_a_job_outlives_a_program_that_is_killed(tmp_path: Path) -> None:
+    """C-13: not what it started in a session of its own either."""
+    seconds = f"9{os.getpid()}"
+    script = [
+        Turn(
+            Call(
+                "run",
+                {"command": f"setsid sleep {seconds} & sleep {seconds}", "background": True},
+            )
+        ),
+        Turn(Text("It runs, " * 3), faults=[stall(at=2, seconds=0.3)]),
+    ]
+
+    def sleeping() -> int:
+        found = 0
+        for process in Path("/proc").glob("[0-9]*/cmdline"):
+            with suppress(OSError):
+                found += process.read_bytes() == f"sleep\0{seconds}\0".encode()
+        return found
+
+    held = asyncio.Event()
+    async with at_provider(tmp_path, "ollama", script, sleep=lambda _: held.wait()) as (
+        terminal,
+        _,
+    ):
+        program = await terminal.start("run", "--json", *BASE, "--allow", "run", "Go")
+        assert program.stdout is not None
+        async with within():
+            while b"It runs" not in (line := await program.stdout.readline()):
+                assert line
+        assert sleeping() == 2
+        program.kill()
+        await program.wait()
+        await until(lambda: not sleeping())
+        held.set()
