@@ -11,11 +11,22 @@ from typing import Any
 import pytest
 
 from studio.cli.exit_codes import DONE, LIMIT, USAGE
-from studio.domain.evals import Case, Cell, Eval, EvalReport, Grade, Variant
+from studio.domain.evals import (
+    Case,
+    Cell,
+    Eval,
+    EvalReport,
+    Grade,
+    Grader,
+    GraderKind,
+    Variant,
+)
+from studio.domain.jsonvalue import Json
 from studio.domain.permissions import Rule
 from studio.simulator import RequestView, Text, Turn
 from studio.workflows.evals.eval_file import read_eval_text
 from studio.workflows.evals.figures import difference, figures, no_difference, wilson
+from studio.workflows.evals.graders import grade
 from support.engine_home import EngineHome, engine_home
 from support.workflow_home import asked_in
 
@@ -46,6 +57,13 @@ cases:
       {grader: Judge, prompt: It is polite.}, {pairwise: Judge, prompt: The shorter one.}]}
 ---
 """
+
+
+TOTAL: Json = {
+    "type": "object",
+    "properties": {"total": {"type": "integer"}},
+    "required": ["total"],
+}
 
 
 class Adder:
@@ -179,6 +197,25 @@ async def test_w58_a_limit_leaves_the_rest_to_another_run_and_none_is_refused(
         path = home.folder / "evals" / "sums.md"
         path.write_text(path.read_text().replace("prompt: Add", "prompt: Now add"))
         await ran(home, capsys, "--tokens", "200", code=LIMIT)
+
+
+@pytest.mark.parametrize(
+    ("kind", "target", "item", "wrong"),
+    [
+        ("schema", TOTAL, {"answer": '{"total": 3}'}, ""),
+        ("schema", TOTAL, {"answer": '{"total": "3"}'}, "It does not fit the schema"),
+        ("schema", TOTAL, {"answer": "It is 3."}, "It does not fit the schema"),
+        ("cost", 0.01, {"answer": "", "dollars": 0.01}, ""),
+        ("cost", 0.01, {"answer": "", "dollars": 0.02}, "It cost $0.02"),
+        ("cost", 0.01, {"answer": "", "dollars": None}, "No price is known for its model."),
+    ],
+)
+def test_w58_graders_of_a_schema_and_of_a_cost(
+    kind: GraderKind, target: Json, item: dict[str, Json], wrong: str
+) -> None:
+    found = grade(Grader(kind, target), item)
+    assert found.passed is (not wrong)
+    assert found.words.startswith(wrong)
 
 
 def test_w58_intervals_are_wilsons_and_a_flip_is_a_changed_majority() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
 from studio.domain.agents import NO_CAPS, Caps
@@ -48,6 +48,7 @@ class RunTab(QWidget):
         self.cycles = AmountField(theme, tr("Cycles of the mission"), cycles, 1)
         self.until = Field(theme, tr("For example 06:00"), name=tr("Time until which it works"))
         self.until.setFixedWidth(self.cycles.width())
+        self.until.setAlignment(Qt.AlignmentFlag.AlignRight)
         self._until_head = Label(theme, tr("Works until, by the clock"), "small", "text2")
         self._cycles_head = Label(theme, tr("Cycles in all"), "small", "text2")
         self._minutes_head = Label(theme, tr("Working time in all"), "small", "text2")
