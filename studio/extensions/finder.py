@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 
 from studio.agent.folder_files import COMMAND_PLACES, SKILL_PLACES
@@ -59,6 +60,10 @@ class Source:
     deepest: int = DEEPEST
 
 
+_Known = tuple[tuple[int, int], Extension | None, tuple[Finding, ...]]
+"""A file's time and size, and what it says."""
+
+
 class ExtensionFinder:
     """Reads the folders at each call, so that saved changes apply at once, and files only once."""
 
@@ -75,8 +80,8 @@ class ExtensionFinder:
             *(Source("skill", one, "own") for one in skills),
             *(Source("command", one, "own") for one in commands),
         ]
-        self._read: dict[Path, tuple[tuple[int, int], Extension | None, tuple[Finding, ...]]] = {}
-        """What each file says, while it is unchanged."""
+        self._read: dict[tuple[str, str, str], _Known] = {}
+        """What each file says, by its path, place and pack, while it is unchanged."""
 
     def read(self, folder: Path | None = None, trusted: bool = True) -> Extensions:
         """All that can be used in a folder; without one, the person's own. Blocks."""
@@ -104,13 +109,13 @@ class ExtensionFinder:
             walk = _skills if source.kind == "skill" else _commands
             for path, name in walk(source, findings):
                 try:
-                    state = path.stat()
+                    state = Path(path).stat()
                     if (identity := (state.st_dev, state.st_ino)) in files:
                         continue  # a link to what was read
                     found, wrong = self._extension(source, path, name, state)
                 except (OSError, ValueError) as error:
                     words = (isinstance(error, OSError) and error.strerror) or str(error)
-                    findings.append(Finding(str(path), words, left_out=True))
+                    findings.append(Finding(path, words, left_out=True))
                     continue
                 files.add(identity)
                 findings += wrong
@@ -125,21 +130,27 @@ class ExtensionFinder:
         return Extensions(tuple(found), tuple(findings))
 
     def _extension(
-        self, source: Source, path: Path, name: str, state: os.stat_result
+        self, source: Source, path: str, name: str, state: os.stat_result
     ) -> tuple[Extension | None, tuple[Finding, ...]]:
         """Raises OSError or ValueError for a file that cannot be read."""
         within = source.within
-        if within is not None and path.is_symlink() and not path.resolve().is_relative_to(within):
+        if within is not None and not _is_within(Path(path), within):
             raise ValueError("a link leads out of the folder")
-        mark, known = (state.st_mtime_ns, state.st_size), self._read.get(path)
+        mark, key = (state.st_mtime_ns, state.st_size), (path, source.place, source.pack)
+        known = self._read.get(key)
         if known is None or known[0] != mark:
-            document = read_document(path)
+            file = Path(path)
+            document = read_document(file)
             make = _skill if source.kind == "skill" else _command
             findings: list[Finding] = []
-            made = make(document, path, name, findings)
-            known = self._read[path] = mark, made, tuple(findings)
-        found = known[1]
-        return found and replace(found, place=source.place, pack=source.pack), known[2]
+            made = make(document, file, name, findings)
+            found = made and replace(made, place=source.place, pack=source.pack)
+            known = self._read[key] = mark, found, tuple(findings)
+        return known[1], known[2]
+
+
+def _is_within(file: Path, folder: Path) -> bool:
+    return not file.is_symlink() or file.resolve().is_relative_to(folder)
 
 
 def _skill(document: Document, path: Path, name: str, findings: list[Finding]) -> Extension | None:
@@ -200,77 +211,76 @@ def _made(
     )
 
 
-def _skills(source: Source, findings: list[Finding]) -> Iterator[tuple[Path, str]]:
+def _skills(source: Source, findings: list[Finding]) -> Iterator[tuple[str, str]]:
     """The files of skills with their names; a folder in a skill's is a part of the skill."""
     for folder, files, enter in _folders(source, findings):
         file = next((one for one in files if one.lower() == SKILL_FILE.lower()), None)
-        if file is None or folder == source.folder:
+        if file is None or folder == str(source.folder):
             enter()
             continue
-        path, name = folder / file, folder.name
+        path, name = f"{folder}{os.sep}{file}", folder.rpartition(os.sep)[2]
         if _SKILL_NAME.fullmatch(name):
             yield path, name
         else:
             words = f"a skill’s folder has a name of at most {MOST_NAME} of a-z, 0-9 and -"
-            findings.append(Finding(str(path), words, left_out=True))
+            findings.append(Finding(path, words, left_out=True))
 
 
-def _commands(source: Source, findings: list[Finding]) -> Iterator[tuple[Path, str]]:
+def _commands(source: Source, findings: list[Finding]) -> Iterator[tuple[str, str]]:
     """The files of commands with their names: those in folders as ``folder:name``."""
     for folder, files, enter in _folders(source, findings):
         enter()
-        above = folder.relative_to(source.folder).parts
+        above = Path(folder).relative_to(source.folder).parts
         for file in files:
             stem, end = Path(file).stem, Path(file).suffix
             if end.lower() != ".md" or stem.lower() == "readme":
                 continue
             parts = (*above, stem)
-            path = folder / file
+            path = f"{folder}{os.sep}{file}"
             if all(map(_COMMAND_PART.fullmatch, parts)):
                 yield path, ":".join(parts)
             else:
                 words = "a command’s name has letters, digits, - and _ alone"
-                findings.append(Finding(str(path), words, left_out=True))
+                findings.append(Finding(path, words, left_out=True))
 
 
 def _folders(
     source: Source, findings: list[Finding]
-) -> Iterator[tuple[Path, list[str], Callable[[], None]]]:
-    """Folders with the names of their files, in order; the function goes on with those below."""
-    ahead = [(source.folder, 0)]
+) -> Iterator[tuple[str, list[str], Callable[[], None]]]:
+    """Folders with the names of their files, in order; the function goes on with those below.
+
+    Paths are texts: there may be hundreds, and they are walked with every message.
+    """
+    ahead = [(str(source.folder), 0, True)]
     seen: set[Path] = set()
     count = 0
     while ahead:
-        folder, depth = ahead.pop()
+        folder, depth, linked = ahead.pop()
         count += 1
         if count > MOST_FOLDERS:
-            findings.append(
-                Finding(str(folder), f"more than {MOST_FOLDERS:,} folders", left_out=True)
-            )
+            findings.append(Finding(folder, f"more than {MOST_FOLDERS:,} folders", left_out=True))
             return
         try:
             with os.scandir(folder) as entries:
-                listed = sorted(entries, key=lambda one: one.name)
+                listed = sorted(entries, key=attrgetter("name"))
         except OSError:  # none there
             continue
-        if depth == 0 or folder.is_symlink():
-            real = folder.resolve()
+        if linked:
+            real = Path(folder).resolve()
             if source.within is not None and not real.is_relative_to(source.within):
-                findings.append(
-                    Finding(str(folder), "a link leads out of the folder", left_out=True)
-                )
+                findings.append(Finding(folder, "a link leads out of the folder", left_out=True))
                 continue
             if real in seen:
                 continue
             seen.add(real)
         files = [one.name for one in listed if not one.is_dir()]
         below = [
-            (folder / one.name, depth + 1)
+            (one.path, depth + 1, one.is_symlink())
             for one in reversed(listed)
             if one.is_dir() and not one.name.startswith(".") and one.name not in _SKIPPED
         ]
 
-        def enter(below: list[tuple[Path, int]] = below, depth: int = depth) -> None:
+        def enter(below: list[tuple[str, int, bool]] = below, depth: int = depth) -> None:
             if depth < source.deepest:
                 ahead.extend(below)
 
