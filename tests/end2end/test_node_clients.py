@@ -30,11 +30,14 @@ CALLS: dict[str, dict[str, object]] = {
     "functions__exec": {"input": f'await tools.exec_command({{cmd: "{WRITE}"}});'},
     "Bash": {"command": WRITE, "description": "Write"},
     "bash": {"command": WRITE, "description": "Write"},
+    "run_shell_command": {"command": WRITE, "is_background": False},
     "weather": {"city": "Rome"},
 }
 """What the model calls, of the tools that the client has."""
 VERCEL = """
+import { createAnthropic } from "@ai-sdk/anthropic";
 import { createOpenAI } from "@ai-sdk/openai";
+import { createOpenAICompatible } from "@ai-sdk/openai-compatible";
 import { generateText, jsonSchema, stepCountIs, streamText, tool } from "ai";
 const [base, key, model] = process.argv.slice(2);
 const openai = createOpenAI({ baseURL: base, apiKey: key });
@@ -42,7 +45,11 @@ const city = { type: "object", properties: { city: { type: "string" } }, require
 const weather = tool({
   description: "Weather", inputSchema: jsonSchema(city), execute: async () => "Sunny",
 });
-for (const one of [openai.responses(model), openai.chat(model)]) {
+const compatible = createOpenAICompatible({ name: "studio", baseURL: base, apiKey: key });
+const anthropic = createAnthropic({ baseURL: base, apiKey: key });
+const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+const every = [openai.responses(model), openai.chat(model), compatible.chatModel(model), anthropic(model)];
+for (const one of every) {
   const asked = { model: one, tools: { weather }, stopWhen: stepCountIs(3), maxRetries: 0 };
   const first = await generateText({ ...asked, prompt: "Go" });
   const said = { role: "user", content: "Thanks" };
@@ -50,7 +57,11 @@ for (const one of [openai.responses(model), openai.chat(model)]) {
   const second = await generateText({ ...asked, tools: undefined, messages });
   let text = "";
   for await (const part of streamText({ ...asked, prompt: "Go" }).textStream) text += part;
-  console.log(JSON.stringify([first.text, first.steps.length, second.text, text]));
+  const data = Buffer.from(dot, "base64");
+  const picture = { type: "file", data, mediaType: "image/png" };
+  const seen = [{ role: "user", content: [{ type: "text", text: "What is it?" }, picture] }];
+  const third = await generateText({ model: one, messages: seen, maxRetries: 0 });
+  console.log(JSON.stringify([first.text, first.steps.length, second.text, text, third.text]));
 }
 """
 
@@ -62,7 +73,7 @@ def script(view: RequestView) -> Turn:
         name = tool.get("name") or tool["function"]["name"]
         if name in CALLS:
             return Turn(Text("I do it."), Call(name, CALLS[name]))
-    return Turn(Text("Hello."))
+    return Turn(Text("A dot." if "input_image" in str(view.body) else "Hello."))
 
 
 async def _asked(tmp_path: Path, client: Path, *arguments: str, **environment: str) -> str:
@@ -154,5 +165,35 @@ async def test_vercels_library(tmp_path: Path) -> None:
     (tmp_path / "ask.mjs").write_text(VERCEL)
     node = Path("/usr/bin/env")
     said = await _asked(tmp_path, node, "node", "ask.mjs", "ADDRESS/v1", "TOKEN", MODEL)
-    expected = ["All done.", 2, "Hello.", "I do it.All done."]
-    assert [json.loads(line) for line in said.splitlines()] == [expected, expected]
+    expected = ["All done.", 2, "Hello.", "I do it.All done.", "A dot."]
+    assert [json.loads(line) for line in said.splitlines()] == [expected] * 4
+
+
+@pytest.mark.parametrize("api", ["openai-completions", "openai-responses", "anthropic-messages"])
+async def test_pi(tmp_path: Path, api: str) -> None:
+    """S-3: a coding agent that speaks all three APIs does its work by each."""
+    pi = await asyncio.to_thread(installed_node_client, "pi") / ".bin" / "pi"
+    model = {"id": MODEL, "name": "sim", "reasoning": True, "input": ["text"]}
+    model |= {"contextWindow": 200_000, "maxTokens": 8000}
+    model["cost"] = dict.fromkeys(("input", "output", "cacheRead", "cacheWrite"), 0)
+    address = "ADDRESS" if api == "anthropic-messages" else "ADDRESS/v1"
+    provider = {"baseUrl": address, "api": api, "apiKey": "TOKEN", "models": [model]}
+    home = tmp_path / ".pi" / "agent"
+    home.mkdir(parents=True)
+    (home / "models.json.filled").write_text(json.dumps({"providers": {"studio": provider}}))
+    said = await _asked(tmp_path, pi, "--provider", "studio", "--model", MODEL, "-p", "Go")
+    assert said.strip() == "All done." and _has_written(tmp_path)
+
+
+async def test_qwen_code(tmp_path: Path) -> None:
+    """S-3: a coding agent for servers of Chat Completions."""
+    qwen = await asyncio.to_thread(installed_node_client, "qwen") / ".bin" / "qwen"
+    said = await _asked(
+        tmp_path,
+        qwen,
+        *("--yolo", "--auth-type", "openai", "-p", "Go"),
+        OPENAI_BASE_URL="ADDRESS/v1",
+        OPENAI_API_KEY="TOKEN",
+        OPENAI_MODEL=MODEL,
+    )
+    assert said.strip().endswith("All done.") and _has_written(tmp_path)

@@ -37,7 +37,14 @@ NODE_PACKAGES = {
     "codex": ("@openai/codex@0.171.0",),
     "claude": ("@anthropic-ai/claude-code@2.1.332",),
     "opencode": ("opencode-ai@1.18.33",),
-    "vercel": ("ai@7.0.173", "@ai-sdk/openai@4.0.118"),
+    "vercel": (
+        "ai@7.0.173",
+        "@ai-sdk/openai@4.0.118",
+        "@ai-sdk/openai-compatible@3.0.92",
+        "@ai-sdk/anthropic@4.0.105",
+    ),
+    "pi": ("@mariozechner/pi-coding-agent@0.73.1",),
+    "qwen": ("@qwen-code/qwen-code@0.24.4",),
     "mcp-servers-of-node": (
         "@modelcontextprotocol/server-everything@2026.8.31",
         "@modelcontextprotocol/server-filesystem@2026.8.31",
