@@ -10,7 +10,9 @@ bin=$place/tools/bin
 "$bin/python" -m pip --disable-pip-version-check -q install build pipx uv
 "$bin/python" -m build -q -w -o "$place" .
 wheel=$(echo "$place"/*.whl)
-extras=builtin,traces,outline
+extras=$("$python" -c 'import tomllib
+with open("pyproject.toml", "rb") as file:
+    print(*tomllib.load(file)["project"]["optional-dependencies"], sep=",")')
 
 asked() { # by "pipx" or "uv tool", the command at $2
     told=$(AGENT_STUDIO_HOME="$place/home" "$2" doctor --offline) || true
@@ -21,9 +23,9 @@ asked() { # by "pipx" or "uv tool", the command at $2
 }
 
 export PIPX_HOME="$place/pipx" PIPX_BIN_DIR="$place/pipx/bin"
-"$bin/pipx" -q install --python "$python" "$wheel[$extras]"
+"$bin/pipx" install --python "$python" "$wheel[$extras]" > "$place/said"
 asked pipx "$PIPX_BIN_DIR/agent-studio"
-"$bin/pipx" -q uninstall agent-studio
+"$bin/pipx" uninstall agent-studio > "$place/said"
 [ ! -e "$PIPX_BIN_DIR/agent-studio" ]
 
 export UV_TOOL_DIR="$place/uv" UV_TOOL_BIN_DIR="$place/uv/bin"
