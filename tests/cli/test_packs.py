@@ -176,7 +176,7 @@ async def test_kz9_a_pack_brings_commands_and_settings(
         assert "On are: notes" in await told("run", "nots", "topics", code=1)
         with pytest.raises(SystemExit):
             await home.command("packs", "run", "notes", "topic")
-        assert "“topic” is not one of topics" in capsys.readouterr().err
+        assert "there is no “topic”. Did you mean topics?" in capsys.readouterr().err
         monkeypatch.setattr(console, "_of_an_agent", lambda: True)
         assert await told("run", "notes", "topics"), "it only reads"
         assert "An agent runs" in await told("set", "notes", "most", "9", code=1)
