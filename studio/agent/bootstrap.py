@@ -74,7 +74,6 @@ async def build(paths: Paths, settings: SettingsFile, sources: ExtensionSources)
         paths=paths,
         settings=settings,
         keychain=keychain,
-        http=http,
         database=database,
         catalogue=catalogue,
         providers=ProviderFactory(settings, keychain, http, local),

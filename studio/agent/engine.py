@@ -21,7 +21,6 @@ from studio.domain.sessions import SessionInfo
 from studio.files.folders import private_folder
 from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue, Listing
-from studio.providers.http import Http
 from studio.providers.registry import EMBEDDED, KEYED, PROVIDERS
 from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import SettingsFile
@@ -67,7 +66,6 @@ class Engine:
         paths: Paths,
         settings: SettingsFile,
         keychain: Keychain,
-        http: Http,
         database: Database,
         catalogue: Catalogue,
         providers: ProviderFactory,
@@ -77,7 +75,7 @@ class Engine:
         self.paths = paths
         self.settings = settings
         self.keychain = keychain
-        self.http = http
+        self.http = providers.http
         self.database = database
         self.catalogue = catalogue
         self.providers = providers

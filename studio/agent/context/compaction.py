@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from studio.agent.prompts import PLAN_NOW
 from studio.agent.session.native_history import NativeHistory
+from studio.agent.session.session_state import SessionState
 from studio.domain.blocks import (
     ReasoningBlock,
     SummaryBlock,
@@ -30,7 +31,7 @@ from studio.domain.ledger import Sent
 from studio.domain.messages import Message, Text, ToolResult
 from studio.domain.models import Usage
 from studio.domain.records import dataclass
-from studio.domain.transcript import SUMMED_UP, Transcript
+from studio.domain.transcript import SUMMED_UP
 from studio.providers.base import Request
 
 from .summarizer import ModelAccess, SummaryWriter
@@ -104,22 +105,22 @@ class ContextUsage:
 class Compactor:
     """The compactor of one session. ``wanted`` says whether the person allows summaries.
 
-    ``flush`` is awaited before a history begins that depends on emitted events.
+    ``before_summary`` is awaited before one is written, also before one that was asked for (K-8).
     """
 
     def __init__(
         self,
-        transcript: Transcript,
+        session: SessionState,
         history: NativeHistory,
         wanted: Callable[[], bool],
-        flush: Callable[[], Awaitable[None]],
+        before_summary: Callable[[str], Awaitable[None]],
     ) -> None:
-        self._transcript = transcript
+        self._transcript = session.transcript
         self._history = history
         self._may_summarize = wanted
-        self.before_summary: Callable[[str], Awaitable[None]] = _nothing
-        """Awaited before a summary is written that was, or was not, asked for (K-8)."""
-        self._flush = flush
+        self._before_summary = before_summary
+        self._flush = session.flush
+        """Awaited before a history begins that depends on emitted events."""
         self._estimator = TokenEstimator()
         self._weighing = asyncio.Lock()
         self._refused_sizes: dict[tuple[str, str], int] = {}
@@ -262,7 +263,7 @@ class Compactor:
         end = await self._find_end(access, kept + budget.head)
         if end is None:
             return False
-        await self.before_summary(trigger)
+        await self._before_summary(trigger)
         held = transcript.summary
         part = blocks_to_messages(transcript.blocks, end)
         # A character counts as a byte: of other scripts less is asked for, never too much.
@@ -366,7 +367,3 @@ def _possible_ends(blocks: Sequence[TranscriptBlock]) -> list[int]:
             ends.append(index)
             step = None
     return ends
-
-
-async def _nothing(trigger: str) -> None:
-    return

@@ -129,7 +129,6 @@ class ToolRunner:
     ) -> None:
         self.approvals = approvals
         self.hooks = hooks
-        approvals.before_question = hooks.before_question
         self._services = services
         self._access = access
         self._tools = access.tools
@@ -360,7 +359,7 @@ class ToolRunner:
             tool = replace(tool, spec=spec)
         if tool.spec.effect == "draft":
             self._access.content_filter.refuse_placeholders(arguments)
-        permit = await self.approvals.permit(tool.spec, checked, ruling)
+        permit = await self.approvals.permit(tool.spec, checked, ruling, self.hooks.before_question)
         for event in before:
             await event.wait()
         # A child's calls take slots of their own.

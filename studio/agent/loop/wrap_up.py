@@ -56,8 +56,8 @@ class WrapUpGuard(Guard):
     limit can be raised.
     """
 
-    def __init__(self, budget: Budget, ask: Ask | None = None) -> None:
-        self.ask = ask
+    def __init__(self, budget: Budget, ask: Ask | None) -> None:
+        self._ask = ask
         self._budget = budget
         self._told = False
         self._first: Limits | None = None
@@ -72,7 +72,7 @@ class WrapUpGuard(Guard):
             self._told = False  # the note is not in the new history
 
     async def before_request(self, state: TurnState) -> None:
-        if self.ask is not None:
+        if self._ask is not None:
             for bound in [one for one in self._bounds(state) if one.share >= ASK_SHARE]:
                 self._begin_asking(bound, state)
                 if bound.due:
@@ -85,7 +85,7 @@ class WrapUpGuard(Guard):
         """Ask now if one request alone is more than what is left."""
         name = f"{error.cap} {error.unit}"
         bound = next((one for one in self._bounds(state) if one.name == name), None)
-        if self.ask is None or bound is None or name in self._refused:
+        if self._ask is None or bound is None or name in self._refused:
             return False
         self._begin_asking(bound, state)
         await self._answered(bound, state)
@@ -105,13 +105,13 @@ class WrapUpGuard(Guard):
                 state.clock.resume()
 
     async def _extend(self, bound: _Bound, state: TurnState) -> None:
-        assert self.ask is not None
+        assert self._ask is not None
         self._refused.add(bound.name)  # unless the answer says otherwise
         try:
             choices = Choice(bound.more), Choice(NO)
             answer = ""
             for text in (bound.text, f"{bound.text} {YES_OR_NO}"):
-                answer = (await self.ask(AskedQuestion(text, choices))).strip()
+                answer = (await self._ask(AskedQuestion(text, choices))).strip()
                 if answer in UNANSWERED or re.match(f"{_YES}|{_NO}", answer, re.I):
                     break
             if re.match(_YES, answer, re.I):

@@ -50,7 +50,7 @@ class ProviderFactory:
     ) -> None:
         self._settings = settings
         self._keychain = keychain
-        self._http = http
+        self.http = http
         self._local = local
         self._made: dict[str, tuple[str, str, Provider]] = {}
         self._starting = asyncio.Lock()
@@ -106,7 +106,7 @@ class ProviderFactory:
                 f"The {descriptor.title} provider has no address. "
                 f"Set its base URL in the settings, or {descriptor.address_variable}."
             )
-        return descriptor.load()(key, base_url, self._http)
+        return descriptor.load()(key, base_url, self.http)
 
     async def is_connected(self, name: str) -> bool:
         """Whether a provider has what it needs: a key, an address, or the person's setting."""

@@ -36,7 +36,7 @@ from .invisible_characters import escape_invisible, escape_line
 from .policy import COMMAND, FOLDER_OF, NETWORK, PATH, target_of
 from .rule_suggestions import suggest_rules, warning_about
 from .rulebook import FOLDER, LAYERS_OF_PERSON, PLAN, Decision
-from .ruling import NO_RULING, Ruling
+from .ruling import Ruling
 from .tool_access import ToolAccess
 
 AHEAD = "ahead-"
@@ -67,10 +67,7 @@ class Refused(ToolFailed):
 
 
 BeforeQuestion: TypeAlias = Callable[[ToolSpec, ToolCall], Awaitable[Ruling]]
-
-
-async def _nobody(spec: ToolSpec, call: ToolCall) -> Ruling:
-    return NO_RULING
+"""What hooks say of a call before the person is asked (K-8)."""
 
 
 class WorkClock:
@@ -131,8 +128,6 @@ class Approvals:
         self._remember = remember
         self._above = above
         self._tasks = BackgroundTasks()
-        self.before_question: BeforeQuestion = _nobody
-        """What hooks say of a call before the person is asked (K-8)."""
         self.over = False
         """Whether the turn has ended, so that nobody is asked here any more."""
         self._one_question = asyncio.Lock()
@@ -184,7 +179,9 @@ class Approvals:
             for future in asked.values():
                 future.cancel()
 
-    async def permit(self, spec: ToolSpec, call: ToolCall, ruling: Ruling = NO_RULING) -> Permit:
+    async def permit(
+        self, spec: ToolSpec, call: ToolCall, ruling: Ruling, before_question: BeforeQuestion
+    ) -> Permit:
         """Wait for permission; raises ToolFailed, with a text for the model, if there is none.
 
         ``ruling`` is what hooks said of the call, without a refusal.
@@ -192,7 +189,7 @@ class Approvals:
         decision = await self._decide(spec, call, ruling)
         waits = spec.effect == "draft" or spec.proposes  # the person decides about it later
         if decision.verdict == "ask" and (not waits or decision.insists):
-            said = await self.before_question(spec, call)
+            said = await before_question(spec, call)
             if said.verdict == "deny":
                 raise refused_by_hook(said)
             if said.verdict == "allow" and ruling.verdict != "ask":

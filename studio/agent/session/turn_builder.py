@@ -83,11 +83,12 @@ class TurnBuilder:
         new: bool = False,
     ) -> None:
         self.history = NativeHistory(session.store, session.info.id, new=new)
+        self.hooks = ChatHooks(session, services)
         self.compactor = Compactor(
-            session.transcript,
+            session,
             self.history,
             lambda: services.settings.values.summarise,
-            session.flush,
+            self.hooks.compacting,
         )
         self.opened: list[Event] = []
         """The events of opening the history for the turn that is being built."""
@@ -112,8 +113,6 @@ class TurnBuilder:
         self._rules = session.rules
         """Those of the chat: its own, or of the one whose child it is."""
         self._tasks = BackgroundTasks()
-        self.hooks = ChatHooks(session, services)
-        self.compactor.before_summary = self.hooks.compacting
         self.recorder = services.exchanges.recorder(session.info.id, new=new)
 
     async def turn(self, started: TurnStarted, options: TurnOptions) -> Turn:
@@ -168,20 +167,17 @@ class TurnBuilder:
             recorder=self.recorder if self._services.settings.values.records_exchanges else None,
             opening=options.opening,
         )
-        wrap_up = WrapUpGuard(budget)
-        guards: list[Guard] = [
+        guards: list[Guard] = []
+        events, tools = self._tools(access, state, budget, guards, options, setup)
+        guards[:0] = [
             RepetitionGuard(self._undo.found),
-            wrap_up,
+            WrapUpGuard(budget, tools.approvals.ask_ahead if limits.extensible else None),
             PlanGuard(session.transcript),
             NewsGuard(lambda: self._delegation.news(info.id)),
             *([guidance] if guidance is not None else []),
             *(options.parent.guards if options.parent is not None else ()),
+            *([AnswerGuard(schema)] if schema is not None and options.generation.corrected else []),
         ]
-        if schema is not None and options.generation.corrected:
-            guards.append(AnswerGuard(schema))
-        events, tools = self._tools(access, state, budget, guards, options, setup)
-        if limits.extensible:
-            wrap_up.ask = tools.approvals.ask_ahead
         requests = ModelRequests(context, state)
         return Turn(AgentLoop(context, state, events, requests, tools, guards))
 
