@@ -14,7 +14,7 @@ from studio.ui.theme import Theme
 from studio.ui.transcript.paint_style import PaintStyle
 from studio.ui.transcript.text.code_leaf import CodeLeaf
 from studio.ui.transcript.text.highlight import CodeColours
-from studio.ui.transcript.text.text_layout import LineLayout, span_format
+from studio.ui.transcript.text.text_layout import LineLayout, TextFormat, span_format
 from support.waiting import until
 
 WORDS = ["word", "a", "longer-word", "größer", "W" * 40, "fi", "so,", "end.", "AV", "don't"]
@@ -47,7 +47,7 @@ def test_grown_lines_are_those_of_the_whole_text(qapp: QApplication, seed: int) 
     bold = strong(dice.randrange(len(text)), 9)
 
     def laid(text: str) -> LineLayout:
-        made = LineLayout(text, font, 22, bold, chips)  # type: ignore[arg-type]
+        made = LineLayout(text, font, 22, TextFormat(bold, chips))  # type: ignore[arg-type]
         made.lay(300)
         return made
 

@@ -20,7 +20,7 @@ from studio.ui.transcript.model import CardAction, ItemSpan
 from studio.ui.transcript.paint_style import LEFT, RIGHT, PaintStyle
 from studio.ui.transcript.text.highlight import CodeColours, Spans
 from studio.ui.transcript.text.leaf import Leaf
-from studio.ui.transcript.text.text_layout import LineLayout, coloured
+from studio.ui.transcript.text.text_layout import LineLayout, TextFormat, coloured
 from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets.painting import paint_tag
 
@@ -99,7 +99,7 @@ class DiffLeaf(Leaf):
             self.block.text.expandtabs(4) if "\t" in self.block.text else self.block.text,
             style.font("code"),
             tall,
-            self._formats(style),
+            TextFormat(self._formats(style)),
             anywhere=True,
         )
         self.lines.lay(max(40.0, width - self.left - style.px(12)))

@@ -16,7 +16,7 @@ from .formulas import EM, Formulas
 from .highlight import CodeColours
 from .leaf import ITEM_INDENT, Leaf, common_prefix
 from .table_leaf import TableLeaf
-from .text_layout import LineLayout, formats, formula_boxes
+from .text_layout import LineLayout, formula_boxes, inline_format
 
 
 class ParagraphLeaf(Leaf):
@@ -51,9 +51,9 @@ class ParagraphLeaf(Leaf):
         alone = block.kind == "math"
         em = font.pixelSize() * (1.25 if alone else EM)
         boxes, self.complete = formula_boxes(block.text, block.spans, self.formulas, em, room)
-        ranges, chips = formats(style, block.spans, role, boxes)
+        look = inline_format(style, block.spans, boxes, role)
         align = Qt.AlignmentFlag.AlignHCenter if alone and boxes else Qt.AlignmentFlag.AlignLeft
-        self.lines = LineLayout(block.text, font, line, ranges, chips, boxes=boxes, align=align)
+        self.lines = LineLayout(block.text, font, line, look, align=align)
         self.lines.lay(room)
         self.height = self.lines.height
         self.laid = True

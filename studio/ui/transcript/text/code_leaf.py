@@ -13,7 +13,7 @@ from studio.ui.transcript.paint_style import PaintStyle
 
 from .highlight import CodeColours, Spans, State
 from .leaf import Leaf, common_prefix
-from .text_layout import LineLayout, coloured
+from .text_layout import LineLayout, TextFormat, coloured
 
 CODE_HEADER = 32
 CODE_PAD = 12
@@ -44,7 +44,7 @@ class CodeLeaf(Leaf):
             self.block.text.replace("\n", LINE),
             font,
             style.code_block_line,
-            _ranges(self._spans(), style),
+            TextFormat(_ranges(self._spans(), style)),
             anywhere=True,
             tab=4 * style.width("code", " "),
         )
@@ -215,7 +215,11 @@ class OutputLeaf(CodeLeaf):
                     ranges.append(coloured(at, size, style.color("err")))
                 at += size + 1
         self.lines = LineLayout(
-            text.replace("\n", LINE), style.font("code"), style.code_line, ranges, anywhere=True
+            text.replace("\n", LINE),
+            style.font("code"),
+            style.code_line,
+            TextFormat(ranges),
+            anywhere=True,
         )
         self.lines.lay(max(40.0, width))
         self.height = self.lines.height

@@ -13,7 +13,7 @@ from studio.ui.transcript.paint_style import PaintStyle
 
 from .formulas import EM, FormulaBox, Formulas
 from .leaf import Leaf, Link, links_of
-from .text_layout import LineLayout, formats, formula_boxes
+from .text_layout import LineLayout, formula_boxes, inline_format
 
 MOST_CELLS = 2000
 """Cells of tables whose widths are kept."""
@@ -95,16 +95,13 @@ class TableLeaf(Leaf):
         room = max(20.0, width - 2 * self._pad)
         boxes, complete = cell_formulas(cell, self.formulas, style, room)
         self.complete = self.complete and complete
-        ranges, chips = formats(style, spans, boxes=boxes)
         sides = {"right": Qt.AlignmentFlag.AlignRight, "center": Qt.AlignmentFlag.AlignHCenter}
         side = self.block.align[index] if index < len(self.block.align) else ""
         words = LineLayout(
             text,
             style.font("body_strong" if head else "body"),
             style.body_line,
-            ranges,
-            chips,
-            boxes=boxes,
+            inline_format(style, spans, boxes),
             align=sides.get(side, Qt.AlignmentFlag.AlignLeft),
         )
         words.lay(room)
@@ -169,18 +166,18 @@ def cell_widths(
     boxes, _ = cell_formulas(cell, formulas, style, 1e6)
     if (found := style.cells.get((cell, head, len(boxes)))) is not None:
         return found
-    ranges, chips = formats(style, spans, boxes=boxes)
+    look = inline_format(style, spans, boxes)
     font = style.font("body_strong" if head else "body")
-    layout = LineLayout(text, font, style.body_line, ranges, chips, boxes=boxes).layout
+    layout = LineLayout(text, font, style.body_line, look).layout
     option = QTextOption()
     option.setWrapMode(QTextOption.WrapMode.WordWrap)
     layout.setTextOption(option)
-    layout.setFormats(ranges)
+    layout.setFormats(list(look.ranges))
     layout.beginLayout()
     while (line := layout.createLine()).isValid():
         line.setLineWidth(1e6)
     layout.endLayout()
-    around = 4.0 if chips else 0.0  # the tint of code is wider than its text
+    around = 4.0 if look.chips else 0.0  # the tint of code is wider than its text
     widths = ceil(layout.minimumWidth()) + around, ceil(layout.maximumWidth()) + around
     if len(style.cells) >= MOST_CELLS:
         style.cells.clear()

@@ -7,6 +7,7 @@ import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from math import ceil, inf
+from typing import NamedTuple
 
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import (
@@ -43,6 +44,17 @@ LAST_PLAIN = "\u024f"
 """The last letter of Latin scripts: others may break their lines by what follows."""
 
 
+class TextFormat(NamedTuple):
+    """How the letters of a text look; ``chips`` are its inline code, ``boxes`` its formulas."""
+
+    ranges: Sequence[QTextLayout.FormatRange] = ()
+    chips: Sequence[tuple[int, int]] = ()
+    boxes: Sequence[FormulaBox] = ()
+
+
+PLAIN = TextFormat()
+
+
 class LineLayout:
     """One paragraph, broken into lines of equal height."""
 
@@ -51,17 +63,15 @@ class LineLayout:
         text: str,
         font: QFont,
         line: float,
-        formats: Sequence[QTextLayout.FormatRange] = (),
-        chips: Sequence[tuple[int, int]] = (),
+        look: TextFormat = PLAIN,
         *,
-        boxes: Sequence[FormulaBox] = (),
         anywhere: bool = False,
         tab: float = 0,
         align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
     ) -> None:
+        formats, self.chips, boxes = look
         self.text = text
         self.line = line
-        self.chips = chips
         self.bare = False
         """Inline code without a tint, where the background has one."""
         self.height = 0.0
@@ -399,13 +409,10 @@ def coloured(start: int, length: int, color: QColor) -> QTextLayout.FormatRange:
     return span_format(start, length, form)
 
 
-def formats(
-    style: PaintStyle,
-    spans: Iterable[Span],
-    base: str = "body",
-    boxes: Sequence[FormulaBox] = (),
-) -> tuple[list[QTextLayout.FormatRange], list[tuple[int, int]]]:
-    """Character formats of inline styles, and the pieces of inline code."""
+def inline_format(
+    style: PaintStyle, spans: Iterable[Span], boxes: Sequence[FormulaBox], base: str = "body"
+) -> TextFormat:
+    """The format of a text with inline styles."""
     out: list[QTextLayout.FormatRange] = []
     chips: list[tuple[int, int]] = []
     drawn = {box.start for box in boxes}
@@ -431,7 +438,7 @@ def formats(
             if url in style.dead_links:
                 form.setFontStrikeOut(True)
         out.append(span_format(start, size, form))
-    return out, chips
+    return TextFormat(out, chips, boxes)
 
 
 def formula_boxes(
