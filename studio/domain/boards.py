@@ -53,8 +53,12 @@ class BoardOverview:
 
 @dataclass(frozen=True, slots=True)
 class BoardAuthor:
-    """Who writes on a board: an agent in a session, and what strangers' text it has read."""
+    """Who writes on a board: an agent in a session, and what strangers' text it has read.
+
+    ``call`` is the id of the call that writes.
+    """
 
     session: str
     agent: str
     stranger: str = ""
+    call: str = ""

@@ -27,6 +27,9 @@ _FREE = """(state = 'open' OR (state = 'taken' AND NOT EXISTS (
     SELECT 1 FROM sessions WHERE sessions.id = taken_in
     AND sessions.state IN ('running', 'waiting'))))"""
 """A task that nobody works on: also one whose agent ended without saying that it is done."""
+_BROKEN_OFF = """owner NOT IN ('', ?1) AND NOT EXISTS (SELECT 1 FROM audit
+    WHERE session_id = session AND call_id = call AND finished IS NOT NULL)"""
+"""What another program made, and was killed before the agent got the result of the call."""
 
 
 class BoardStore:
@@ -91,16 +94,25 @@ class BoardStore:
     # Messages
 
     async def post(self, root: Caller, channel: str, text: str, author: BoardAuthor) -> int:
-        """Post a message, and wake who waits for one; returns its number."""
+        """Post a message, and wake who waits for one; returns its number.
+
+        That of the same message from before, where the call that posted it was broken off.
+        """
 
         def write(db: Connection) -> int:
-            values = (
-                *(_board(db, root), channel, sanitise_text(text), author.agent),
-                *(author.session, author.stranger),
-            )
-            query = """INSERT INTO board_messages (board, channel, text, by, session, stranger)
-                VALUES (?, ?, ?, ?, ?, ?)"""
-            return db.execute(query, values).lastrowid or 0
+            board, words = _board(db, root), sanitise_text(text)
+            row = db.execute(
+                f"""UPDATE board_messages SET owner = ?1, call = ?2 WHERE id = (SELECT min(id)
+                FROM board_messages WHERE board = ?3 AND session = ?4 AND text = ?5
+                AND channel = ?6 AND {_BROKEN_OFF}) RETURNING id""",
+                (self._db.owner, author.call, board, author.session, words, channel),
+            ).fetchone()
+            if row is not None:
+                return int(row[0])
+            values = (board, channel, words, author.agent, author.session, author.stranger)
+            query = """INSERT INTO board_messages (board, channel, text, by, session, stranger,
+                call, owner) VALUES (?, ?, ?, ?, ?, ?, ?, ?)"""
+            return db.execute(query, (*values, author.call, self._db.owner)).lastrowid or 0
 
         number = await self._db.write(write)
         for event in self._waiting.get(root, ()):
@@ -172,13 +184,24 @@ class BoardStore:
         return await self._db.read(lambda db: _tasks(db, _known(db, root)))
 
     async def add_task(self, root: Caller, text: str, author: BoardAuthor) -> BoardTask:
+        """Add a task; or return the same one, where the call that added it was broken off."""
+
         def write(db: Connection) -> BoardTask:
-            board = _board(db, root)
+            board, words = _board(db, root), sanitise_text(text)
+            row = db.execute(
+                f"""UPDATE board_tasks SET owner = ?1, call = ?2 WHERE board = ?3 AND number = (
+                SELECT min(number) FROM board_tasks WHERE board = ?3 AND session = ?4
+                AND text = ?5 AND {_BROKEN_OFF}) RETURNING {_TASK}""",
+                (self._db.owner, author.call, board, author.session, words),
+            ).fetchone()
+            if row is not None:
+                return BoardTask(*row)
             query = "SELECT coalesce(max(number), 0) + 1 FROM board_tasks WHERE board = ?"
             number = int(db.execute(query, (board,)).fetchone()[0])
-            values = (board, number, sanitise_text(text), author.stranger)
-            query = "INSERT INTO board_tasks (board, number, text, stranger) VALUES (?, ?, ?, ?)"
-            db.execute(query, values)
+            values = (board, number, words, author.stranger, author.session, author.call)
+            query = """INSERT INTO board_tasks (board, number, text, stranger, session, call, owner)
+                VALUES (?, ?, ?, ?, ?, ?, ?)"""
+            db.execute(query, (*values, self._db.owner))
             return BoardTask(number, text, stranger=author.stranger)
 
         return await self._db.write(write)

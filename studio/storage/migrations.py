@@ -568,6 +568,18 @@ def _boards(db: Connection) -> None:
         db.execute(statement)
 
 
+def _board_calls(db: Connection) -> None:
+    """Which call of which program made a message or a task: a kill may have broken it off."""
+    for statement in (
+        "ALTER TABLE board_messages ADD COLUMN call TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE board_messages ADD COLUMN owner TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE board_tasks ADD COLUMN session TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE board_tasks ADD COLUMN call TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE board_tasks ADD COLUMN owner TEXT NOT NULL DEFAULT ''",
+    ):
+        db.execute(statement)
+
+
 _USED = (
     "id, session_id, turn_id, at, agent, provider, model, step, input, cache_read, cache_write, "
     "output, reasoning, seconds, cost, epoch, items, prefix, expected, broke, lost"
@@ -599,5 +611,6 @@ MIGRATIONS: tuple[Migration, ...] = (
     _run_wishes,
     _evals,
     _boards,
+    _board_calls,
 )
 LATEST = len(MIGRATIONS)

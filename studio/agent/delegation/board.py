@@ -37,13 +37,18 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,59}")
 
 
 class SessionBoard:
-    """The board of the tree of one session, as its agent reads and writes it."""
+    """The board of the tree of one session, as a call of its agent reads and writes it."""
 
     def __init__(
-        self, store: BoardStore, session_id: str, agent: str, guard: ExfiltrationGuard
+        self,
+        store: BoardStore,
+        session_id: str,
+        agent: str,
+        guard: ExfiltrationGuard,
+        call_id: str,
     ) -> None:
         self._store, self._guard = store, guard
-        self._session, self._agent = session_id, agent
+        self._session, self._agent, self._call = session_id, agent, call_id
 
     async def read(self, key: str) -> Result:
         root = await self._root()
@@ -135,7 +140,7 @@ class SessionBoard:
     @property
     def _author(self) -> BoardAuthor:
         stranger = self._guard.exposed.get("untrusted", "")
-        return BoardAuthor(self._session, self._agent, stranger)
+        return BoardAuthor(self._session, self._agent, stranger, self._call)
 
 
 def told_tasks(tasks: Iterable[BoardTask]) -> list[str]:

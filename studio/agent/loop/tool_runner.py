@@ -479,7 +479,7 @@ class ToolRunner:
             notes=access.notes.of_call(access.agent, keeps=permit.approve),
             children=access.children(call.id),
             board=SessionBoard(
-                self._services.boards, access.session_id, access.agent, access.guard
+                self._services.boards, access.session_id, access.agent, access.guard, call.id
             ),
             services=self._services,
             room=access.room,

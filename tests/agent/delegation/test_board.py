@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
+import sys
 from collections import Counter
 from pathlib import Path
 
-from studio.domain.boards import BoardAuthor
+import pytest
+
+from studio.domain.boards import BoardAuthor, BoardTask
 from studio.domain.events import ToolFinished
 from studio.domain.sessions import Caller
 from studio.domain.tools import BOARD_TOOLS, Exposure
-from studio.simulator import Call, RequestView, Turn
+from studio.simulator import Call, RequestView, Returned, Turn
+from studio.storage.boards import BoardStore
 from studio.tools.memory.notes import Notes, Writer
 from support.delegation_home import agent, cast, delegate, repeats, save, says
 from support.engine_home import EngineHome, engine_home, say
@@ -119,6 +125,53 @@ async def test_w40_a_message_wakes_who_waits_on_the_inbox(tmp_path: Path) -> Non
         assert "The door is open." in again
 
 
+def makes_twice(view: RequestView) -> Turn:
+    """Posts and adds a task, again whenever the person says something."""
+    if isinstance(view.items[-1], Returned):
+        return says(".")
+    return Turn(Call("post", {"text": "Ready."}), Call("task_add", {"text": "Look."}))
+
+
+class KilledStore(BoardStore):
+    """Its program is killed when a task is stored, before the agent knows."""
+
+    async def add_task(self, root: Caller, text: str, author: BoardAuthor) -> BoardTask:
+        await super().add_task(root, text, author)
+        os.kill(os.getpid(), signal.SIGKILL)
+        raise AssertionError
+
+
+async def be_killed(home_folder: Path) -> None:
+    """In a program of its own."""
+    async with engine_home(home_folder, "anthropic", makes_twice) as home:
+        services = home.engine.services
+        services.boards = KilledStore(services.database)
+        save(home.engine.paths.agents, agent("Lead", "", ALL))
+        await say(await home.session("Lead"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no SIGKILL")
+async def test_w40_what_is_made_again_after_a_kill_stands_once(tmp_path: Path) -> None:
+    """A task and a message whose call was killed; what the agent says again later is new."""
+    program = await asyncio.create_subprocess_exec(
+        *(sys.executable, __file__, str(tmp_path)),
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    async with within():
+        assert await program.wait() == -signal.SIGKILL
+    async with engine_home(tmp_path, "anthropic", makes_twice) as home, within():
+        (info,) = await home.engine.sessions.list()
+        session = await home.engine.sessions.open(info.id)
+        counts = "SELECT (SELECT count(*) FROM board_messages), (SELECT count(*) FROM board_tasks)"
+        rows = home.engine.services.database.rows
+        ((messages, tasks),) = await rows(counts)
+        assert messages <= 1 and tasks == 1, "what was made before the kill"
+        await say(session)
+        assert await rows(counts) == [(1, 1)], "once"
+        await say(session)
+        assert await rows(counts) == [(2, 2)], "the agent knew of the first"
+
+
 async def test_w40_w43_what_strangers_wrote_follows_to_whoever_reads_it(tmp_path: Path) -> None:
     """By a message, a text and a task; a reader of none of these has read nothing of strangers."""
     calls = {
@@ -183,3 +236,7 @@ async def test_w40_only_agents_that_name_its_tools_have_them(tmp_path: Path) -> 
             await say(await home.session(name))
         assert "read" in seen["Every"] and not {*BOARD_TOOLS} & {*seen["Every"]}
         assert {*BOARD_TOOLS} & {*seen["One"]} == {"post", "inbox"}
+
+
+if __name__ == "__main__":
+    asyncio.run(be_killed(Path(sys.argv[1])))
