@@ -267,8 +267,6 @@ class SettingsDialog(QDialog):
         """Close, and wait until everything is saved."""
         self.close()
         await self._tasks.aclose()
-        # A page that hears of a change may begin something until it is deleted.
-        self._tasks.on_problem = registry.log_problem
 
     def _changed(self, page: SettingsPage) -> None:
         self._message.hide()

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -26,23 +25,18 @@ if TYPE_CHECKING:
 
     from .form import SettingsPage
 
-log = logging.getLogger(__name__)
 MakeProvider: TypeAlias = "Callable[[str, str, str], Lister]"
 """Makes, from a provider's name, key and base URL, the object that lists its models.
 The URL of the built-in model is its file."""
-
-
-def log_problem(text: str) -> None:
-    """Tell of a problem where no window of settings shows it."""
-    log.warning("settings: %s", text)
 
 
 class SettingsTasks:
     """Runs coroutines of the settings window; ``on_problem`` gets the text of a ``StudioError``."""
 
     def __init__(self) -> None:
-        self.on_problem: Callable[[str], object] = log_problem
+        self.on_problem: Callable[[str], object] = lambda _text: None
         self._finished_on_close, self._cancelled_on_close = BackgroundTasks(), BackgroundTasks()
+        self._closed = False
 
     def __len__(self) -> int:
         """How many coroutines are running."""
@@ -51,7 +45,13 @@ class SettingsTasks:
     def start(
         self, work: Coroutine[Any, Any, object], *, cancelled_on_close: bool = False
     ) -> asyncio.Task[None]:
-        """Run ``work`` to its end, or a download for example until the window is closed."""
+        """Run ``work`` to its end, or a download for example until the window is closed.
+
+        Once that is closed nothing begins: a page may hear of a change until it is deleted.
+        """
+        if self._closed:
+            work.close()
+            work = _nothing()
         tasks = self._cancelled_on_close if cancelled_on_close else self._finished_on_close
         task = tasks.start(self._report_problem(work))
         task.add_done_callback(lambda _: work.close())  # it never began if cancelled at once
@@ -67,6 +67,11 @@ class SettingsTasks:
         """Wait until everything is saved."""
         await self._cancelled_on_close.aclose()
         await self._finished_on_close.settled()
+        self._closed = True
+
+
+async def _nothing() -> None:
+    pass
 
 
 @dataclass(frozen=True, slots=True)

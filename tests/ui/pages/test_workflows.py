@@ -355,11 +355,11 @@ async def test_w62_the_workflow_of_a_step_unfolds_in_the_graph(tmp_path: Path) -
         def folds() -> list[str]:
             return [node.fold for node in page.pane.graph.nodes]
 
-        await until(lambda: folds() == ["", "folded", "", ""], "what is inside of one step")
+        await until(lambda: folds() == ["", "folded", "folded", ""], "what is inside of one step")
         view.setFocus(Qt.FocusReason.TabFocusReason)
         page.pane.choose("below")
         person.press(Key.Key_F)
-        await until(lambda: folds() == ["", "open", "", "folded", "", ""], "both files")
+        await until(lambda: folds() == ["", "open", "", "folded", "folded", ""], "both files")
         person.press(Key.Key_Down)
         person.press(Key.Key_Down)
         assert page.pane.current == "below/deep"

@@ -20,7 +20,6 @@ from PySide6.QtWidgets import QApplication, QMessageBox
 from pytestqt.qtbot import QtBot
 
 from studio.app import build
-from studio.domain.errors import ConfigurationError
 from studio.domain.models import ModelInfo
 from studio.providers.anthropic.adapter import AnthropicProvider
 from studio.providers.base import Provider
@@ -473,21 +472,21 @@ def test_p5_marks_are_painted_where_there_is_room(theme: Theme, qtbot: QtBot) ->
     assert "Yours" in str(says[1])
 
 
-async def test_a_problem_after_the_window_is_closed_is_logged(
-    theme: Theme, qtbot: QtBot, caplog: pytest.LogCaptureFixture, tmp_path: Path
+async def test_nothing_begins_after_the_window_is_closed(
+    theme: Theme, qtbot: QtBot, tmp_path: Path
 ) -> None:
-    """A page that hears of a change may begin something until it is deleted."""
+    """A page may hear of a change until it is deleted, and its widgets are gone then."""
     nothing: Any = None
     file = SettingsFile(tmp_path / "settings.json")
     services = SettingsServices(file, *([nothing] * 6))
     dialog = SettingsDialog(theme, services, pages=[])
     qtbot.addWidget(dialog)
+    done: list[str] = []
 
-    async def failing() -> None:
-        raise ConfigurationError("The disk is full.")
+    async def work(name: str) -> None:
+        done.append(name)
 
-    await services.tasks.start(failing())
-    assert "The disk is full." not in caplog.text  # the window shows it
+    services.tasks.start(work("saved"))
     await dialog.aclose()
-    await services.tasks.start(failing())
-    assert "settings: The disk is full." in caplog.text
+    await services.tasks.start(work("shown"))
+    assert done == ["saved"]
