@@ -301,7 +301,9 @@ class MainWindow(QMainWindow):
         entries.folder_wanted.connect(self.chats.new_chat_in)
         entries.pack_page_wanted.connect(lambda key, what: self.pages.show_page(key, *what))
         entries.workflow_wanted.connect(
-            lambda what, name: self.pages.show_page("workflows", what, name)
+            lambda what, name: self.pages.show_page(
+                "agents" if what == "mission" else "workflows", what, name
+            )
         )
         return entries
 

@@ -131,7 +131,10 @@ class Entries(QObject):
     folder_wanted = Signal(str)
     """A folder for a new chat."""
     workflow_wanted = Signal(str, str)
-    """``start`` and the name of a workflow, or ``run`` or ``resume`` and the id of a run."""
+    """``start`` and the name of a workflow, or ``run`` or ``resume`` and the id of a run.
+
+    Or ``mission`` and the name of an agent.
+    """
 
     pack_page_wanted = Signal(str, tuple)
     """The key of a page of a pack, and what of it."""
@@ -212,6 +215,10 @@ class Entries(QObject):
             found.append(
                 Entry("workflows", f"start {name}", title, "play", partial(wanted, "start", name))
             )
+        for agent in self._chat.model.options.offered_agents:
+            title = tr("Mission of {name}…").format(name=agent.name)
+            begin = partial(wanted, "mission", agent.name)
+            found.append(Entry("workflows", f"mission {agent.name}", title, "list-todo", begin))
         for info in runs:
             title = tr("{name}, run {number}").format(name=info.name, number=info.number)
             ago = age(now - info.updated)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import replace
 
 from studio.domain.agents import Agent, Caps
 from studio.domain.errors import ConfigurationError
@@ -19,8 +21,8 @@ def text_of_agent(agent: Agent) -> str:
     if not agent.done_when:
         raise ConfigurationError(f"The agent {agent.name} has no done_when, so it is no mission.")
     budget = dict(agent.budget)
-    if isinstance(until := budget.get("until"), int):  # YAML reads 22:30 as a number
-        budget["until"] = f"{until // 60:02}:{until % 60:02}"
+    if "until" in budget:
+        budget["until"] = _until(agent)
     step: JsonObject = {"id": WORK, "agent": agent.name, "title": agent.name}
     step["prompt"] = "Go on with the mission."
     values: dict[str, Json] = {
@@ -32,6 +34,45 @@ def text_of_agent(agent: Agent) -> str:
     }
     lines = [f"{key}: {json.dumps(value)}" for key, value in values.items() if value]
     return "\n".join(["---", *lines, "---", ""])
+
+
+def _until(agent: Agent) -> Json:
+    until = agent.budget.get("until")
+    if isinstance(until, int):  # YAML reads 22:30 as a number
+        return f"{until // 60:02}:{until % 60:02}"
+    return until
+
+
+def budget_of(agent: Agent) -> Budget:
+    """What its file lets a mission of an agent use; 0 where that is no number."""
+
+    def number(key: str) -> float:
+        value = agent.budget.get(key)
+        return float(value) if isinstance(value, int | float) else 0.0
+
+    caps = Caps(int(number("tokens")), number("dollars"))
+    minutes = number("minutes") + number("hours") * 60
+    return Budget(caps, minutes, int(number("cycles")), str(_until(agent) or ""))
+
+
+def check_names(agent: Agent) -> list[str]:
+    """What the checks of an agent's file are called, or look at."""
+    keys = ("title", "run", "file", "check", "grader")
+    return [str(next(filter(None, map(one.get, keys)), "")) for one in agent.done_when]
+
+
+def with_mission(agent: Agent, mission: str, checks: Sequence[JsonObject], budget: Budget) -> Agent:
+    """An agent as the person gives it a mission: more checks, and these limits alone."""
+    values: dict[str, Json] = {
+        "dollars": budget.caps.dollars,
+        "tokens": budget.caps.tokens,
+        "minutes": budget.minutes,
+        "cycles": budget.cycles,
+        "until": budget.until,
+    }
+    given = {key: value for key, value in values.items() if value}
+    done_when = (*agent.done_when, *checks)
+    return replace(agent, mission=mission, done_when=done_when, budget=given)
 
 
 def mission_of(workflow: Workflow) -> str:

@@ -10,9 +10,11 @@ import pytest
 from studio.agent.engine import Engine
 from studio.domain.permissions import Rule
 from studio.simulator import RequestView, Text, Turn
+from studio.ui.pages.agents.page import AgentsPage
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.pages.workflows.runs.lower_panes import LEDGER
 from studio.ui.pages.workflows.runs.run_inspector import RUN
+from support.delegation_home import agent, save
 from support.waiting import until
 from support.window import CTRL, Key, alone, at_window, on_window_loop
 
@@ -103,3 +105,65 @@ async def test_w50_w51_a_mission_in_the_window(tmp_path: Path) -> None:
         await until(lambda: page.isHidden(), "the chat is shown in place of the page")
         chats = await person.engine.sessions.list()
         assert any(one.title == "Night shift, cycle 5" for one in chats), "it is a chat"
+
+
+@on_window_loop
+async def test_w47_a_mission_of_an_agent_is_begun_in_the_window(tmp_path: Path) -> None:
+    """By key, from its page and from the palette; what is missing is said in the form."""
+    own = tmp_path / "studio" / "agents"
+    save(own, agent("Coder", tools="read"))
+
+    async def prepare(engine: Engine) -> None:
+        await engine.services.rules.add(Rule.parse("run(*)"), None)
+
+    def liar(view: RequestView) -> Turn:
+        return Turn(Text("All done!"))
+
+    async with at_window(tmp_path, "anthropic", liar, prepare=prepare) as person:
+        person.press(Key.Key_K, CTRL)
+        palette = await until(lambda: person.window._palette, "the palette")
+        await until(palette.isVisible)
+        person.type("Mission of Coder")
+        await until(
+            lambda: (row := palette.list.current) and row.entry.title == "Mission of Coder…"
+        )
+        person.press(Key.Key_Return)
+        page = await until(
+            lambda: isinstance(now := person.window.pages.currentWidget(), AgentsPage) and now
+        )
+        form = page.mission_form
+        await until(form.isVisible, "it is asked")
+        await until(lambda: person.focused() is form.goal)
+        person.press(Key.Key_Escape)
+        await until(form.isHidden)
+        person.click(page.mission_button)
+        await until(form.isVisible)
+        person.press(Key.Key_Return)
+        assert form.wrong.text() == "Say what it has to reach."
+        person.type("Make the file.")
+        person.press(Key.Key_Return)
+        assert "no model says that a mission is done" in form.wrong.text()
+        person.press(Key.Key_Tab)
+        person.type("test -f made.txt")
+        person.press(Key.Key_Return)
+        assert form.wrong.text() == "Give one limit at least, for example 20 cycles."
+        form.cycles.setFocus()
+        person.type("2")
+        form.until.setFocus()
+        person.type("25:00")
+        person.press(Key.Key_Return)
+        assert form.wrong.text() == "Type a time of the day, for example 06:00."
+        form.until.clear()
+        person.press(Key.Key_Return)
+        workflows = await until(
+            lambda: isinstance(now := person.window.pages.currentWidget(), WorkflowsPage) and now
+        )
+        view = workflows.run_view
+        await until(lambda: view.record and view.record.run.paused, "the limit of cycles")
+        assert view.record is not None and view.record.run.started is not None
+        started = view.record.run.started
+        assert (started.name, started.mission) == ("Coder", "Make the file.")
+        assert view.inspector.run.reason.text() == "Your limit of 2 cycles is reached."
+        (check,) = view.record.run.cycles[-1].checks
+        assert (check.title, check.passed) == ("test -f made.txt", False)
+        assert "done_when" not in next(own.glob("*.md")).read_text(), "the file is as it was"

@@ -2,6 +2,7 @@
 
 - ``page``: Shows the chosen agent, saves it, and carries out what the person does with it.
 - ``columns``: Places list, text and properties for the room that there is.
+- ``mission_form``: Asks what the agent has to reach, how that is checked, and its limits (W-47).
 - ``agent_rows``: Finds the files of agents, and why some cannot be used; free of Qt.
 - ``properties``: Fields for the values of the file: model, tools, limits.
 - ``tool_rows``: The tools that an agent may have, each with what happens to its calls.

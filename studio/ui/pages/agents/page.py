@@ -25,6 +25,9 @@ from studio.agent.engine import Engine
 from studio.agent.folder_files import PROJECT_AGENTS
 from studio.agent.servers.server_tools import has_tool
 from studio.domain.agents import OWN_TOOLS, Agent, Mode
+from studio.domain.errors import StudioError
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.workflows import Budget
 from studio.tools import Tool
 from studio.ui.engine_texts import tr_engine
 from studio.ui.pages.files.document import FileDocument
@@ -45,9 +48,12 @@ from studio.ui.widgets import (
 )
 from studio.ui.widgets.layouts import column_of
 from studio.ui.widgets.roles import give_role
+from studio.workflows.missions.mission_files import text_of_agent, with_mission
+from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 
 from .agent_rows import AgentIndex
 from .columns import Columns
+from .mission_form import MissionForm
 from .preview import Preview
 from .properties import Properties
 from .tool_rows import agent_of, usual_verdict
@@ -104,18 +110,37 @@ class AgentsPage(FilesPage[AgentText]):
         )
         self.which.chosen.connect(lambda _: self._show_view())
         self.try_it = Button(t, tr("Try it"), icon="play", clicked=self.try_agent)
+        self.mission_button = Button(
+            t, tr("Mission…"), "ghost", "list-todo", clicked=self.ask_mission
+        )
         self.panel_button = IconButton(
             t, "panel-right", tr("Properties"), clicked=self._toggle_panel
         )
         self._make_head(
-            [self.which, self.try_it, self.save_button, self.copy_button, self.panel_button],
-            folding=(self.try_it, self.copy_button, self.which),
+            [
+                self.which,
+                self.mission_button,
+                self.try_it,
+                self.save_button,
+                self.copy_button,
+                self.panel_button,
+            ],
+            folding=(self.mission_button, self.try_it, self.copy_button, self.which),
         )
+        self.mission_form = MissionForm(t)
+        self.mission_form.started.connect(lambda *of: self._run(self._start_mission(*of)))
         self.views = QStackedWidget()
         give_role(self.views, QAccessible.Role.Client)
         self.views.addWidget(self.editor)
         column_of(
-            [self._head, Hairline(t), self.notice, (self.views, 1), self.foot],
+            [
+                self._head,
+                Hairline(t),
+                self.mission_form,
+                self.notice,
+                (self.views, 1),
+                self.foot,
+            ],
             spacing=0,
             on=self.centre,
         )
@@ -145,7 +170,10 @@ class AgentsPage(FilesPage[AgentText]):
     # -- the list ---------------------------------------------------------------------------
 
     def open(self, *target: str) -> None:
-        """``target`` may be the name of an agent, to choose it."""
+        """``target`` may be the name of an agent; after ``mission`` the agent is given one."""
+        if target[:1] == ("mission",):
+            self._run(self._load_and_ask(*target[1:2]))
+            return
         self.gallery.setFocus()
         self._run(self._load(name=target[0] if target else ""))
 
@@ -172,8 +200,11 @@ class AgentsPage(FilesPage[AgentText]):
         self.properties.show_values(AgentText(), row.name, (), {}, read_only=True)
         self.properties.show_use(0, 0, "")
         self.try_it.hide()
+        self.mission_button.hide()
+        self.mission_form.hide()
 
     async def _opened(self) -> None:
+        self.mission_form.hide()
         await self._show_use()
         if self.columns.chat is not None and self.try_chat is not None:
             self.try_chat.begin(self.agent_name, self.agent_look)
@@ -209,6 +240,7 @@ class AgentsPage(FilesPage[AgentText]):
         super()._show_state()
         if self.document is not None:
             self.try_it.show()
+            self.mission_button.show()
             words = tr("Convert") if self.document.foreign else tr("Duplicate")
             self.copy_button.set_text(words)
 
@@ -357,6 +389,37 @@ class AgentsPage(FilesPage[AgentText]):
         fill_menu(menu, self._theme, items, choose)
         button = self.properties.more
         menu.popup(button.mapToGlobal(button.rect().bottomLeft()))
+
+    # -- a mission --------------------------------------------------------------------------
+
+    def ask_mission(self) -> None:
+        """Ask for a mission of the agent, whose file is saved."""
+        self._run(self._ask_mission())
+
+    async def _load_and_ask(self, name: str) -> None:
+        await self._load(name=name)
+        await self._ask_mission()
+
+    async def _ask_mission(self) -> None:
+        if self.document is not None and (self.document.read_only or await self._save()):
+            found = (await self._engine.agents(self._folder)).by_name
+            if self.agent_name in found:
+                self.mission_form.ask(found[self.agent_name])
+
+    async def _start_mission(self, mission: str, checks: list[JsonObject], budget: Budget) -> None:
+        """Begin a mission of the agent; its page goes on with it."""
+        folder = self._folder or await asyncio.to_thread(self._engine.own_folder)
+        agent = (await self._engine.agents(self._folder)).by_name[self.agent_name]
+        given = with_mission(agent, mission, checks, budget)
+        runs, source = WorkflowRuns(self._engine), Path(agent.source)
+        try:
+            runner = await runs.start_text(text_of_agent(given), source, folder, RunOptions({}))
+        except StudioError as error:
+            self.mission_form.show_error(tr_engine(str(error)))
+            return
+        await runs.close(runner)
+        self.mission_form.hide()
+        self.page_wanted.emit("workflows", "resume", runner.run.id)
 
     # -- try it -----------------------------------------------------------------------------
 
