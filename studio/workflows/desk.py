@@ -16,6 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from studio.agent.budget import Budget
+from studio.agent.changes.draft_store import OPEN
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
 from studio.domain.drafts import BINARY, FileDraft
@@ -268,8 +269,13 @@ class Desks:
         """Make drafts of what the run changed, with both sides of a conflict; returns how many."""
         return await self._offer(await self._all_changes())
 
-    async def _offer(self, wanted: Mapping[str, tuple[str, str]]) -> int:
-        started = self._run.started
+    async def _offer(self, found: Mapping[str, tuple[str, str]]) -> int:
+        """Make drafts of changes, by what files were and are, of which there are none yet.
+
+        What was drafted at a gate and is as it was before the run is taken back.
+        """
+        started, drafted = self._run.started, self._run.drafted
+        wanted = {path: was for path, was in found.items() if was[0] != was[1] or path in drafted}
         if not wanted or started is None:
             return 0
         sessions = self._engine.sessions
@@ -287,16 +293,19 @@ class Desks:
                 subject=started.subject,
             )
             await self._recorder.record(RunDrafted(session.info.id))
-        drafted, files = self._run.drafted, list[ChangedFile]()
+        files = list[ChangedFile]()
         for path, (before, now) in wanted.items():
             if drafted.get(path) != now:  # else it was offered at a gate
                 approved = await asyncio.to_thread(self._approved, session, path)
                 files.append(ChangedFile(path, before if approved is None else approved, now))
         new = {file.path: (file.before, file.after) for file in files if file.before != file.after}
-        await self._offer_in(session, new, further=bool(drafted))
+        same = {file.path for file in files} - new.keys()
+        known = (one for one in session.drafts.all if isinstance(one, FileDraft))
+        old = [one.id for one in known if one.status in OPEN and one.path in same]
+        await self._offer_in(session, new, further=bool(drafted), superseded=old)
         if files:
             await self._recorder.record(RunDrafted(session.info.id, tuple(files)))
-        return len(wanted)
+        return sum(before != now for before, now in wanted.values())
 
     def _approved(self, session: Session, path: str) -> str | None:
         """The digest of a file as the person approved it last; None if they never did."""
@@ -315,7 +324,8 @@ class Desks:
                 await self._recorder.record(await self._laid.changed(one.key))
         wanted = await self._all_changes()
         known = {path for one in session.drafts.all for path in getattr(one, "paths", ())}
-        await self._offer_in(session, {path: wanted[path] for path in wanted.keys() - known})
+        new = {path: was for path, was in wanted.items() if path not in known and was[0] != was[1]}
+        await self._offer_in(session, new)
 
     async def _all_changes(self) -> dict[str, tuple[str, str]]:
         """What files were before the run and are by its changes, by digest."""
@@ -324,13 +334,18 @@ class Desks:
         return _changed(changes, found)
 
     async def _offer_in(
-        self, session: Session, wanted: Mapping[str, tuple[str, str]], *, further: bool = False
+        self,
+        session: Session,
+        wanted: Mapping[str, tuple[str, str]],
+        *,
+        further: bool = False,
+        superseded: Sequence[str] = (),
     ) -> None:
         drafts = await asyncio.to_thread(
             lambda: [self._draft(one, *wanted[one]) for one in sorted(wanted)]
         )
-        if drafts:
-            await session.offer(drafts, further=further)
+        if drafts or superseded:
+            await session.offer(drafts, further=further, superseded=superseded)
 
     def _draft(self, path: str, before: str, after: str) -> FileDraft:
         """A draft of a file that no other draft changes."""
@@ -364,4 +379,4 @@ def _changed(changes: Sequence[StepChanged], now: Mapping[str, str]) -> dict[str
     for change in changes:
         for file in change.files:
             first.setdefault(file.path, file.before)
-    return {path: (first[path], after) for path, after in now.items() if after != first[path]}
+    return {path: (first[path], after) for path, after in now.items()}

@@ -178,6 +178,42 @@ async def test_w26_drafts_are_approved_at_a_gate_and_one_undo_takes_all_back(
         assert not home.simulator.violations
 
 
+@pytest.mark.parametrize("approved", [False, True])
+async def test_w26_what_is_changed_back_after_a_gate_is_wanted_no_more(
+    tmp_path: Path, approved: bool
+) -> None:
+    """A draft that still waits goes; what was approved at the gate is drafted back."""
+    back = [change("f.txt", "by a\n", "line 3\n"), Call("delete", {"path": "a.txt"})]
+    script = Acting(
+        {
+            "Do A.": [change("f.txt", "line 3\n", "by a\n"), write("a.txt", "by a\n")],
+            "Do B.": [write("b.txt", "by b\n")],
+            "Do C.": back,
+        }
+    )
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        (home.folder / "f.txt").write_text(BASE)
+        before = contents(home.folder)
+        runner = await begin(home, GATED)
+        run = await carry_out(runner)
+        assert set(await drafts_of(home, run)) == {"a.txt", "b.txt", "f.txt"}
+        if approved:
+            assert await home.command("drafts", "approve", "--run", run.id, "--step", "a") == 0
+        question = run.step("ok").question
+        assert question is not None
+        await runner.answer(question.id, True)
+        run = await carry_out(runner)
+        assert run.end is not None and run.end.state == "done", (run.end, states(run))
+        taken_back = {"a.txt": "", "f.txt": BASE} if approved else {}
+        assert await drafts_of(home, run) == {"b.txt": "by b\n", **taken_back}
+        assert await home.command("drafts", "approve", "--run", run.id) == 0
+        assert contents(home.folder) == {**before, "b.txt": "by b\n"}
+        session = await home.engine.sessions.open(run.drafts)
+        await session.undo_turn(session.transcript.turn_id)
+        assert contents(home.folder) == before, "one undo takes the run back"
+        assert not home.simulator.violations
+
+
 CANARY = """\
 echo changed > {folder}/canary.txt; echo changed > link.txt; echo changed > sub/../canary.txt
 cp canary.txt seen.txt; echo new > {folder}/made.txt; printf '\\0\\1' > data.bin

@@ -353,11 +353,13 @@ class Session:
         for event in events:
             self.state.record(event)
 
-    async def offer(self, drafts: Sequence[Draft], *, further: bool = False) -> None:
+    async def offer(
+        self, drafts: Sequence[Draft], *, further: bool = False, superseded: Sequence[str] = ()
+    ) -> None:
         """Add drafts that were made outside of any turn, as a turn that nobody began (W-26).
 
-        ``further`` ones belong to the last turn, and are undone with it. Raises
-        ConfigurationError while a turn runs.
+        ``further`` ones belong to the last turn, and are undone with it. The open drafts with
+        the ids ``superseded`` are wanted no more. Raises ConfigurationError while a turn runs.
         """
         async with self._exclusive_access():
             info, record = self.info, self.state.record
@@ -365,6 +367,8 @@ class Session:
                 whose = info.id, uuid.uuid4().hex, (), info.agent, info.provider, info.model
                 record(TurnStarted(*whose, "background", by_agent=True))
             workspace = await self._builder.workspace()
+            for draft_id in superseded:
+                await self.drafts.settle(draft_id, "superseded", workspace, record)
             await self.drafts.add("", drafts, workspace, record, approve=False)
             if not further:
                 record(TurnComplete("done"))
