@@ -98,8 +98,8 @@ class MissionForm(PaintedWidget):
         goal, until = self.goal.text().strip(), time_of_day(self.until.text())
         amounts = (self.dollars, self.tokens, self.cycles, self.minutes)
         command, file = self.command.text().strip(), self.file.text().strip()
-        checks: list[JsonObject] = [{"run": command}] if command else []
-        checks += [{"file": file}] if file else []
+        given = {"run": command, "file": file}
+        checks: list[JsonObject] = [{key: value} for key, value in given.items() if value]
         caps = Caps(int(self.tokens.value), self.dollars.value)
         budget = Budget(caps, self.minutes.value, int(self.cycles.value), until)
         wrong = bool(self.until.text().strip()) and not until
