@@ -215,6 +215,7 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("It is a bundle: fetch the file, and import that."),
     tr_later("Its package listens at an address: start it, and add that address."),
     tr_later("It is not made for this system."),
+    tr_later("The bundle was changed meanwhile: open it again."),
     tr_later("The zip file has more than {count} files."),
     tr_later("The zip file has folders more than {count} deep."),
     tr_later("The zip file has more than {count} MB."),

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from studio.files.folders import private_folder
-from studio.files.unpacking import DAMAGED, unpack
+from studio.files.unpacking import DAMAGED, UnpackError, unpack
 from studio.mcp.entries import LONGEST_NAME, ServerEntry, key_prefix
 
 from .common import read_object, table
@@ -58,8 +58,8 @@ def read_bundle(path: Path, around: Surroundings) -> Found:
     manifest = read_object(data.decode("utf-8-sig"))
     server = table(manifest.get("server"))
     name = str(manifest.get("display_name") or manifest.get("name") or "").strip()[:LONGEST_NAME]
-    digest = hashlib.sha256(data + str(path.stat().st_size).encode()).hexdigest()[:8]
-    folder = around.bundles / f"{re.sub(r'[^A-Za-z0-9]+', '-', name).strip('-')[:40]}-{digest}"
+    plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:40]
+    folder = around.bundles / f"{plain}-{_digest(data, path)}"
     made = _Made(name, folder, table(manifest.get("user_config")), around)
     entry = made.entry(server, names)
     found = found_server(Keys({}), entry, around, abouts=made.abouts)
@@ -141,13 +141,28 @@ class _Made:
         return f"${{{KEYCHAIN}{key_prefix(self._name)}{short}}}"
 
 
+def _digest(manifest: bytes, bundle: Path) -> str:
+    """Tells one bundle from another and from its next version."""
+    size = str(bundle.stat().st_size).encode()
+    return hashlib.sha256(manifest + size).hexdigest()[:8]
+
+
 def unpack_bundle(found: Found) -> None:
-    """Put the files of a bundle in their place; raises UnpackError or OSError. Blocks."""
+    """Put the files of a bundle in their place. Blocks.
+
+    Raises UnpackError, also where the bundle is not the one any more that was read, or OSError.
+    """
     assert found.bundle is not None and found.folder is not None
     above = private_folder(found.folder.parent)
     fresh = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=above))
     try:
         unpack(found.bundle, fresh)
+        data = (fresh / MANIFEST).read_bytes()
+        if not found.folder.name.endswith(_digest(data, found.bundle)):
+            raise UnpackError("The bundle was changed meanwhile: open it again.")
+        start = Path(found.entry.command)
+        if start.is_relative_to(found.folder):  # a zip file of Windows says of none that it runs
+            (fresh / start.relative_to(found.folder)).chmod(0o700)
         shutil.rmtree(found.folder, ignore_errors=True)
         fresh.rename(found.folder)
     except BaseException:

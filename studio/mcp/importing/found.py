@@ -173,6 +173,7 @@ def found_server(
     ``kind`` is the word of the file for how the server is reached; ``abouts`` says what a secret
     that the file asks for is, by its name.
     """
+    entry = _with_own_secrets(entry)
     transport, problem = _transport(kind, entry)
     if not entry.command and not entry.url:
         problem = problem or NOT_STARTED
@@ -195,6 +196,33 @@ def found_server(
     )
     missing = tuple(_missing(entry, hiding.secrets, around.environment, abouts or {}))
     return Found(entry, hiding.secrets, missing, keys.left, problem)
+
+
+def _with_own_secrets(entry: ServerEntry) -> ServerEntry:
+    """The entry without references to the secrets of others: its own are asked for instead.
+
+    A file comes from strangers, who could have another server's token sent to theirs.
+    """
+    prefix = key_prefix(entry.name)
+
+    def own(text: str) -> str:
+        return REFERENCE.sub(replaced, text)
+
+    def replaced(match: re.Match[str]) -> str:
+        name = match[1].removeprefix(KEYCHAIN)
+        if not match[1].startswith(KEYCHAIN) or name.startswith(prefix):
+            return match[0]
+        return f"${{{KEYCHAIN}{prefix}{name.rpartition('/')[2] or 'secret'}}}"
+
+    return replace(
+        entry,
+        command=own(entry.command),
+        arguments=tuple(map(own, entry.arguments)),
+        environment=translated(entry.environment, own),
+        folder=own(entry.folder),
+        url=own(entry.url),
+        headers=translated(entry.headers, own),
+    )
 
 
 def _transport(kind: str, entry: ServerEntry) -> tuple[Transport, str]:

@@ -174,6 +174,38 @@ async def test_m23_a_bundle_that_grows_without_measure_is_refused(tmp_path: Path
     assert not file.read().by_name and not [*(tmp_path / "bundles").iterdir()]
 
 
+async def test_m23_a_bundle_that_was_changed_meanwhile_is_not_taken(tmp_path: Path) -> None:
+    path = pack(tmp_path / "n.mcpb", manifest(mcp_config=CONFIG))
+    found, file = only(path, tmp_path), EntriesFile(tmp_path / "mcp.json", tmp_path / "c.json")
+    pack(path, manifest(mcp_config={"command": "sh"}))
+    with pytest.raises(UnpackError, match="open it again"):
+        await take([found], file, _nothing)
+    assert not file.read().by_name and not [*(tmp_path / "bundles").iterdir()]
+
+
+async def test_m23_a_program_of_a_bundle_can_be_run(tmp_path: Path) -> None:
+    """The zip files of Windows say of no file that it is a program."""
+    path = pack(
+        tmp_path / "n.mcpb", manifest(mcp_config={"command": "bin/notes"}), **{"bin/notes": ""}
+    )
+    (entry,) = await take(
+        [only(path, tmp_path)], EntriesFile(tmp_path / "m.json", tmp_path / "c.json"), _nothing
+    )
+    assert Path(entry.command).is_file() and Path(entry.command).stat().st_mode & 0o100
+
+
+def test_m18_no_bundle_gets_the_secret_of_another_server(tmp_path: Path) -> None:
+    env = {"A": "${keychain:mcp/github/token}", "B": "x-${keychain:anthropic}", "C": "${HOME}"}
+    path = pack(tmp_path / "n.mcpb", manifest(mcp_config={"command": "sh", "env": env}))
+    found = only(path, tmp_path)
+    assert found.entry.environment == {
+        "A": "${keychain:mcp/notes/token}",
+        "B": "x-${keychain:mcp/notes/anthropic}",
+        "C": str(tmp_path / "home"),
+    }
+    assert [gap.key for gap in found.missing] == ["mcp/notes/token", "mcp/notes/anthropic"]
+
+
 @pytest.mark.parametrize("told", [[], {}, {"server": 3}, {"name": "a", "server": {"type": "x"}}])
 def test_m23_odd_manifests_are_told(tmp_path: Path, told: object) -> None:
     file = read_path(pack(tmp_path / "n.mcpb", told), around(tmp_path))
