@@ -420,7 +420,7 @@ async def test_m11_structured_content_is_checked(tmp_path: Path) -> None:
         {**tool("good"), "output": rows, "returns": {"rows": [{"a": 1}]}},
         {**tool("wrong"), "output": rows, "returns": {"lines": 1}},
     )
-    script = [Turn(Call("shop__good", {}), Call("shop__wrong", {})), DONE]
+    script = [Turn(Call("shop__good", {})), Turn(Call("shop__wrong", {})), DONE]
     async with engine_home(tmp_path, "anthropic", script) as home:
         await switch_on(home.engine.services.servers, shop)
         good, wrong = finished(await say(await home.session(), rules=ALLOWED))
