@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from studio.domain.sessions import SessionInfo
 from studio.simulator import Text, Turn
 from studio.storage.config.settings import SettingsFile
 from studio.ui.sidebar.chat_list import ChatList
+from studio.ui.sidebar.chat_list_model import ChatRow
 from studio.ui.sidebar.controller import PAGE
 from studio.ui.theme import Theme
 from support.waiting import until
@@ -183,6 +185,18 @@ async def test_of_many_chats_those_in_view_are_read(tmp_path: Path) -> None:
         await until(lambda: len(person.chats()) == 2 * PAGE)
         assert person.chats()[-1] == f"Chat {2 * PAGE - 1}"
         assert len((await person.engine.sessions.listing(PAGE)).infos) == PAGE
+
+
+def test_a_row_stays_that_of_its_chat_when_another_version_is_opened(qapp: QApplication) -> None:
+    """The current row does not get lost where the list has another version of the open chat."""
+
+    def listed(name: str, family: str) -> ChatRow:
+        info = SessionInfo(name, "First", "/x", "Coder", PROVIDER, "m", "ask", 1.0, 1.0)
+        return ChatRow("First", replace(info, family=family))
+
+    assert listed("old", "one").is_of(listed("edited", "one"))
+    assert not listed("old", "one").is_of(listed("other", "two"))
+    assert not listed("old", "").is_of(listed("other", ""))
 
 
 def test_what_an_empty_list_says_begins_with_its_first_letter(qapp: QApplication) -> None:

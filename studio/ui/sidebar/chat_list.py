@@ -276,6 +276,9 @@ class ChatList(QListView):
         if current is not None and not self.currentIndex().isValid():
             self.setCurrentIndex(self.chats.index(self._place_of(current, at)))
             self._pick(picked)
+        if not self.currentIndex().isValid() and not self.hasFocus():
+            # Its row was gone for a while, as when another version of the chat was listed.
+            self.setCurrentIndex(self.chats.index_of(self._delegate.open_id))
         self.viewport().update()
 
     def _place_of(self, row: ChatRow, before: int) -> int:

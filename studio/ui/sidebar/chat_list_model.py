@@ -63,7 +63,10 @@ class ChatRow:
         return self.session.id if self.session is not None else ""
 
     def is_of(self, other: ChatRow) -> bool:
-        """Whether both are of the same chat, or of the same heading."""
+        """Whether both are of the same chat, in any version of it, or of the same heading."""
+        ours, theirs = self.session, other.session
+        if ours is not None and theirs is not None and ours.family and ours.family == theirs.family:
+            return True
         return self.id == other.id if self.id else not other.id and self.section == other.section
 
     @property
