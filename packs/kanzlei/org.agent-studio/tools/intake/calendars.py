@@ -20,7 +20,7 @@ from ..office.history import note, now
 from ..office.kalender import OURS
 from ..office.persons import number_of, require_may_enter
 from ..office.termine import LONGEST, OPEN, Termine
-from ..office.texts import MOST_BYTES, decoded
+from ..office.texts import decoded, read_file
 from .address_files import properties, unescaped
 
 MOST = 20_000
@@ -139,14 +139,7 @@ class CalendarIntake:
     def plan(self, person: Person, path: Path, akte: Akte | None) -> CalendarPlan:
         """Look at a file; nothing is changed. Raises ToolFailed where it is no calendar."""
         require_may_enter(person, "Termine")
-        try:
-            with path.open("rb") as file:
-                data = file.read(MOST_BYTES + 1)
-        except OSError as error:
-            raise ToolFailed(f"{path} kann nicht gelesen werden: {error.strerror}.") from error
-        if len(data) > MOST_BYTES:
-            raise ToolFailed(f"{path.name} ist größer als 50 MB.")
-        text = decoded(data)
+        text = decoded(read_file(path))
         if not text.lstrip("\ufeff \r\n").upper().startswith("BEGIN:VCALENDAR"):
             raise ToolFailed(f"{path.name} ist keine Kalenderdatei (ics).")
         plan = CalendarPlan(path)

@@ -13,7 +13,7 @@ from ..contacts.kontakte import Kontakt, Kontakte, require_may_enter
 from ..contacts.names import fold
 from ..office.history import note, now
 from ..office.persons import number_of
-from ..office.texts import MOST_BYTES, decoded
+from ..office.texts import decoded, read_file
 from .address_files import Line, Table, read_csv, read_vcards
 
 _MOST_KNOWN = 1_000_000
@@ -39,14 +39,7 @@ class ContactIntake:
     def plan(self, person: Person, path: Path, columns: str = "") -> ContactPlan:
         """Look at a file; nothing is changed. Raises ToolFailed where it has no contacts."""
         require_may_enter(person)
-        try:
-            with path.open("rb") as file:
-                data = file.read(MOST_BYTES + 1)
-        except OSError as error:
-            raise ToolFailed(f"{path} kann nicht gelesen werden: {error.strerror}.") from error
-        if len(data) > MOST_BYTES:
-            raise ToolFailed(f"{path.name} ist größer als 50 MB.")
-        text = decoded(data)
+        text = decoded(read_file(path))
         if text.lstrip().upper().startswith("BEGIN:VCARD"):
             table = read_vcards(text)
         else:

@@ -7,9 +7,9 @@ from pathlib import Path
 from studio.packs import Context, verb
 
 from ..office.akten import Akten
-from .calendars import CalendarIntake
-from .contacts import ContactIntake
-from .folders import Intake
+from .calendars import CalendarIntake, CalendarPlan
+from .contacts import ContactIntake, ContactPlan
+from .folders import FolderPlan, Intake
 
 
 @verb
@@ -26,9 +26,7 @@ def einlesen(context: Context, az: str, ordner: str, probe: bool = False) -> lis
     if not probe and plan.new:
         plan = intake.apply(person, plan)
     done = "neu" if probe else "eingelesen"
-    told = f"{len(plan.new)} {done}, {len(plan.known)} schon da"
-    if plan.number:
-        told += f". Zurücknehmen: agent-studio kanzlei einlesung-zurueck {plan.number}"
+    told = _told(plan, done)
     names = [f"{done}: {path.relative_to(plan.folder).as_posix()}" for path in plan.new]
     return [told, *names, *plan.problems]
 
@@ -48,9 +46,7 @@ def kontakte_einlesen(
     if not probe and plan.new:
         plan = intake.apply(person, plan)
     done = "neu" if probe else "übernommen"
-    told = f"{len(plan.new)} {done}, {len(plan.known)} schon da"
-    if plan.number:
-        told += f". Zurücknehmen: agent-studio kanzlei einlesung-zurueck {plan.number}"
+    told = _told(plan, done)
     left = ", ".join(plan.table.left)
     names = [f"{f.get('vorname', '')} {f['name']}".strip() for _, f in plan.new[:20]]
     more = [f"und {len(plan.new) - 20} weitere"] if len(plan.new) > 20 else []
@@ -72,9 +68,7 @@ def kalender_einlesen(context: Context, datei: str, az: str = "", probe: bool = 
     if not probe and plan.new:
         plan = intake.apply(person, plan)
     done = "neu" if probe else "übernommen"
-    told = f"{len(plan.new)} {done}, {len(plan.known)} schon da"
-    if plan.number:
-        told += f". Zurücknehmen: agent-studio kanzlei einlesung-zurueck {plan.number}"
+    told = _told(plan, done)
     return [told, *(f"{done}: {one.shown}, {akte.az}" for one, akte in plan.new), *plan.problems]
 
 
@@ -85,3 +79,10 @@ def einlesung_zurueck(context: Context, nummer: int) -> list[str]:
     nummer: Die Nummer, die beim Einlesen genannt wurde.
     """
     return context.service(Intake).undo(context.person, nummer)
+
+
+def _told(plan: FolderPlan | ContactPlan | CalendarPlan, done: str) -> str:
+    told = f"{len(plan.new)} {done}, {len(plan.known)} schon da"
+    if plan.number:
+        told += f". Zurücknehmen: agent-studio kanzlei einlesung-zurueck {plan.number}"
+    return told

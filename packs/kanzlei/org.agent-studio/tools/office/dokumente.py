@@ -23,7 +23,7 @@ from .akten import Akte, visible
 from .history import note, now
 from .persons import number_of
 from .settings import OfficeSettings
-from .texts import MOST_BYTES, Words, words_of
+from .texts import Words, read_file, words_of
 
 _COLUMNS = (
     "SELECT dokument.*, version.id AS stand, version.nummer, version.sha256, version.ohne_text, "
@@ -157,7 +157,7 @@ class Dokumente:
         self, person: Person, akte: Akte, source: Path, *, folder: str = "", kind: str = ""
     ) -> Dokument:
         """Copy a file into the folder of an Akte and keep its text; raises ToolFailed."""
-        data = _read(source)
+        data = read_file(source)
         folder = folder_name(folder)
         place = self.folder_of(akte) / folder
         try:
@@ -352,7 +352,7 @@ def _inside(place: Path, path: Path) -> bytes:
     if not path.resolve().is_relative_to(place.resolve()):
         # Who may write there could have it read what no agent may.
         raise ToolFailed(f"{path} führt aus dem Ordner der Akte hinaus.")
-    return _read(path)
+    return read_file(path)
 
 
 def _files(place: Path) -> list[tuple[str, str]]:
@@ -371,20 +371,7 @@ def _files(place: Path) -> list[tuple[str, str]]:
 
 def read_words(path: Path) -> Words:
     """The words of a file; raises ToolFailed where it cannot be read."""
-    return words_of(path.name, _read(path))
-
-
-def _read(path: Path) -> bytes:
-    try:
-        if not path.is_file():
-            raise ToolFailed(f"{path} ist keine Datei.")
-        with path.open("rb") as file:
-            data = file.read(MOST_BYTES + 1)
-    except OSError as error:
-        raise ToolFailed(f"{path} kann nicht gelesen werden: {error.strerror}.") from error
-    if len(data) > MOST_BYTES:
-        raise ToolFailed(f"{path.name} ist größer als 50 MB.")
-    return data
+    return words_of(path.name, read_file(path))
 
 
 def _placed(data: bytes, folder: Path, name: str) -> Path:

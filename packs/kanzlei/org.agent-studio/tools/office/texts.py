@@ -14,6 +14,7 @@ import re
 import xml.parsers.expat
 import zipfile
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 from studio.packs import ToolFailed, pdf_pages
@@ -177,6 +178,20 @@ def _head(message: email.message.EmailMessage, name: str) -> str:
     except Exception:  # a broken head takes no text away
         return f"{name}: (nicht lesbar)"
     return f"{name}: {value}" if value else ""
+
+
+def read_file(path: Path) -> bytes:
+    """A file of at most 50 MB; raises ToolFailed. Blocks."""
+    try:
+        if not path.is_file():
+            raise ToolFailed(f"{path} ist keine Datei.")
+        with path.open("rb") as file:
+            data = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        raise ToolFailed(f"{path} kann nicht gelesen werden: {error.strerror}.") from error
+    if len(data) > MOST_BYTES:
+        raise ToolFailed(f"{path.name} ist größer als 50 MB.")
+    return data
 
 
 def decoded(data: bytes) -> str:
