@@ -58,7 +58,8 @@ def dataclass(
 def _without_texts(plain: Callable[[type], type], defined: type) -> Any:
     """Make the class while no annotation is a text: each would be searched for a ClassVar."""
     told: dict[str, Any] = vars(defined).get("__annotations__", {})
-    if any(word in str(text) for text in told.values() for word in MARKS):
+    # Without “from __future__ import annotations” Python 3.14 has them elsewhere, and no texts.
+    if not told or any(word in str(text) for text in told.values() for word in MARKS):
         return plain(defined)
     defined.__annotations__ = dict.fromkeys(told, object)
     cls: Any = plain(defined)

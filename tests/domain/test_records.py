@@ -127,3 +127,12 @@ def test_it_is_pickled_and_compiled_with_the_first_instance() -> None:
             assert (x, y) == (1, 2)
         case _:
             pytest.fail("no match")
+
+
+def test_it_has_its_fields_where_annotations_are_no_texts() -> None:
+    """Python 3.14 keeps them elsewhere then, and classes lost all of their fields."""
+    named: dict[str, Any] = {"dataclass": records.dataclass}
+    text = "@dataclass(frozen=True, slots=True)\nclass Point:\n    x: int\n    y: str = 'a'\n"
+    exec(compile(text, "point", "exec", dont_inherit=True), named)
+    assert [one.name for one in dataclasses.fields(named["Point"])] == ["x", "y"]
+    assert named["Point"](1) == named["Point"](1, "a")
