@@ -2,6 +2,7 @@
 
 - ``registry``: Lists the pages, one line for each: title, icon, shortcut and menu.
 - ``page``: Base classes: a page, and a page that is a list of cards.
+- ``start_form``: The base of the forms of a run and of a mission.
 - ``list_detail``: The base of the pages of drafts and notes: a list, the chosen one beside it.
 - ``needs``: Lists everything that waits for the person, and takes the answers.
 - ``agents``: Shows the agents and their files, to change, try, copy and delete them.

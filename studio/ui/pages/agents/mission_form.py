@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QPainter
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QWidget
 
 from studio.domain.agents import Agent, Caps
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.workflows import Budget
+from studio.ui.pages.start_form import StartForm
 from studio.ui.settings.amount_field import AmountField, cycles, dollars, minutes, tokens
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
-from studio.ui.widgets import Button, Field, Label
+from studio.ui.widgets import Field, Label
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
-from studio.ui.widgets.painting import PaintedWidget
 from studio.workflows.missions.check_keys import is_capped, time_of_day
 from studio.workflows.missions.mission_files import budget_of, check_names
 
 
-class MissionForm(PaintedWidget):
+class MissionForm(StartForm):
     """It begins with what the agent's file says; Enter starts the mission, Escape leaves it."""
 
-    ground = "surface"
     started = Signal(str, object, object)
     """What has to be reached, the checks beside those of the file, and the limits."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
-        self.title = Label(theme, "", "ui_medium", wrap=True)
         self.goal = self._field(tr("What it has to reach"))
         self.known = Label(theme, "", "small", "text2", wrap=True)
         self.command = self._field(tr("A command that has to succeed, for example pytest -q"), True)
@@ -40,9 +36,6 @@ class MissionForm(PaintedWidget):
         self.minutes = AmountField(theme, tr("Working time in all"), minutes, 0)
         until = tr("Works until, by the clock")
         self.until = Field(theme, tr("For example 06:00"), name=until)
-        self.wrong = Label(theme, "", "ui", "err", wrap=True)
-        self.start = Button(theme, tr("Start"), "primary", "play", clicked=self._begin)
-        self.cancel = Button(theme, tr("Cancel"), "ghost", clicked=self.hide)
         self._has_checks = False
         asked = [self._headed(one) for one in (self.goal, self.command, self.file)]
         amounts = [self._headed(one) for one in (self.dollars, self.tokens, self.cycles)]
@@ -61,7 +54,6 @@ class MissionForm(PaintedWidget):
             (20, 8, 12, 10),
             on=self,
         )
-        self.hide()
 
     def _field(self, name: str, code: bool = False) -> Field:
         return Field(self.theme, name=name, role="code" if code else "ui")
@@ -91,10 +83,7 @@ class MissionForm(PaintedWidget):
         self.show()
         self.goal.setFocus()
 
-    def show_error(self, text: str) -> None:
-        self.wrong.show_text(text)
-
-    def _begin(self) -> None:
+    def begin(self) -> None:
         goal, until = self.goal.text().strip(), time_of_day(self.until.text())
         amounts = (self.dollars, self.tokens, self.cycles, self.minutes)
         command, file = self.command.text().strip(), self.file.text().strip()
@@ -117,16 +106,3 @@ class MissionForm(PaintedWidget):
         else:
             self.show_error("")
             self.started.emit(goal, checks, budget)
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        enter = event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter)
-        if event.key() == Qt.Key.Key_Escape or (enter and self.cancel.hasFocus()):
-            self.hide()
-        elif enter:  # also from a field, which leaves that to the form
-            self._begin()
-        else:
-            super().keyPressEvent(event)
-
-    def paint(self, painter: QPainter, rect: QRectF) -> None:
-        line = self.theme.color("hair")
-        painter.fillRect(0, self.height() - 1, self.width(), 1, line)
