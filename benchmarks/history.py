@@ -32,6 +32,7 @@ from studio.agent.session.native_history import HistoryBasis, NativeHistory
 from studio.app import build
 from studio.domain.messages import Message, Text, ToolCall, ToolResult
 from studio.domain.sessions import SessionInfo
+from studio.domain.transcript import Conversation
 from studio.providers.base import Provider, Request
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
@@ -133,7 +134,7 @@ async def compare(engine: Engine, path: Path, name: str, rounds: int) -> list[Ro
         reached.clear()
         start = time.process_time()
         history = NativeHistory(engine.store, name)
-        basis = HistoryBasis(provider, MODEL, "You help.", [], list)
+        basis = HistoryBasis(provider, MODEL, "You help.", [], lambda: Conversation([], 0))
         await history.open(basis, 1)
         loaded = time.process_time()
         if len(history.items) != len(items):

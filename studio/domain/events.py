@@ -200,12 +200,15 @@ class HistoryBegun:
     """A new native history begins, built from the transcript (H-7, H-9).
 
     ``why`` is empty for the first one of a session. Earlier notes (``Told``) are not in it.
+    ``changes`` is how many of the person's changes to the context it contains; None stands for
+    all of them, as in events that older versions stored.
     """
 
     epoch: int
     provider: str
     model: str
     why: str = ""
+    changes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from .agents import Mode
 from .blocks import (
@@ -82,6 +82,13 @@ UNDONE = "The summary of earlier messages was undone."
 PINS = "The person changed which messages are kept whole."
 
 
+class Conversation(NamedTuple):
+    """Messages for a new native history, and how many of the person's changes they contain."""
+
+    messages: Sequence[Message]
+    changes: int
+
+
 class Transcript:
     """The blocks of a session, and the state of its turns."""
 
@@ -102,6 +109,8 @@ class Transcript:
         """The names of all that any history of the session quoted."""
         self.stale = ""
         """Why the native history is out of date and has to be rebuilt; empty if it is not."""
+        self.changes = 0
+        """How often the person changed what the model gets: summaries and pins."""
         self.silent = 0.0
         """Seconds for which the provider has been silent, once that is shown; else 0."""
         self.queued: dict[str, tuple[Said, ...]] = {}
@@ -194,7 +203,8 @@ class Transcript:
             case HistoryBegun():
                 self.told.clear()
                 self.guided.clear()
-                self.stale = ""
+                if event.changes in (None, self.changes):  # else one came while it was built
+                    self.stale = ""
                 self.plan_told = False
                 return None
             case Told():
@@ -261,6 +271,7 @@ class Transcript:
                 summary = self.summary
                 if summary is not None and event.block < summary.blocks:
                     self.stale = self.stale or PINS
+                self.changes += block.pinned != event.pinned
                 block.pinned = event.pinned
                 return event.block
             case Exposed():
@@ -355,6 +366,10 @@ class Transcript:
         """The conversation as messages, for a new native history (H-7) and for export."""
         return blocks_to_messages(self.blocks)
 
+    def conversation(self) -> Conversation:
+        """The messages of now, for a new native history."""
+        return Conversation(self.messages(), self.changes)
+
     @property
     def summary(self) -> SummaryBlock | None:
         """The summary that replaces the beginning for the model (L-10)."""
@@ -400,6 +415,7 @@ class Transcript:
             block.text = event.text
             if block.state == "holds":
                 self.stale = EDITED
+                self.changes += 1
         return index
 
     def _undone(self, event: SummaryUndone) -> int | None:
@@ -410,6 +426,7 @@ class Transcript:
         held, block.state = block.state == "holds", "undone"
         if held:
             self.stale = UNDONE
+            self.changes += 1
             for earlier in range(index - 1, -1, -1):
                 other = self.blocks[earlier]
                 if isinstance(other, SummaryBlock) and other.state == "replaced":

@@ -31,7 +31,7 @@ from studio.domain.ledger import Sent
 from studio.domain.messages import Message, Text, ToolResult
 from studio.domain.models import Usage
 from studio.domain.records import dataclass
-from studio.domain.transcript import SUMMED_UP
+from studio.domain.transcript import SUMMED_UP, Conversation
 from studio.providers.base import Request
 
 from .summarizer import ModelAccess, SummaryWriter
@@ -135,7 +135,7 @@ class Compactor:
         person's message alone is too long, and OverBudget.
         """
         if why := self._transcript.stale:  # the person changed it while the turn ran
-            await self._begin_history(why, self._transcript.messages(), emit)
+            await self._begin_history(why, self._transcript.conversation(), emit)
         tokens = await self.tokens()
         if full:
             self._refused_sizes[access.provider.name, access.model] = max(tokens, MIN_WINDOW)
@@ -155,7 +155,9 @@ class Compactor:
 
     async def shorten(self, emit: Emit) -> None:
         """Begin a history with shortened old results, even if it is not needed."""
-        await self._begin_history(SHORTENED, shorten_results(self._transcript.messages()), emit)
+        messages, changes = self._transcript.conversation()
+        shorter = Conversation(shorten_results(messages), changes)
+        await self._begin_history(SHORTENED, shorter, emit)
 
     async def summarise(self, access: ModelAccess, emit: Emit) -> None:
         """Summarise even if it is not needed; raises ConfigurationError if there is too little."""
@@ -224,11 +226,12 @@ class Compactor:
             return False  # the conversation is not what takes the room
         overflows = full or tokens > budget.window
         may = self._may_summarize() and (overflows or not self._last_summary_undone)
-        stubs = shorten_results(self._transcript.messages())
+        messages, changes = self._transcript.conversation()
+        stubs = shorten_results(messages)
         size = await self._size(access, stubs)
         few = most if overflows else tokens - round(MIN_STUBS_SHARE * room)
         if size <= (min(budget.goal, few) if may else few):
-            await self._begin_history(SHORTENED, stubs, emit)
+            await self._begin_history(SHORTENED, Conversation(stubs, changes), emit)
             return True
         if may:
             kept = round(RECENT_SHARE * budget.room)
@@ -237,9 +240,10 @@ class Compactor:
             if await self._summarize(access, emit, budget, tokens, kept):
                 return True
         if overflows:
-            less = await self._shortened_to(access, budget.goal, self._transcript.messages())
+            messages, changes = self._transcript.conversation()
+            less = await self._shortened_to(access, budget.goal, messages)
             if await self._size(access, less) <= most:
-                await self._begin_history(SHORTENED, less, emit)
+                await self._begin_history(SHORTENED, Conversation(less, changes), emit)
                 return True
         return False
 
@@ -276,14 +280,14 @@ class Compactor:
             words=min(max(budget.room // 10, least), most),
         )
         summary = SummaryBlock(uuid.uuid4().hex, text, end)
-        messages = blocks_to_messages([*transcript.blocks, summary])
+        messages, changes = blocks_to_messages([*transcript.blocks, summary]), transcript.changes
         less = await self._shortened_to(access, budget.goal, messages)
         after = await self._size(access, less)
         if after >= tokens:
             return False
         emit(Summarised(summary.summary_id, text, end, tokens, after))
         await self._flush()
-        await self._begin_history(SUMMED_UP, less, emit)
+        await self._begin_history(SUMMED_UP, Conversation(less, changes), emit)
         return True
 
     async def _find_end(self, access: ModelAccess, most: int) -> int | None:
@@ -312,8 +316,8 @@ class Compactor:
             return await asyncio.to_thread(earliest)
 
     async def _shortened_to(
-        self, access: ModelAccess, goal: int, messages: list[Message]
-    ) -> list[Message]:
+        self, access: ModelAccess, goal: int, messages: Sequence[Message]
+    ) -> Sequence[Message]:
         """The messages with as little truncation as meets the goal, or with the most."""
         stubs = shorten_results(messages)
         less = messages
@@ -326,9 +330,9 @@ class Compactor:
                 break
         return less
 
-    async def _begin_history(self, why: str, messages: Sequence[Message], emit: Emit) -> None:
+    async def _begin_history(self, why: str, conversation: Conversation, emit: Emit) -> None:
         seen = why != SHORTENED  # a summary has its own block
-        for event in await self._history.renew(why, lambda: messages, quiet=seen):
+        for event in await self._history.renew(why, conversation, quiet=seen):
             emit(event)
 
     async def _check_last_message(self, access: ModelAccess, window: int) -> None:

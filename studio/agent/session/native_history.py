@@ -40,6 +40,7 @@ from studio.domain.messages import File, Image, Message, Reasoning, Said, Text, 
 from studio.domain.models import ModelInfo
 from studio.domain.records import dataclass
 from studio.domain.tools import FIND_TOOLS, USE_TOOL, ToolSpec
+from studio.domain.transcript import Conversation
 from studio.providers.base import Provider, Reply
 from studio.providers.history_rebuild import has_reasoning
 from studio.storage.sessions.store import SessionStore, StoredHistory
@@ -115,7 +116,7 @@ class HistoryBasis:
     model: str
     system: str
     tools: list[ToolSpec]
-    conversation: Callable[[], Sequence[Message]]
+    conversation: Callable[[], Conversation]
     facts: ModelInfo | None = None
 
     def media_problem(self, block: Said) -> str:
@@ -229,7 +230,7 @@ class NativeHistory:
     async def renew(
         self,
         why: str,
-        conversation: Callable[[], Sequence[Message]] | None = None,
+        conversation: Conversation | None = None,
         *,
         quiet: bool = False,
     ) -> list[Event]:
@@ -240,7 +241,7 @@ class NativeHistory:
         basis = self._basis
         await self.save()
         if conversation is not None:
-            basis = replace(basis, conversation=conversation)
+            basis = replace(basis, conversation=lambda: conversation)
         begun = await self._begin(why, basis)
         return [begun] if quiet else [begun, Notice(why)]
 
@@ -334,7 +335,7 @@ class NativeHistory:
         self._follows = False
 
     async def _begin(self, why: str, basis: HistoryBasis) -> HistoryBegun:
-        provider, messages = basis.provider, basis.conversation()
+        provider, (messages, changes) = basis.provider, basis.conversation()
         items: list[JsonObject] = []
         tools = cast("list[JsonObject]", encode(basis.tools))
         chain = [chain_start(basis.system, tools)]
@@ -362,7 +363,7 @@ class NativeHistory:
         self.why, self.system, self.tools, self.items = why, basis.system, basis.tools, items
         self.chain = chain
         self._whole = await asyncio.to_thread(_whole_results, messages) if messages else set()
-        return HistoryBegun(self.epoch, provider.name, basis.model, why)
+        return HistoryBegun(self.epoch, provider.name, basis.model, why, changes)
 
     def _take(self, stored: StoredHistory) -> None:
         if stored.epoch != self.epoch:  # another program may have begun it
@@ -379,7 +380,7 @@ class NativeHistory:
         provider, model = basis.provider, basis.model
         written_by = (stored.provider, stored.protocol, stored.model)
         if written_by != (provider.name, provider.protocol, model):
-            messages = basis.conversation()
+            messages = basis.conversation().messages
             thought = has_reasoning(stored.items)
             return await asyncio.to_thread(
                 carried_over, model, messages, basis.media_problem, thought=thought

@@ -400,7 +400,7 @@ class TurnBuilder:
             setup.model,
             setup.prompt.instructions,
             setup.offered,
-            transcript.messages,
+            transcript.conversation,
             self._facts,
         )
         events = await self.history.open(basis, self._session.pending.epoch, transcript.last_calls)

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -28,7 +29,7 @@ from studio.domain.messages import Text as Words
 from studio.domain.transcript import SUMMED_UP
 from studio.simulator import Call, RequestView, Text, Turn, Usage, stall, status
 from support.engine_home import PROTOCOLS, EngineHome, engine_home, say
-from support.waiting import FOREVER
+from support.waiting import FOREVER, until
 
 WINDOW = 8_192
 WIDER = 14_000
@@ -197,6 +198,34 @@ async def test_a_summary_is_edited_and_undone(tmp_path: Path, provider: str) -> 
         assert accepted(home)
         with pytest.raises(ConfigurationError, match="empty"):
             await session.context.edit_summary(summary.summary_id, "  ")
+
+
+async def test_what_changes_while_a_history_is_built_is_in_the_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """H-9, L-10: a summary that is undone while its new words are stored is gone for the model."""
+    async with engine_home(tmp_path, "anthropic", chatter) as home:
+        small(home, WIDER)
+        session = await home.session()
+        await talk(session, 4)
+        await session.context.summarise()
+        (summary,) = summaries(session)
+        begin_epoch, undone = home.engine.store.begin_epoch, []
+
+        async def begin_and_undo(*args: Any, **more: Any) -> int:
+            if not undone:
+                undone.append(asyncio.create_task(session.context.undo_summary(summary.summary_id)))
+                await until(lambda: summary.state == "undone")
+            return await begin_epoch(*args, **more)
+
+        monkeypatch.setattr(home.engine.store, "begin_epoch", begin_and_undo)
+        await session.context.edit_summary(summary.summary_id, "Edited by hand.")
+        await undone[0]
+        parts = {part.kind for part in (await session.context.usage()).parts}
+        assert "summary" not in parts and not session.transcript.stale
+        await say(session, "Go on")
+        assert "Edited by hand." not in sent_last(home) and "(m0)" in sent_last(home)
+        assert accepted(home)
 
 
 async def test_undone_it_holds_until_the_window_overflows(tmp_path: Path) -> None:
