@@ -120,7 +120,7 @@ async def test_w64_a_run_is_watched_answered_and_chosen_in(tmp_path: Path) -> No
         )
         assert "Tell of a hare" in person.asked[0]
         assert len(await page.live.runs.store.list()) == 1, "Enter starts one run"
-        assert view.title.text() == "Story, run 1" and view.inputs.text() == "a hare"
+        assert view.head.title.text() == "Story, run 1" and view.head.inputs.text() == "a hare"
         tab = view.inspector.run
         assert view.inspector.page == RUN and tab.card.title.text() == "Keep it?"
         assert tab.card.path.text() == "Story, ok"
@@ -208,12 +208,12 @@ async def test_w66_any_old_run_is_shown_as_it_was(tmp_path: Path) -> None:
             return str(history.list.currentIndex().data())
 
         await until(lambda: current().startswith("Story, run 2, Stopped, "), "the runs")
-        assert view.inspector.page == HISTORY and view.title.text() == "Story, run 2"
+        assert view.inspector.page == HISTORY and view.head.title.text() == "Story, run 2"
         assert states(view) == ["done", "stopped", "skipped", "skipped"]
         assert len(history.rows) == 2 and "by you, $" in current()
         history.list.setFocus()
         person.press(Key.Key_Down)
-        await until(lambda: view.title.text() == "Story, run 1", "the run before")
+        await until(lambda: view.head.title.text() == "Story, run 1", "the run before")
         assert states(view) == ["done"] * 4 and view.pane.graph.nodes[0].id == "tell"
         history.field.setFocus()
         person.type("stopped")
@@ -227,13 +227,13 @@ async def test_w66_any_old_run_is_shown_as_it_was(tmp_path: Path) -> None:
         # Deleted, with its chats: the other one is shown, then none.
         await person.choose(history.states, "All states")
         for left in (1, 0):
-            gone = view.title.text()
+            gone = view.head.title.text()
             person.click(history.delete)
             box = await until(message)
             assert gone in box.text()
             person.click(next(button for button in box.buttons() if button.text() == "Delete"))
             await until(lambda left=left: len(history.rows) == left)
-            await until(lambda gone=gone: view.title.text() != gone)
+            await until(lambda gone=gone: view.head.title.text() != gone)
             assert len(await runs.store.list()) == left
         assert view.empty.isVisible() and not history.delete.isEnabled()
         assert not await person.engine.sessions.list()
@@ -315,7 +315,7 @@ async def test_w30_a_run_is_repeated_from_a_step_with_another_prompt(tmp_path: P
         await until(lambda: record(view).run.id != before, "the fork")
         await asked(view)
         assert "Tell of a fox, shortly" in person.asked[-1]
-        assert view.title.text() == "Story, run 2"
+        assert view.head.title.text() == "Story, run 2"
         facts = view.inspector.run.state.facts
         assert facts[2].right.endswith("by you, from a step of another run")
         person.click(view.inspector.run.card.buttons[2])
@@ -377,7 +377,7 @@ async def test_w19_a_paused_run_is_stopped_from_another_program(tmp_path: Path) 
         assert step.prompt.edit.toPlainText() == "Tell of a fox"
         view.toggle_breakpoint()
         await until(lambda: ("tell", "before") not in record(view).run.breakpoints)
-        await until(lambda: view.pause.isEnabled() and view.pause.text() == "Go on")
+        await until(lambda: view.head.pause.isEnabled() and view.head.pause.text() == "Go on")
         run = await other.stop(run_id)
         assert run.state == "stopped" and not person.asked
         await over(view)
@@ -396,8 +396,8 @@ async def test_w19_a_run_of_another_program_is_stopped_here(tmp_path: Path) -> N
         await page.show_run(runner.run.id)
         view = page.run_view
         await until(lambda: states(view)[:1] == ["needs_you"], "the question")
-        assert view.stop.isEnabled() and not view.pause.isEnabled()
-        person.click(view.stop)
+        assert view.head.stop.isEnabled() and not view.head.pause.isEnabled()
+        person.click(view.head.stop)
         await over(view)
         assert (await work).state == "stopped"
         await other.close(runner)
@@ -425,7 +425,7 @@ async def test_w62_the_run_of_a_step_is_opened_and_left_again(tmp_path: Path) ->
         person.press(Key.Key_Space)
         await until(lambda: record(view).run.id != run_id, "the run of the step")
         assert [node.id for node in view.pane.graph.nodes] == ["i"]
-        assert not view.pause.isVisible() and not view.stop.isVisible()
+        assert not view.head.pause.isVisible() and not view.head.stop.isVisible()
         view.pane.view.setFocus()
         person.press(Key.Key_P)
         await until(lambda: "step of another" in view.notice.text)

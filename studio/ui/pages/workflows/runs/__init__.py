@@ -3,6 +3,8 @@
 - ``live_runs``: Begins and resumes runs in this window; pauses, stops, answers, steers and deletes
   them, raises their caps, and sets breakpoints.
 - ``run_view``: The page of one run: head, graph, panes and inspector; keys, and which run is shown.
+- ``run_head``: The row above it: its name, and the buttons that pause and stop it.
+- ``step_menu``: The menu of a step.
 - ``lower_panes``: The panes below the graph, by tabs: ``timeline``, ``event_log``, ``ledger`` and
   ``items_table``; reads the items, and exports their results.
 - ``timeline``: Paints who worked when, as bars; zooms. ``lanes`` has the bars; free of Qt.

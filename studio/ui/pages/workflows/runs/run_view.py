@@ -26,26 +26,21 @@ from studio.storage.runs import RunInfo
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars
 from studio.ui.graph.nodes import Graph
-from studio.ui.graph.pane import GraphPane, fold_item
+from studio.ui.graph.pane import GraphPane
 from studio.ui.pages.files.notice import Notice
 from studio.ui.pages.workflows.nested_graph import top_of
 from studio.ui.pages.workflows.run_graph import run_id_of
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import put
-from studio.ui.translation import tr, tr_in
+from studio.ui.translation import tr
 from studio.ui.widgets import (
-    Button,
     Hairline,
-    IconButton,
     Label,
-    MenuItem,
-    Segmented,
     fill_menu,
     message_box,
-    plain_tip,
 )
 from studio.ui.widgets.announcement import announce
-from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.layouts import column_of
 from studio.ui.widgets.painting import PaintedWidget
 from studio.workflows.fork import ForkRequest
 from studio.workflows.run_changes import approve_drafts, changes_by_step
@@ -55,10 +50,12 @@ from .compare_view import CompareView
 from .lanes import Key
 from .live_runs import LiveRuns
 from .lower_panes import HEIGHTS, ITEMS, LowerPanes
+from .run_head import HEIGHT, RunHead
 from .run_inspector import HISTORY, RUN, STEP, RunInspector
 from .run_record import RUN_STATES, RunRecord
 from .runs_below import RunsBelow
 from .step_facts import facts_inside, facts_of
+from .step_menu import menu_of
 
 if TYPE_CHECKING:
     from studio.ui.pages.page import Run as Start
@@ -109,51 +106,31 @@ class RunView(PaintedWidget):
         """What the run had changed when that was looked at last."""
         self._compares = False
         """Whether two runs are shown in place of this one."""
-        self._make_head()
-        self._make_body()
+        self._make_parts()
         self._ticks = QTimer(self, interval=1000)
         self._ticks.timeout.connect(self._tick)
         live.told.connect(self._told)
-        theme.changed.connect(self._follow_theme)
-        self._follow_theme()
+        theme.changed.connect(self._place)
+        self._place()
 
-    # Its parts
-
-    def _make_head(self) -> None:
+    def _make_parts(self) -> None:
         t = self.theme
-        self.back = IconButton(t, "chevron-left", tr("Back to the file"), clicked=self.leave)
-        self.title = Label(t, "", "heading")
-        self.file = Button(t, "", "ghost", "workflow", clicked=lambda: self.left.emit(self.source))
-        self.inputs = Label(t, "", "ui", "text2")
         self.notice = Notice(t)
-        self.pause = Button(
-            t, tr_in("a run", "Pause"), icon="pause", keycap="P", clicked=self.pause_or_go_on
-        )
-        self.stop = Button(t, tr_in("a run", "Stop"), icon="circle-x", clicked=self.stop_run)
-        self.answer = Button(
-            t, tr_in("a button", "Answer"), icon="shield-question-mark", clicked=self._to_answer
-        )
-        self.which = Segmented(
-            t, [tr("Graph"), tr("List")], name=tr("View"), icons=("workflow", "list")
-        )
-        self.which.chosen.connect(lambda at: self.pane.show_list(at == 1))
-        self.side = IconButton(t, "panel-right", tr("Inspector"), clicked=self._toggle_inspector)
-        self.side.setCheckable(True)
-        parts = [self.back, self.title, self.file, self.inputs, STRETCH, self.answer]
-        parts += [self.pause, self.stop, self.which, self.side]
-        folding = (self.which, self.stop, self.pause, self.file, self.answer)
-        self._head_row = row_of(parts, folding=folding)
-        self._head = widget_of(self._head_row)
-
-    def _make_body(self) -> None:
-        t = self.theme
+        self.head = head = RunHead(t)
+        head.back.clicked.connect(self.leave)
+        head.file.clicked.connect(lambda: self.left.emit(self.source))
+        head.answer.clicked.connect(self._to_answer)
+        head.pause.clicked.connect(self.pause_or_go_on)
+        head.stop.clicked.connect(self.stop_run)
+        head.which.chosen.connect(lambda at: self.pane.show_list(at == 1))
+        head.side.clicked.connect(self._toggle_inspector)
         self.column = _Column(t, self)
         self.pane = GraphPane(t)
         self.pane.chosen.connect(lambda id: self.choose(id, ""))
         self.pane.opened.connect(self._opened)
         self.pane.fold_wanted.connect(lambda path: self._do(self._fold(path)))
         self.pane.menu_wanted.connect(self.show_menu)
-        self.pane.turned.connect(lambda: self.which.set_current(int(self.pane.lists)))
+        self.pane.turned.connect(lambda: head.which.set_current(int(self.pane.lists)))
         self.lower_panes = LowerPanes(t, self._engine.database, self._run, self.below)
         self.lower_panes.chosen.connect(self.choose)
         self.lower_panes.opened.connect(self._opened)
@@ -167,7 +144,7 @@ class RunView(PaintedWidget):
         self.empty.hide()
         column_of(
             [
-                *(self._head, Hairline(t), self.notice, self.empty, (self.pane, 1)),
+                *(head, Hairline(t), self.notice, self.empty, (self.pane, 1)),
                 *(Hairline(t), self.lower_panes),
             ],
             spacing=0,
@@ -199,13 +176,6 @@ class RunView(PaintedWidget):
         history.delete_wanted.connect(self._ask_to_delete)
         history.wanted.connect(lambda: self._do(self._list_runs()))
 
-    def _follow_theme(self) -> None:
-        px = self.theme.px
-        self._head.setFixedHeight(px(48))
-        self._head_row.setSpacing(px(8))
-        self._head_row.setContentsMargins(px(12), 0, px(12), 0)
-        self._place()
-
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._place()
@@ -220,11 +190,11 @@ class RunView(PaintedWidget):
         side = min(px(INSPECTOR), width - px(40))
         shown = self._inspector_wanted
         put(self.column, 0, 0, width - side if shown and self.roomy else width, height)
-        top = 0 if self.roomy else px(48) + 1
+        top = 0 if self.roomy else px(HEIGHT) + 1
         put(self.inspector, width - side, top, side, height - top)
         self.inspector.setVisible(shown and not self._compares)
         self.inspector.raise_()
-        self.side.setChecked(shown)
+        self.head.side.setChecked(shown)
         wanted = px(HEIGHTS[self.lower_panes.pane])
         self.lower_panes.setFixedHeight(max(px(120), min(wanted, round(height * 0.52))))
         self._show_answer_button()
@@ -270,15 +240,8 @@ class RunView(PaintedWidget):
         self.below.show(record)
         self.pane.show_graph(Graph())
         self.lower_panes.show_record(record)
-        self.title.setText(record.title)
-        name = Path(run.started.source).name
-        self.file.set_text(name)
-        self.file.setVisible(bool(name))
-        self.inputs.setText(record.inputs[:40])
+        self.head.show_record(record, below=self._is_below)
         self.notice.show_text("")
-        words = tr("Back to the run above") if self._is_below else tr("Back to the file")
-        self.back.setAccessibleName(words)
-        self.back.setToolTip(plain_tip(words))
         if not self.roomy and self.inspector.page != HISTORY:
             self._inspector_wanted = False
             self._place()
@@ -306,9 +269,7 @@ class RunView(PaintedWidget):
             await self._show_run(runs[0].id, wanted)
             return
         self.record, self._info = None, None
-        self.title.setText(tr("Runs of {file}").format(file=Path(source).name))
-        self.file.setVisible(False)
-        self.inputs.setText("")
+        self.head.show_none(source)
         self.pane.hide()
         self.lower_panes.hide()
         self.empty.show()
@@ -327,7 +288,7 @@ class RunView(PaintedWidget):
     def _ask_to_delete(self) -> None:
         if self.record is None or self._refuses():
             return
-        run_id, words = self.record.run.id, tr("Delete {title}?").format(title=self.title.text())
+        run_id, words = self.record.run.id, tr("Delete {title}?").format(title=self.record.title)
         more = tr("Its chats and what it recorded are deleted, too. This cannot be undone.")
         box = message_box(self, tr("Delete run"), words, more)
         yes = box.addButton(tr("Delete"), QMessageBox.ButtonRole.DestructiveRole)
@@ -480,14 +441,10 @@ class RunView(PaintedWidget):
     def _show_buttons(self) -> None:
         record, info = self.record, self._info
         open_ = record is not None and record.run.end is None and not self._is_below
-        elsewhere = open_ and self._runner is None and info is not None and info.live
-        goes = open_ and record is not None and record.run.state != "paused"
-        running = goes and (self._runner is not None or elsewhere)
-        self.pause.setVisible(open_)
-        self.pause.setEnabled(not elsewhere)
-        self.pause.set_text(tr_in("a run", "Pause") if running else tr("Go on"))
-        self.pause.set_icon("pause" if running else "play")
-        self.stop.setVisible(open_)
+        here = self._runner is not None
+        elsewhere = open_ and not here and info is not None and info.live
+        run = record.run if record is not None and open_ else None
+        self.head.show_buttons(run, here=here, elsewhere=elsewhere)
         over = record is not None and info is not None and not info.live
         self.inspector.history.delete.setEnabled(over)
         self._show_answer_button()
@@ -495,7 +452,7 @@ class RunView(PaintedWidget):
     def _show_answer_button(self) -> None:
         asks = self.record is not None and next(self.record.run.questions, None) is not None
         over = self.record is None or self.record.run.end is not None
-        self.answer.setVisible(asks and not over and not self._inspector_wanted)
+        self.head.answer.setVisible(asks and not over and not self._inspector_wanted)
 
     async def _read_changes(self) -> None:
         """Show what the steps changed, where that can be another than what is shown."""
@@ -703,22 +660,7 @@ class RunView(PaintedWidget):
         if found is None or found[0].step(found[1]) is None or node is None:
             return
         record, step = found
-        own = record is self.record
-        one, open_ = record.run.step(step), record.run.end is None
-        held = own and step in record.run.held
-        words = tr("Let this step go on") if held else tr("Pause this step")
-        again = tr("Run again from here")
-        can_hold = own and record.can_hold(step)
-        items = [
-            MenuItem("hold", words, "play" if held else "pause", "H", can_hold),
-            MenuItem("stop", tr("Breakpoint"), "octagon-pause", "B", own and open_),
-            MenuItem("again", again, "rotate-ccw", "R", own and not open_),
-            MenuItem("chat", tr("Open chat"), "message-square", enabled=bool(one.session_id)),
-        ]
-        if one.run_id:
-            items.append(MenuItem("below", tr("Open its run"), "workflow"))
-        if node.fold:
-            items.append(fold_item(node))
+        items = menu_of(record, step, node, own=record is self.record)
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         fill_menu(menu, self.theme, items, self._picked)
