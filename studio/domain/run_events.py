@@ -34,6 +34,10 @@ RunCap: TypeAlias = Literal["run", "step", "session", "day", "month", "hour", "m
 Trigger: TypeAlias = Literal["manual", "schedule", "change", "fork", "client"]
 """What began a run: a person, a time, a change of files, a person from a step of another, or a
 client of the server, which may do no more than clients may."""
+YOU_PAUSED = "You paused it."
+TAKEN_OVER = "You took it over as a chat."
+PAUSED_BY_PERSON = ("", YOU_PAUSED, TAKEN_OVER)
+"""Reasons of pauses that the person made, and need not be told of."""
 Moment: TypeAlias = Literal["before", "after"]
 """When a breakpoint stops the run: before a try of its step begins, or after one has ended."""
 
@@ -49,11 +53,12 @@ class RunQuestion:
     takes one of its ``choices`` or the whole text of the file (W-25). ``path`` names who asks: the
     run, its steps, the agent (W-22). ``rules`` are those that the answer “run” to a permission
     adds: they count for the whole run, with all runs below it. ``sample`` takes one of its
-    ``choices``, and its step goes on (W-55).
+    ``choices``, and its step goes on (W-55). ``paused`` is never stored: it stands for a mission
+    that paused by itself, and takes “go_on” or “stop” (W-50).
     """
 
     id: str
-    kind: Literal["approve", "ask", "permission", "reply", "unsure", "conflict", "sample"]
+    kind: Literal["approve", "ask", "permission", "reply", "unsure", "conflict", "sample", "paused"]
     text: str
     detail: str = ""
     choices: tuple[str, ...] = ()

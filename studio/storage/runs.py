@@ -15,7 +15,7 @@ from typing import Any, cast
 from studio.domain.codec import decode_run_event, encode_event
 from studio.domain.errors import StorageError
 from studio.domain.ledger import canonical_json, digest
-from studio.domain.run_events import RunEvent, RunStarted, RunState, Trigger
+from studio.domain.run_events import PAUSED_BY_PERSON, RunEvent, RunStarted, RunState, Trigger
 from studio.domain.runs import Run
 
 from .database import Database
@@ -79,6 +79,9 @@ _ASKS = """EXISTS (
             AND json_extract(later.body, '$.step') = json_extract(asked.body, '$.step')
             AND json_extract(later.body, '$.item') = json_extract(asked.body, '$.item') END))"""
 """Whether a run has a question that nothing has ended since."""
+_IS_MISSION = """coalesce((
+    SELECT json_extract(body, '$.mission') FROM run_events
+    WHERE run_id = runs.id AND seq = 1 AND json_valid(body)), '') <> ''"""
 
 
 class RunStore:
@@ -182,21 +185,17 @@ class RunStore:
         began, with ``missions`` no others. Runs that are a step of another one are found by their
         ids alone.
         """
-        is_mission = """coalesce((
-            SELECT json_extract(body, '$.mission') FROM run_events
-            WHERE run_id = runs.id AND seq = 1 AND json_valid(body)
-        ), '') <> ''"""
         rows = await self._db.rows(
             f"""SELECT {_COLUMNS}, coalesce((
                 SELECT json_extract(body, '$.trigger') FROM run_events
                 WHERE run_id = runs.id AND seq = 1 AND json_valid(body)
-            ), 'manual'), {is_mission}, owner FROM runs
+            ), 'manual'), {_IS_MISSION}, owner FROM runs
             WHERE substr(id, 1, ?1) = ?2 AND (?3 = '' OR source = ?3)
             AND (?1 > 0 OR caller_kind <> 'run')
             AND (?5 = '' OR ?5 = coalesce((
                 SELECT json_extract(body, '$.trigger') FROM run_events
                 WHERE run_id = runs.id AND seq = 1 AND json_valid(body)
-            ), 'manual')) AND (?6 = 0 OR {is_mission})
+            ), 'manual')) AND (?6 = 0 OR {_IS_MISSION})
             ORDER BY updated DESC, id LIMIT ?4""",
             len(start),
             start,
@@ -213,13 +212,16 @@ class RunStore:
 
         Other steps of them may go on. A run that is a step of another one is left out, since that
         run asks. So is one that a call of a chat began, as long as the call goes on, since the
-        chat asks.
+        chat asks. A mission that paused by itself asks whether it shall go on (W-50).
         """
+        persons = ", ".join("?" * len(PAUSED_BY_PERSON))
         rows = await self._db.rows(
             f"""SELECT id, CASE caller_kind WHEN 'session' THEN owner ELSE '' END FROM runs
             WHERE caller_kind <> 'run'
-            AND (state IN ('needs_you', 'unsure') OR state = 'running' AND {_ASKS})
-            ORDER BY updated DESC, id"""
+            AND (state IN ('needs_you', 'unsure') OR state = 'running' AND {_ASKS}
+                OR state = 'paused' AND reason NOT IN ({persons}) AND {_IS_MISSION})
+            ORDER BY updated DESC, id""",
+            *PAUSED_BY_PERSON,
         )
         living = await self._db.alive({str(owner) for _, owner in rows} - {""})
         return [str(id) for id, owner in rows if owner not in living]

@@ -325,6 +325,8 @@ class OpenRun:
                 raise ConfigurationError(f"Answer with one of {', '.join(question.choices)}.")
             case "unsure" | "sample":
                 await self.record(answered)
+            case "paused":
+                pass  # no step asks it
 
     async def leave_out(self, question_id: str) -> None:
         """Leave out the item of a step that asks this; the others go on (W-22).

@@ -15,7 +15,7 @@ from studio.agent.session.turn_options import ParentTurn
 from studio.domain.agents import NO_CAPS, Caps
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json
-from studio.domain.run_events import CapRaised, RunEvent, RunStarted, Trigger
+from studio.domain.run_events import TAKEN_OVER, CapRaised, RunEvent, RunStarted, Trigger
 from studio.domain.runs import Run
 from studio.domain.workflows import NO_BUDGET, Budget, Workflow
 from studio.storage.runs import NewRun, RunInfo, RunInUse, RunStore
@@ -31,8 +31,6 @@ from .run_files import RunFiles, group_of, read_text
 from .runner import LOOK, Runner
 from .step_work import YOU_STOPPED
 
-YOU_PAUSED = "You paused it."
-TAKEN_OVER = "You took it over as a chat."
 PATIENCE = 20
 """How often it is looked whether another program has stopped a run."""
 

@@ -67,8 +67,8 @@ def _caps(parser: CommandParser) -> None:
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
     """Begin missions and look after them."""
-    from studio.domain.run_events import RunPaused, RunSteered
-    from studio.workflows.workflow_runs import YOU_PAUSED, WorkflowRuns
+    from studio.domain.run_events import YOU_PAUSED, RunPaused, RunSteered
+    from studio.workflows.workflow_runs import WorkflowRuns
 
     runs = WorkflowRuns(await context.engine())
     if options.what == "start":

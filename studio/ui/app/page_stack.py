@@ -152,6 +152,7 @@ class PageStack(QStackedWidget):
         page.decided.connect(self.decided)
         page.watch_wanted.connect(self.watch_wanted)
         page.answered.connect(lambda *given: self._page("workflows", engine).answer(*given))
+        page.pause_answered.connect(lambda *of: self._page("workflows", engine).answer_pause(*of))
         page.left_out.connect(lambda *of: self._page("workflows", engine).leave_out(*of))
         page.notified.connect(self.notified)
         self.addWidget(page)

@@ -11,6 +11,7 @@ from studio.agent.engine import Engine
 from studio.domain.permissions import Rule
 from studio.simulator import RequestView, Text, Turn
 from studio.ui.pages.agents.page import AgentsPage
+from studio.ui.pages.needs.page import NeedsPage
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.pages.workflows.runs.lower_panes import LEDGER
 from studio.ui.pages.workflows.runs.run_inspector import RUN
@@ -101,10 +102,24 @@ async def test_w50_w51_a_mission_in_the_window(tmp_path: Path) -> None:
         await until(lambda: record.run.paused, "three cycles without a change")
         assert "Make the file first." in person.asked[-1]
         assert tab.reason.text() == "Three cycles changed no check, no task and no draft."
+        needs = person.window.sidebar._rows["needs"]
+        await until(lambda: "1 waiting" in needs.accessibleName(), "it waits for the person")
+        person.click(needs)
+        waits = person.window.pages.currentWidget()
+        assert isinstance(waits, NeedsPage)
+        await until(lambda: len(waits.rows) == 1)
+        assert waits.card.title.text() == tab.reason.text()
+        person.press(Key.Key_1)  # it goes on
+        await until(lambda: record.run.cycle == 6, "the next cycle")
+        await until(lambda: record.run.paused, "the limit of cycles")
+        await until(lambda: [row.question.text for row in waits.rows] == [record.run.paused])
+        assert [one.text() for one in waits.card.buttons if one.isVisible()] == ["Stop"]
+        person.click(waits.to_asker)
+        await until(lambda: page.isVisible() and view.isVisible())
         person.click(tab.mission.chat)
         await until(lambda: page.isHidden(), "the chat is shown in place of the page")
         chats = await person.engine.sessions.list()
-        assert any(one.title == "Night shift, cycle 5" for one in chats), "it is a chat"
+        assert any(one.title == "Night shift, cycle 6" for one in chats), "it is a chat"
 
 
 @on_window_loop

@@ -370,6 +370,9 @@ class NeedsPage(Page):
             self.left_out.emit(row.run_id, row.question.id)
 
     async def _give(self, row: Waiting, value: Json) -> None:
+        if row.question.kind == "paused":
+            self.pause_answered.emit(row.run_id, str(value))
+            return
         if row.run_id:
             self.answered.emit(row.run_id, row.question.id, value)
             return

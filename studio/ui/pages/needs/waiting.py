@@ -9,11 +9,12 @@ from studio.agent.engine import Engine
 from studio.agent.session.session import Session
 from studio.domain.blocks import ToolBlock
 from studio.domain.errors import StorageError, StudioError
-from studio.domain.run_events import RunQuestion, StepAsked
+from studio.domain.run_events import PAUSED_BY_PERSON, RunQuestion, StepAsked
 from studio.domain.runs import Run
 from studio.domain.sessions import SessionInfo
 from studio.storage.runs import RunStore
 from studio.ui.translation import tr
+from studio.workflows.missions.cycles import STALLED
 from studio.workflows.run_files import RunFiles
 
 MOST_BEFORE = 3
@@ -83,6 +84,8 @@ async def find_waiting(engine: Engine, known: dict[str, Known]) -> list[Waiting]
             found.append(
                 Waiting(group, path, question, since, run_id=run_id, asker=asker, item=item)
             )
+        if started.mission and (run.paused or "") not in PAUSED_BY_PERSON:
+            found.append(Waiting(group, (started.name,), _pause(run), run.changed, run_id=run_id))
     for info, path in await _sessions(engine):
         session = await engine.sessions.open(info.id)
         found += [
@@ -108,6 +111,12 @@ async def just_before(engine: Engine, asker: str) -> Sequence[ToolBlock]:
     calls = [one for one in blocks if isinstance(one, ToolBlock) and one.finished]
     await engine.sessions.put_away_idle(asker)
     return calls[-MOST_BEFORE:]
+
+
+def _pause(run: Run) -> RunQuestion:
+    """A limit is raised at the run itself: it would be reached again at once."""
+    choices = ("go_on", "stop") if run.reason == STALLED else ("stop",)
+    return RunQuestion(f"paused {run.id}", "paused", run.reason, choices=choices)
 
 
 async def _read(files: RunFiles, store: RunStore, run_id: str, known: dict[str, Known]) -> Known:

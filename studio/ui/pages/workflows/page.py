@@ -614,6 +614,10 @@ class WorkflowsPage(FilesPage[WorkflowText]):
     def answer(self, run_id: str, question: str, value: Json) -> None:
         self._run(self.live.answer(run_id, question, value))
 
+    def answer_pause(self, run_id: str, answer: str) -> None:
+        does = self.live.stop if answer == "stop" else self.live.resume
+        self._run(does(run_id))
+
     def leave_out(self, run_id: str, question: str) -> None:
         self._run(self.live.leave_out(run_id, question))
 

@@ -14,6 +14,7 @@ from studio.agent.engine import Engine
 from studio.domain.agents import Caps
 from studio.domain.jsonvalue import Json
 from studio.domain.run_events import (
+    TAKEN_OVER,
     BreakpointCleared,
     BreakpointSet,
     ResultEdited,
@@ -23,7 +24,7 @@ from studio.domain.run_events import (
 from studio.storage.runs import RunInUse
 from studio.workflows.fork import ForkPlan
 from studio.workflows.runner import Runner
-from studio.workflows.workflow_runs import TAKEN_OVER, RunOptions, WorkflowRuns
+from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 
 if TYPE_CHECKING:
     from studio.ui.pages.page import Run

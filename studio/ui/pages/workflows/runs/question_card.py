@@ -30,6 +30,7 @@ ANSWERS: Mapping[str, Sequence[tuple[str, Json]]] = {
         (tr_later("Run again"), "again"),
         (tr_later("Stop"), "stop"),
     ),
+    "paused": ((tr_later("Go on"), "go_on"), (tr_later("Stop"), "stop")),
     "sample": (
         (tr_later("Run the rest"), "all"),
         (tr_later("As a batch, half price"), "batch"),
@@ -123,7 +124,7 @@ class QuestionCard(Card):
         answers = [(tr(words), value) for words, value in ANSWERS.get(question.kind, ())]
         if for_chat and question.kind == "permission":
             answers[1] = tr("For this chat"), "session"
-        if question.kind == "sample":
+        if question.kind in ("sample", "paused"):
             answers = [one for one in answers if one[1] in question.choices]
         if question.kind in ("reply", "conflict") and 0 < len(question.choices) <= MOST:
             answers = [(words, words) for words in question.choices]
