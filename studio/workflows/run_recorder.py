@@ -6,6 +6,7 @@ goes on from its events.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
@@ -47,6 +48,8 @@ class RunRecorder:
         self._store, self._tasks = store, tasks
         self._sessions, self._desks, self._reads, self._below = sessions, desks, reads, below
         self._listeners: list[Listener] = []
+        self._untold: set[asyncio.Future[None]] = set()
+        """Ends of what is being recorded."""
 
     def subscribe(self, listener: Listener) -> Callable[[], None]:
         """Call ``listener`` with the time of each event and the event; returns what ends that."""
@@ -58,6 +61,24 @@ class RunRecorder:
 
         The runs ``below`` that they begin are stored with them.
         """
+        told: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._untold.add(told)
+        try:
+            return await self._record(events, below)
+        finally:
+            self._untold.discard(told)
+            told.set_result(None)
+
+    async def settled(self) -> None:
+        """Return when all that was applied is stored and told."""
+        while self._untold or len(self.background):
+            if self._untold:
+                await asyncio.wait(self._untold)
+            await self.background.settled()
+
+    async def _record(
+        self, events: Sequence[RunEvent], below: Sequence[NewRun]
+    ) -> Sequence[RunStarted]:
         known = await self._desks.with_changes(events)
         now = time.time()
         over: list[str] = []

@@ -107,7 +107,7 @@ class Runner:
             watching.cancel()
             try:
                 await of.tasks.end(of.tasks)
-                await of.recorder.background.settled()
+                await of.recorder.settled()  # a pause ends the loop before it is stored
                 if of.started.group:
                     await of.store.leave_group(self.run.id)
             finally:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from studio.domain.permissions import Rule
 from studio.domain.run_events import (
@@ -237,3 +239,29 @@ async def test_w19_a_step_that_is_let_go_on_waits_while_its_run_is_paused(tmp_pa
         script.holds = "nothing"
         await runner.resume()
         assert (await carry_out(runner)).state == "done"
+
+
+async def test_w15_a_pause_is_stored_and_told_before_the_run_is_let_go_of(tmp_path: Path) -> None:
+    """The run sees the pause at once, and may end before the disk has it."""
+    async with engine_home(tmp_path, "anthropic", by_words({})) as home:
+        runner = await begin(home, workflow("  - {id: gate, approve: Go on?}"))
+        runner.attended = True
+        told: list[str] = []
+        runner.subscribe(lambda _, event: told.append(type(event).__name__))
+        work = asyncio.create_task(runner.carry_out())
+        await until(lambda: "StepAsked" in told, "the gate")
+        append = runner._of.store.append
+
+        async def append_late(run: Run, at: float, events: Sequence[RunEvent], *more: Any) -> Any:
+            if any(isinstance(event, RunPaused) for event in events):
+                runner.leave_to_person()  # the run looks at where it stands
+                for _ in range(500):
+                    await asyncio.sleep(0)
+            return await append(run, at, events, *more)
+
+        runner._of.store.append = append_late  # type: ignore[method-assign]
+        pause = asyncio.create_task(runner.pause("Enough."))
+        async with within():
+            await work
+        assert told[-1] == "RunPaused"
+        await pause
