@@ -73,6 +73,9 @@ class Page(PaintedWidget):
     def answer(self, run_id: str, question: str, value: Json) -> None:
         """Answer a question of a run, on the page that carries out runs."""
 
+    def answer_pause(self, run_id: str, answer: str) -> None:
+        """Let a paused mission go on or stop, on the page that carries out runs."""
+
     def leave_out(self, run_id: str, question: str) -> None:
         """Leave out the item that asks something, on the page that carries out runs."""
 
