@@ -235,3 +235,70 @@ async def test_kz51_a_calendar_is_read_in_and_taken_back(
         path.write_text(f"BEGIN:VCALENDAR\n{days}")
         said = await told("kalender-einlesen", str(path), "--az", akte.az)
         assert said.startswith("1 übernommen") and "ist kein Tag" in said
+
+
+async def test_kz51_akten_of_another_program_are_opened_and_taken_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """CSV in Windows-1252 by columns that are remembered, with old Aktenzeichen, German amounts and
+    who takes part, checked for conflicts; told first, twice is once, a wrong row stops nothing, and
+    undone but for what was used since."""
+    table = tmp_path / "akten.csv"
+    table.write_bytes(
+        "Nr.;Kurzrubrum;Mandant;Gegner;Streitwert;Angelegt;Ablage;Status;Farbe\r\n"
+        "0012/19;Wagner ./. Öz Bau;Eva Wagner;Öz Bau GmbH;10.000,50;04.02.2019;;aktiv;rot\r\n"
+        "0013/19;;Jörg Müller;Eva Wagner;;;31.12.2020;erledigt;\r\n"
+        "R-77;Nachlass Huber;;;;;;ruhend;\r\n"
+        "0014/19;Falscher Tag;;;;31.02.2019;;;\r\n"
+        "0015/19;Falscher Wert;;;viel;;;;\r\n"
+        "0016/19;Falscher Status;;;;;;weg;\r\n"
+        "0017/19;;;;;;;;\r\n"
+        "0012/19;Doppelt;;;;;;;\r\n".encode("cp1252")
+    )
+    async with engine_home(tmp_path, "openai-compatible", [Turn(Text("Gut."))]) as home:
+        pack = switch_on(home)
+        akten = service(pack, "Akten")
+        kontakte = pack.service(load_class("kanzlei", "tools.contacts.kontakte:Kontakte"))
+
+        async def told(*words: str) -> str:
+            assert await home.command("packs", "run", "kanzlei", *words) == 0
+            return capsys.readouterr().out
+
+        columns = ("--spalten", "Nr.=az")
+        said = await told("akten-einlesen", str(table), "--probe", *columns)
+        assert said.startswith("3 neu, 1 schon da\n") and not akten.find(pack.person)
+        for words in ("Zeile 5: „31.02.2019“ ist kein Tag", "Zeile 6: „viel“ ist kein Betrag",
+                      "Zeile 7: „weg“ ist kein Status", "Zeile 8: ohne Rubrum"):  # fmt: skip
+            assert words in said
+        said = await told("akten-einlesen", str(table), *columns)
+        assert said.startswith("3 angelegt, 1 schon da. Zurücknehmen")
+        assert "Spalten ohne Feld: Farbe" in said and "0013/19, Eva Wagner:" in said
+        first = akten.get(pack.person, "0012/19")
+        assert (first.rubrum, first.value) == ("Wagner ./. Öz Bau", 1_000_050)
+        assert first.mandate == "2019-02-04" and first.mode == "lokal"
+        parts = kontakte.of_akte(first)
+        assert [(one.role, one.contact.shown) for one in parts] == [
+            ("Mandant", "Eva Wagner"),
+            ("Gegner", "Öz Bau GmbH"),
+        ]
+        second = akten.get(pack.person, "0013/19")
+        assert (second.rubrum, second.state) == ("Jörg Müller ./. Eva Wagner", "abgelegt")
+        assert len([one for one in kontakte.find(pack.person) if "Wagner" in one.shown]) == 1
+        assert akten.get(pack.person, "R-77").state == "ruhend"
+        new = akten.open(pack.person, "Neu")
+        assert new.az.startswith("0001/"), "old numbers do not change the next one"
+        said = await told("akten-einlesen", str(table))
+        assert said.startswith("0 angelegt, 4 schon da"), "the columns are remembered"
+
+        service(pack, "Notizen").add(pack.person, first.id, "Gelesen.")
+        said = await told("einlesung-zurueck", "1")
+        assert said.startswith("2 Akten zurückgenommen.")
+        assert "0012/19 Wagner ./. Öz Bau wurde seither" in said
+        assert {one.az for one in akten.find(pack.person)} == {"0012/19", new.az}
+        assert {one.shown for one in kontakte.find(pack.person)} == {"Eva Wagner", "Öz Bau GmbH"}
+        assert "Jörg" not in str(pack.records.read("SELECT gefragt FROM konflikt"))
+        run = ("packs", "run", "kanzlei", "akten-einlesen", str(table))
+        for broken in (b"", b"\x00\xff" * 99, b"a;b\n" + b'"' + b"x" * 200_000, b"Nur Text"):
+            table.write_bytes(broken)
+            assert await home.command(*run) != 0
+            assert "Spalte" in capsys.readouterr().err

@@ -20,10 +20,17 @@ from ._secrecy_commands import COMMANDS as SECRECY_COMMANDS
 from .beispiel.verbs import beispiel
 from .contacts.konflikte import Konflikte
 from .contacts.kontakte import Kontakte
+from .intake.akten import AktenIntake
 from .intake.calendars import CalendarIntake
 from .intake.contacts import ContactIntake
 from .intake.folders import Intake
-from .intake.verbs import einlesen, einlesung_zurueck, kalender_einlesen, kontakte_einlesen
+from .intake.verbs import (
+    akten_einlesen,
+    einlesen,
+    einlesung_zurueck,
+    kalender_einlesen,
+    kontakte_einlesen,
+)
 from .law.citations import cited_by
 from .law.normen import Normen
 from .law.urteile import Urteile
@@ -272,6 +279,7 @@ pack = Pack(
         Anmeldung,
         Urteile,
         Intake,
+        AktenIntake,
         CalendarIntake,
         ContactIntake,
     ),
@@ -285,6 +293,7 @@ pack = Pack(
         akten,
         akte,
         akte_anlegen,
+        akten_einlesen,
         beispiel,
         einlesen,
         einlesung_zurueck,

@@ -5,23 +5,18 @@ A file is a stranger's: what is wrong in a row is told and stops nothing.
 
 from __future__ import annotations
 
-import csv
-import io
 import quopri
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator
 
-from studio.packs import ToolFailed
+from studio.packs import Records
 
-from ..contacts.kontakte import FIELDS, KINDS
+from ..contacts.kontakte import KINDS
 from ..contacts.names import has_legal_form
+from .tables import MOST, Columns, Table, read_csv
 
-MOST = 50_000
-"""Contacts of one file."""
 _FIRM = "firma"
 """What a column may also be: the name of one that is no person."""
-TARGETS = (*FIELDS, _FIRM)
 _KNOWN = {
     "art": "art typ",
     "anrede": "anrede",
@@ -42,92 +37,14 @@ _KNOWN = {
     "kennzeichen": "kennzeichen kfzkennzeichen",
     _FIRM: "firma unternehmen company organisation organization firmenname",
 }
-_BY_HEAD = {word: target for target, words in _KNOWN.items() for word in words.split()}
-_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss"})
+COLUMNS = Columns(_KNOWN, ("name", _FIRM), ("telefon",))
 
 
-Line = tuple[int, dict[str, str]]
-"""A contact with the number of its line."""
-
-
-@dataclass(slots=True)
-class Table:
-    """What a file has: contacts as fields by their line, columns that go nowhere, and what could
-    not be read. ``head`` is what a mapping of columns is remembered by; empty for vCards."""
-
-    contacts: list[Line] = field(default_factory=list[Line])
-    left: list[str] = field(default_factory=list[str])
-    problems: list[str] = field(default_factory=list[str])
-    head: str = ""
-    mapping: dict[str, str] = field(default_factory=dict[str, str])
-
-
-def read_mapping(text: str) -> dict[str, str]:
-    """The mapping of ``Zuname=name; Tel. privat=telefon``; raises ToolFailed."""
-    found: dict[str, str] = {}
-    for part in (one.strip() for one in text.split(";") if one.strip()):
-        column, _, target = part.rpartition("=")
-        if not column or target.strip() not in (*TARGETS, ""):
-            names = ", ".join(TARGETS)
-            raise ToolFailed(f"„{part}“: geschrieben wird Spalte=Feld. Felder: {names}.")
-        found[column.strip()] = target.strip()
-    return found
-
-
-def read_csv(text: str, remembered: Mapping[str, Mapping[str, str]], own: str = "") -> Table:
-    """The contacts of a table with a head. ``own`` says where columns go, else what was remembered
-    for such a head, else their names. Raises ToolFailed where there is no table."""
-    first = text.partition("\n")[0]
-    separator = max(";,\t", key=lambda one: first.count(one))
-    rows = csv.reader(io.StringIO(text.replace("\0", ""), newline=""), delimiter=separator)
-    table = Table()
-    try:
-        columns = [one.strip() for one in next(rows, list[str]())]
-        if len(columns) < 2:
-            raise ToolFailed("Das ist keine Tabelle: ihre erste Zeile nennt die Spalten.")
-        table.head = "\t".join(columns)
-        table.mapping = _mapping(columns, remembered.get(table.head, {}), read_mapping(own))
-        table.left = [one for one in columns if one and not table.mapping.get(one)]
-        if not {"name", _FIRM} & set(table.mapping.values()):
-            raise ToolFailed(
-                f"Keine Spalte heißt wie ein Name. Sag es mit --spalten „SPALTE=name“. Es gibt: "
-                f"{', '.join(filter(None, columns))}."
-            )
-        for row in rows:
-            if len(table.contacts) >= MOST:
-                table.problems.append(f"Mehr als {MOST} Zeilen; die übrigen blieben liegen.")
-                break
-            if any(map(str.strip, row)):
-                values = dict(zip(columns, row, strict=False))
-                table.contacts.append((rows.line_num, _fields(values, table.mapping)))
-    except csv.Error:
-        table.problems.append(f"Ab Zeile {rows.line_num} ist die Tabelle beschädigt.")
+def read_contacts(text: str, records: Records, own: str = "") -> Table:
+    """The contacts of a table with a head; raises ToolFailed where there is none."""
+    table = read_csv(text, COLUMNS, records, own)
+    table.lines = [(line, contact_of(fields)) for line, fields in table.lines]
     return table
-
-
-def _mapping(
-    columns: Sequence[str], kept: Mapping[str, str], own: Mapping[str, str]
-) -> dict[str, str]:
-    if wrong := [one for one in own if one not in columns]:
-        raise ToolFailed(f"Es gibt keine Spalte „{wrong[0]}“, sondern: {', '.join(columns)}.")
-    found: dict[str, str] = {}
-    for one in columns:
-        plain = re.sub(r"[^a-z_]", "", one.lower().translate(_UMLAUTS))
-        found[one] = own.get(one, kept.get(one, _BY_HEAD.get(plain, "")))
-    return found
-
-
-def _fields(row: Mapping[str, str], mapping: Mapping[str, str]) -> dict[str, str]:
-    """A contact of a row; of several columns for a field the first that is not empty counts, of
-    telephones all."""
-    found: dict[str, str] = {}
-    for column, value in row.items():
-        target, value = mapping.get(column, ""), " ".join(value.split())
-        if target and value:
-            known = found.get(target, "")
-            more = f"{known}; {value}" if known and target == "telefon" else known or value
-            found[target] = more
-    return contact_of(found)
 
 
 def contact_of(found: dict[str, str]) -> dict[str, str]:
@@ -151,11 +68,11 @@ def read_vcards(text: str) -> Table:
         if name == "BEGIN":
             card, begun = {}, number
         elif name == "END" and begun:
-            table.contacts.append((begun, contact_of(card)))
+            table.lines.append((begun, contact_of(card)))
             begun = 0
         elif begun:
             _take(card, name, parameters, value)
-        if len(table.contacts) >= MOST:
+        if len(table.lines) >= MOST:
             table.problems.append(f"Mehr als {MOST} Kontakte; die übrigen blieben liegen.")
             break
     if begun:

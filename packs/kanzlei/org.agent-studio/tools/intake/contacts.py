@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
@@ -14,7 +13,8 @@ from ..contacts.names import fold
 from ..office.history import note, now
 from ..office.persons import number_of
 from ..office.texts import decoded, read_file
-from .address_files import Line, Table, read_csv, read_vcards
+from .address_files import read_contacts, read_vcards
+from .tables import Line, Table, remember
 
 _MOST_KNOWN = 1_000_000
 
@@ -43,16 +43,14 @@ class ContactIntake:
         if text.lstrip().upper().startswith("BEGIN:VCARD"):
             table = read_vcards(text)
         else:
-            rows = self._records.read("SELECT * FROM einlesung_spalten")
-            kept = {str(row["kopf"]): json.loads(str(row["zuordnung"])) for row in rows}
-            table = read_csv(text, kept, columns)
+            table = read_contacts(text, self._records, columns)
         plan = ContactPlan(path, table)
         seen = {
             key
             for one in self._home.service(Kontakte).find(person, most=_MOST_KNOWN)
             for key in _keys(one.name.name, one.name.first, one.zip, one.name.born)
         }
-        for line, one in table.contacts:
+        for line, one in table.lines:
             if not one.get("name"):
                 table.problems.append(f"Zeile {line}: ohne Namen.")
                 continue
@@ -70,10 +68,7 @@ class ContactIntake:
         kontakte, table = self._home.service(Kontakte), plan.table
         done: list[Line] = []
         with self._records.together():
-            if table.head:
-                sql = "INSERT OR REPLACE INTO einlesung_spalten VALUES (?, ?)"
-                told = json.dumps(table.mapping, ensure_ascii=False)
-                self._records.write(sql, table.head, told)
+            remember(self._records, table)
             for line, fields in plan.new:
                 try:
                     made = kontakte.add(person, **fields)

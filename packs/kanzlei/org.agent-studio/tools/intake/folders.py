@@ -17,7 +17,7 @@ from ..office.history import note, now
 from ..office.persons import ADMIN, ANWALT, SACHBEARBEITER, number_of
 from ..office.suche import Suche
 from ..office.texts import MOST_BYTES
-from . import calendars
+from . import akten, calendars
 from .contacts import take_back
 
 MOST_FILES = 5_000
@@ -111,6 +111,7 @@ class Intake:
             problem = self._remove(person, cast("int", row["dokument"]))
             taken += not problem
             told += [problem] if problem else []
+        opened, used = akten.take_back(self._home, person, number)
         contacts, kept = take_back(self._home, person, number)
         sql = "UPDATE einlesung SET zurueckgenommen = ? WHERE id = ?"
         self._records.write(sql, now(), number)
@@ -118,7 +119,8 @@ class Intake:
         entries, changed = calendars.take_back(self._home, person, number)
         what = f"{contacts} Kontakte" if contacts or kept else f"{taken} Dokumente"
         what = f"{entries} Einträge" if entries or changed else what
-        return [f"{what} zurückgenommen.", *told, *kept, *changed]
+        what = f"{opened} Akten" if opened or used else what
+        return [f"{what} zurückgenommen.", *told, *used, *kept, *changed]
 
     def _remove(self, person: Person, number: int) -> str:
         """Remove a document as it came; returns why not, in German."""

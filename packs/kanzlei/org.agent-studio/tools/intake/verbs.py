@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from studio.packs import Context, verb
 
 from ..office.akten import Akten
+from .akten import AktenIntake, AktenPlan, shown
 from .calendars import CalendarIntake, CalendarPlan
 from .contacts import ContactIntake, ContactPlan
 from .folders import FolderPlan, Intake
+
+_FEW = 20
+"""Names that a report has."""
 
 
 @verb
@@ -45,13 +50,25 @@ def kontakte_einlesen(
     plan = intake.plan(person, Path(datei).expanduser(), spalten)
     if not probe and plan.new:
         plan = intake.apply(person, plan)
-    done = "neu" if probe else "übernommen"
-    told = _told(plan, done)
-    left = ", ".join(plan.table.left)
-    names = [f"{f.get('vorname', '')} {f['name']}".strip() for _, f in plan.new[:20]]
-    more = [f"und {len(plan.new) - 20} weitere"] if len(plan.new) > 20 else []
-    unread = [f"Spalten ohne Feld: {left}"] if left else []
-    return [told, *(f"{done}: {one}" for one in names), *more, *unread, *plan.table.problems]
+    names = [f"{f.get('vorname', '')} {f['name']}".strip() for _, f in plan.new]
+    return report(plan, "neu" if probe else "übernommen", names)
+
+
+@verb
+def akten_einlesen(
+    context: Context, datei: str, spalten: str = "", probe: bool = False
+) -> list[str]:
+    """Akten aus einer CSV-Tabelle anlegen, mit ihren Aktenzeichen, Mandanten und Gegnern.
+
+    datei: Die Datei, auch in Windows-1252.
+    spalten: Welche Spalte welches Feld ist: „Nr.=az; Kurzrubrum=rubrum“. Wird gemerkt.
+    probe: Nur sagen, was geschähe.
+    """
+    person, intake = context.person, context.service(AktenIntake)
+    plan = intake.plan(person, Path(datei).expanduser(), spalten)
+    if not probe and plan.new:
+        plan = intake.apply(person, plan)
+    return report(plan, "neu" if probe else "angelegt", shown(plan.new))
 
 
 @verb
@@ -81,7 +98,17 @@ def einlesung_zurueck(context: Context, nummer: int) -> list[str]:
     return context.service(Intake).undo(context.person, nummer)
 
 
-def _told(plan: FolderPlan | ContactPlan | CalendarPlan, done: str) -> str:
+def report(plan: ContactPlan | AktenPlan, done: str, names: Sequence[str]) -> list[str]:
+    """What a table brought, with the first names of it, and what of it could not be."""
+    left = ", ".join(plan.table.left)
+    more = [f"und {len(names) - _FEW} weitere"] if len(names) > _FEW else []
+    unread = [f"Spalten ohne Feld: {left}"] if left else []
+    clashes = plan.clashes if isinstance(plan, AktenPlan) else []
+    firsts = [f"{done}: {one}" for one in names[:_FEW]]
+    return [_told(plan, done), *firsts, *more, *clashes, *unread, *plan.table.problems]
+
+
+def _told(plan: FolderPlan | ContactPlan | CalendarPlan | AktenPlan, done: str) -> str:
     told = f"{len(plan.new)} {done}, {len(plan.known)} schon da"
     if plan.number:
         told += f". Zurücknehmen: agent-studio kanzlei einlesung-zurueck {plan.number}"

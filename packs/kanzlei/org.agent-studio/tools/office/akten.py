@@ -26,6 +26,9 @@ CHANGEABLE = (
     *("rubrum", "sachgebiet", "status", "wert", "mandat_seit", "gericht", "gericht_ort"),
     *("gericht_az", "anwalt", "sachbearbeiter", "dezernat"),
 )
+_LONGEST_AZ = 40
+_NUMBERED = re.compile(r"\D*(\d{1,6})\s?[/-]\s?(\d{2}|\d{4})")
+"""An Aktenzeichen from elsewhere with its number and year, as ``0012/24``."""
 _SUBJECT = re.compile(r"kanzlei:akte/(\d{1,15})")
 
 
@@ -98,10 +101,10 @@ class Akten:
         )
         return [_akte(row) for row in self._home.records.read(sql, *values, like, like, most)]
 
-    def open(self, person: Person, rubrum: str, **more: Value) -> Akte:
-        """A new Akte with the next Aktenzeichen; raises ToolFailed for a wrong field."""
-        if person.role not in (ADMIN, ANWALT, "SEKRETARIAT"):
-            raise ToolFailed(f"{person.name} darf als {person.role} keine Akte anlegen.")
+    def open(self, person: Person, rubrum: str, az: str = "", **more: Value) -> Akte:
+        """A new Akte with the next Aktenzeichen, or with the one that it had elsewhere; raises
+        ToolFailed for a wrong field."""
+        require_may_open(person)
         rubrum = " ".join(rubrum.split())
         if not rubrum or len(rubrum) > LONGEST:
             raise ToolFailed(f"Ein Rubrum hat 1 bis {LONGEST} Zeichen.")
@@ -110,9 +113,11 @@ class Akten:
             raise ToolFailed(f"Eine Akte hat kein Feld {unknown[0]}.")
         records, year = self._home.records, datetime.date.today().year
         with records.together():
-            found = records.read("SELECT MAX(lfd) AS last FROM akte WHERE jahr = ?", year)
-            last = found[0]["last"]
-            number = (last if isinstance(last, int) else 0) + 1
+            if az := " ".join(az.split()):
+                year, number = self._place_of(az)
+            else:
+                number = self._next_number(year)
+                az = self._next_az(number, year)
             # That of one that is deleted is not given again: chats and the audit had it.
             free = records.read(
                 "SELECT max(coalesce((SELECT max(id) FROM akte), 0), "
@@ -120,7 +125,7 @@ class Akten:
             )
             values: dict[str, Value] = {
                 "id": free[0]["id"],
-                "az": self._next_az(number, year),
+                "az": az,
                 "lfd": number,
                 "jahr": year,
                 "rubrum": rubrum,
@@ -143,10 +148,33 @@ class Akten:
                 f"Das Muster „{pattern}“ der Aktenzeichen ist falsch; es enthält {{lfd}} und "
                 "{jj} oder {jahr}, wie {lfd:04}/{jj}."
             ) from error
-        same = (az, az.replace("/", "-"), az.replace("-", "/"))  # one folder for all of these
-        if self._home.records.read("SELECT 1 FROM akte WHERE az IN (?, ?, ?)", *same):
+        if self._is_taken(az):
             raise ToolFailed(f"Das Muster „{pattern}“ ergibt ein vergebenes Aktenzeichen: {az}.")
         return az
+
+    def _next_number(self, year: int) -> int:
+        found = self._home.records.read("SELECT MAX(lfd) AS last FROM akte WHERE jahr = ?", year)
+        last = found[0]["last"]
+        return (last if isinstance(last, int) else 0) + 1
+
+    def _place_of(self, az: str) -> tuple[int, int]:
+        """The year and number of an Aktenzeichen from elsewhere; year 0 where it has none that is
+        free."""
+        if len(az) > _LONGEST_AZ or not az.isprintable():
+            raise ToolFailed(f"Ein Aktenzeichen hat höchstens {_LONGEST_AZ} Zeichen.")
+        if self._is_taken(az):
+            raise ToolFailed(f"Das Aktenzeichen {az} ist vergeben.")
+        if found := _NUMBERED.fullmatch(az):
+            year = int(found[2]) + (2000 if len(found[2]) == 2 else 0)
+            year -= 100 if year > datetime.date.today().year else 0
+            sql = "SELECT 1 FROM akte WHERE jahr = ? AND lfd = ?"
+            if not self._home.records.read(sql, year, int(found[1])):
+                return year, int(found[1])
+        return 0, self._next_number(0)
+
+    def _is_taken(self, az: str) -> bool:
+        same = (az, az.replace("/", "-"), az.replace("-", "/"))  # one folder for all of these
+        return bool(self._home.records.read("SELECT 1 FROM akte WHERE az IN (?, ?, ?)", *same))
 
     def change(self, person: Person, akte: Akte, field: str, value: str) -> Akte:
         """Change one fact of an Akte, with its history; raises ToolFailed for a wrong one."""
@@ -234,6 +262,12 @@ def _akte(row: dict[str, Value]) -> Akte:
         clerk=number("sachbearbeiter"),
         mode=text("ki_modus"),
     )
+
+
+def require_may_open(person: Person) -> None:
+    """Raise ToolFailed unless a person may open Akten."""
+    if person.role not in (ADMIN, ANWALT, "SEKRETARIAT"):
+        raise ToolFailed(f"{person.name} darf als {person.role} keine Akte anlegen.")
 
 
 def akte_of(subject: str) -> int | None:

@@ -122,7 +122,7 @@ class Aufbewahrung:
             akte.id,
         )
         with self._records.together():
-            rows = self._delete_rows("akte", "akte.id = ?", akte.id)
+            rows = self.remove_rows(akte)
             due = f"aufbewahrt bis {kept.until.isoformat()}"
             append(self._records, now(), person, akte.id, "Akte gelöscht",
                    f"{reason or due}; {rows} Zeilen, {chats} Gespräche", az=akte.az)  # fmt: skip
@@ -131,6 +131,10 @@ class Aufbewahrung:
             {one for row in stems for one in str(row["stems"]).split()}
         )
         return f"{rows} Zeilen, {chats} Gespräche und der Ordner {folder.name}"
+
+    def remove_rows(self, akte: Akte) -> int:
+        """Delete all rows of an Akte, in a transaction of the caller's; returns how many."""
+        return self._delete_rows("akte", "akte.id = ?", akte.id)
 
     def _delete_rows(self, table: str, where: str, value: int) -> int:
         """Delete rows of a table, after those of other tables that refer to them."""
