@@ -22,6 +22,7 @@ What commands share:
 - ``server_login``: signs the person in to an MCP server (M-22).
 - ``saved_sessions``: finds and opens sessions, prints them, undoes their turns.
 - ``pack_verbs``: runs the commands that packs bring, and changes their settings (KZ-9).
+- ``pack_keys``: encrypts the records of packs, shows and takes their keys (KZ-44).
 - ``drafts``: prints what drafts change, and carries out decisions about them.
 - ``drafts_edit``: gives drafts another text: an edited or a merged one.
 """

@@ -2,12 +2,14 @@
 
 A pack's SQL reaches this file alone: it attaches no other, loads no extension and sets no pragma.
 Before its tables change a copy is made; the steps that are new run in one transaction. A database
-that a newer version of the pack made is refused.
+that a newer version of the pack made is refused. One that is encrypted is opened by SQLCipher with
+the key in the keychain (KZ-44).
 """
 
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import sqlite3
 import time
@@ -15,12 +17,15 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
+from typing import Any, Literal
 
 from studio.domain.errors import StorageError, ToolFailed
 from studio.domain.extensions import Value
 from studio.domain.records import dataclass
 from studio.files.file_lock import exclusive_access
 from studio.files.folders import private_folder
+
+from .pack_key import ENGLISH, KeyWords, PackKeys, cipher, errors, is_encrypted, new_key, unlock
 
 MOST_ROWS = 100_000
 """Rows of one answer."""
@@ -32,8 +37,8 @@ STEP_SECONDS = 300.0
 """What one statement of a step has."""
 _INSTRUCTIONS = 100_000
 """How many of SQLite's it takes to look at the time again."""
-_WRONG = (sqlite3.Error, sqlite3.Warning, OverflowError, ValueError)
-"""What SQL or its values raise; the last two are for numbers and texts that SQLite cannot keep."""
+_UNFIT = (OverflowError, ValueError)
+"""What numbers and texts raise that SQLite cannot keep."""
 _STEP = re.compile(r"(\d{1,6})[_-].*\.sql|(\d{1,6})\.sql", re.I)
 _REFUSED = frozenset({sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH})
 _OURS = frozenset({sqlite3.SQLITE_TRANSACTION, sqlite3.SQLITE_SAVEPOINT})
@@ -75,8 +80,19 @@ def read_steps(files: Sequence[Path]) -> list[Step]:
 class PackRecords:
     """The database of one pack, opened with the first use. It blocks; any thread may call."""
 
-    def __init__(self, path: Path, steps: Sequence[Step], pack: str) -> None:
+    def __init__(
+        self,
+        path: Path,
+        steps: Sequence[Step],
+        pack: str,
+        keys: PackKeys | None = None,
+        words: KeyWords = ENGLISH,
+    ) -> None:
+        """``words`` are for people about the key, in the pack's language."""
         self.path = path
+        self.words = words
+        self._keys = keys or PackKeys()
+        self._key = ""
         self._steps = steps
         self._pack = pack
         self._db: sqlite3.Connection | None = None
@@ -95,7 +111,7 @@ class PackRecords:
                     cursor = db.execute(sql, values)
                     names = [one[0] for one in cursor.description or ()]
                     rows = cursor.fetchmany(MOST_ROWS + 1)
-            except _WRONG as error:
+            except (*errors(), *_UNFIT) as error:
                 raise self._wrong(error) from error
             if len(rows) > MOST_ROWS:
                 raise ToolFailed(f"The query finds more than {MOST_ROWS:,} rows. Add a LIMIT.")
@@ -114,7 +130,7 @@ class PackRecords:
                     db.set_authorizer(_writes)
                     cursor = db.execute(sql, values)
                     cursor.fetchall()
-            except _WRONG as error:
+            except (*errors(), *_UNFIT) as error:
                 raise self._wrong(error) from error
             added = sql.lstrip()[:6].upper() in ("INSERT", "REPLAC")
             return (cursor.lastrowid if added else cursor.rowcount) or 0
@@ -129,7 +145,7 @@ class PackRecords:
                 return
             try:
                 db.execute("BEGIN IMMEDIATE")
-            except sqlite3.Error as error:
+            except errors() as error:
                 raise self._wrong(error) from error
             self._together = True
             try:
@@ -145,7 +161,7 @@ class PackRecords:
         self._require_begun(db)
         try:
             db.execute("COMMIT")
-        except sqlite3.Error as error:  # a row that refers to none, or a full disk
+        except errors() as error:  # a row that refers to none, or a full disk
             raise self._wrong(error) from error
 
     def _require_begun(self, db: sqlite3.Connection) -> None:
@@ -160,12 +176,12 @@ class PackRecords:
         self._opened()
         try:
             with (
-                closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as now,
-                closing(sqlite3.connect(target)) as copy,
+                closing(self._connect(self.path)) as now,
+                closing(self._connect(target, "rwc")) as copy,
             ):
                 now.backup(copy)
             target.chmod(0o600)
-        except (OSError, sqlite3.Error) as error:
+        except (OSError, *errors()) as error:
             raise self._wrong(error) from error
 
     def replace(self, source: Path) -> None:
@@ -176,8 +192,10 @@ class PackRecords:
             if self._together:
                 raise ToolFailed(f"The records of {self._pack} are being changed.")
             db = self._opened()
+            fitting = source
             try:
-                with closing(sqlite3.connect(f"{source.as_uri()}?mode=ro", uri=True)) as copy:
+                fitting = self._as_here(source)
+                with closing(self._connect(fitting, "ro")) as copy:
                     version: int = copy.execute("PRAGMA user_version").fetchone()[0]
                     if not 0 < version <= len(self._steps):
                         raise ToolFailed(
@@ -190,8 +208,133 @@ class PackRecords:
                     self._copy(0, self._free_ending())
                     copy.backup(db)
                 self._migrate(db)
-            except (OSError, sqlite3.Error) as error:
+            except (OSError, *errors()) as error:
                 raise self._wrong(error) from error
+            finally:
+                if fitting != source:
+                    fitting.unlink(missing_ok=True)
+
+    def _as_here(self, source: Path) -> Path:
+        """A copy that is encrypted if these records are; raises ToolFailed where it cannot be."""
+        if is_encrypted(source) == bool(self._key):
+            return source
+        if not self._key:
+            told = self.words.other_copy.format(file=source.name, pack=self._pack)
+            raise ToolFailed(told)
+        target = self.path.with_name(f"{self.path.name}.incoming")
+        self._rewrite(source, "", target, self._key)
+        return target
+
+    # Encryption
+
+    @property
+    def is_encrypted(self) -> bool:
+        return is_encrypted(self.path)
+
+    def encrypt(self) -> str:
+        """Encrypt the file with the key in the keychain, or a new one there; returns the key.
+
+        Raises StorageError or ConfigurationError, and nothing is changed then. Copies beside the
+        file stay as they are.
+        """
+        key = self._keys.read(self._pack) or new_key()
+        self._keys.keep(self._pack, key)  # before anything needs it
+        self._exchange("", key)
+        return key
+
+    def decrypt(self) -> None:
+        """Have the file as any program reads it again; the key stays in the keychain."""
+        self._exchange(self._read_key(), "")
+
+    def key(self) -> str:
+        """The key of the file, which opens it; raises StorageError."""
+        with self._lock:
+            self._opened()
+            if not self._key:
+                raise StorageError(f"{self.path} is not encrypted.")
+            return self._key
+
+    def take_key(self, key: str) -> None:
+        """Keep a key that a person typed; raises StorageError for one that opens nothing here."""
+        if self.is_encrypted:
+            with closing(cipher(self.words, self.path).connect(self.path)) as db:
+                unlock(db, key, self.words, self.path)
+        self._keys.keep(self._pack, key)
+
+    def _exchange(self, before: str, after: str) -> None:
+        """Put a file with another key in the place of this one, while nobody else has it open."""
+        with self._lock:
+            if self._together:
+                raise ToolFailed(f"The records of {self._pack} are being changed.")
+            self._opened()  # in the newest form, and with the right key
+            if bool(self._key) == bool(after):
+                raise StorageError(f"{self.path} is as it shall be already.")
+            self.close()
+            target = self.path.with_name(f"{self.path.name}.exchanged")
+            try:
+                with exclusive_access(self.path):
+                    with closing(self._connect(self.path)) as db:
+                        # Refused while anybody else has it open. Asked of the library that they
+                        # have: two of them in one program do not see each other's locks.
+                        db.execute("PRAGMA journal_mode = DELETE")
+                    self._rewrite(self.path, before, target, after, alone=True)
+                    with target.open("rb+") as file:
+                        os.fsync(file.fileno())
+                    target.replace(self.path)
+            except errors() as error:
+                if "locked" in str(error):
+                    raise StorageError(self.words.in_use.format(file=self.path)) from error
+                raise StorageError(f"{self.path}: {error}.") from error
+            except OSError as error:
+                raise StorageError(f"{self.path}: {error}.") from error
+            finally:
+                target.unlink(missing_ok=True)
+
+    def _rewrite(
+        self, source: Path, before: str, target: Path, after: str, *, alone: bool = False
+    ) -> None:
+        """Write what a file has into a new one with another key, and look at that one."""
+        module = cipher(self.words, self.path)
+        target.unlink(missing_ok=True)
+        target.touch(0o600)
+        with closing(module.connect(source, isolation_level=None)) as db:
+            if before:
+                unlock(db, before, self.words, source)
+            if alone:  # until it is closed
+                db.execute("PRAGMA locking_mode = EXCLUSIVE")
+                db.execute("BEGIN EXCLUSIVE")
+                db.execute("COMMIT")
+            version: int = db.execute("PRAGMA user_version").fetchone()[0]
+            key = f"x'{after}'" if after else ""
+            db.execute("ATTACH ? AS new KEY ?", (str(target), key))
+            db.execute("SELECT sqlcipher_export('new')")
+            db.execute(f"PRAGMA new.user_version = {version}")
+            sql = "SELECT count(*) FROM {}.sqlite_master"
+            many = [db.execute(sql.format(name)).fetchone() for name in ("main", "new")]
+            found = db.execute("PRAGMA new.quick_check(1)").fetchall()
+            if many[0] != many[1] or found != [("ok",)]:
+                raise StorageError(f"{source} could not be copied: {found[0][0]}.")
+
+    def _read_key(self) -> str:
+        """The key of the file; raises StorageError where there is none in the keychain."""
+        if (key := self._keys.read(self._pack)) is None:
+            told = self.words.no_key.format(file=self.path, pack=self._pack)
+            raise StorageError(told)
+        return key
+
+    def _connect(self, path: Path, mode: Literal["ro", "rw", "rwc"] = "rw") -> Any:
+        """Another connection, to this file or one with its key."""
+        module = cipher(self.words, path) if self._key else sqlite3
+        address = f"{path.absolute().as_uri()}?mode={mode}"
+        db: Any = module.connect(address, uri=True, timeout=BUSY_SECONDS)
+        if not self._key:
+            return db
+        try:
+            unlock(db, self._key, self.words, path)
+        except BaseException:
+            db.close()
+            raise
+        return db
 
     def _free_ending(self) -> str:
         """The ending of a copy that writes over no earlier one."""
@@ -207,7 +350,7 @@ class PackRecords:
         with self._lock:
             try:
                 rows = self._opened().execute("PRAGMA quick_check(5)").fetchall()
-            except (StorageError, sqlite3.Error) as error:
+            except (StorageError, *errors()) as error:
                 return str(error)
             return "" if rows == [("ok",)] else "; ".join(str(row[0]) for row in rows)
 
@@ -219,30 +362,48 @@ class PackRecords:
 
     def _opened(self) -> sqlite3.Connection:
         """Raises StorageError."""
-        if self._db is None:
-            try:
-                private_folder(self.path.parent)
-                db = sqlite3.connect(
-                    self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
-                )
-            except (OSError, sqlite3.Error) as error:
-                raise StorageError(f"{self.path} cannot be opened: {error}.") from error
-            try:
+        if self._db is not None:
+            return self._db
+        try:
+            private_folder(self.path.parent)
+            with exclusive_access(self.path):  # SQLite does not wait for others here, and nobody
+                db = self._begun()  # puts another file in its place meanwhile
+        except (OSError, *errors()) as error:
+            raise StorageError(f"{self.path} cannot be opened: {error}.") from error
+        try:
+            self._migrate(db)
+        except (OSError, *errors()) as error:
+            db.close()
+            raise StorageError(f"{self.path}: {error}.") from error
+        except BaseException:
+            db.close()
+            raise
+        self._db = db
+        return db
+
+    def _begun(self) -> Any:
+        """A connection that is set up for a pack's SQL."""
+        before, encrypted = _place(self.path), is_encrypted(self.path)
+        self._key = self._read_key() if encrypted else ""
+        module = cipher(self.words, self.path) if encrypted else sqlite3
+        db: Any = module.connect(
+            self.path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+        )
+        try:
+            if encrypted:
+                unlock(db, self._key, self.words, self.path)
+            else:  # SQLCipher's module has no limits
                 db.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
                 db.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_LENGTH)
-                db.execute("PRAGMA trusted_schema = OFF")
-                db.execute("PRAGMA foreign_keys = ON")
-                with exclusive_access(self.path):  # SQLite does not wait for others here
-                    db.execute("PRAGMA journal_mode = WAL")
-                self._migrate(db)
-            except (OSError, sqlite3.Error) as error:
-                db.close()
-                raise StorageError(f"{self.path}: {error}.") from error
-            except BaseException:
-                db.close()
-                raise
-            self._db = db
-        return self._db
+            db.execute("PRAGMA trusted_schema = OFF")
+            db.execute("PRAGMA foreign_keys = ON")
+            db.execute("PRAGMA journal_mode = WAL")
+            if before not in (None, _place(self.path)):  # exchanged after all: writes would be lost
+                raise StorageError(self.words.in_use.format(file=self.path))
+        except BaseException:
+            db.close()
+            raise
+        return db
 
     def _migrate(self, db: sqlite3.Connection) -> None:
         version: int = db.execute("PRAGMA user_version").fetchone()[0]
@@ -263,7 +424,7 @@ class PackRecords:
                         db.execute(statement)
             db.execute(f"PRAGMA user_version = {len(self._steps)}")
             db.execute("COMMIT")
-        except (sqlite3.Error, sqlite3.Warning) as error:
+        except errors() as error:
             self._undo(db)
             where = step.name if step else "the schema"
             raise StorageError(
@@ -289,20 +450,29 @@ class PackRecords:
         unfinished = target.with_name(f"{target.name}.part")
         unfinished.unlink(missing_ok=True)
         with (
-            closing(sqlite3.connect(self.path, timeout=BUSY_SECONDS)) as now,
-            closing(sqlite3.connect(unfinished)) as copy,
+            closing(self._connect(self.path)) as now,
+            closing(self._connect(unfinished, "rwc")) as copy,
         ):
             now.backup(copy)
         unfinished.chmod(0o600)
         unfinished.replace(target)
 
     def _undo(self, db: sqlite3.Connection) -> None:
-        with suppress(sqlite3.Error):
+        with suppress(*errors()):
             if db.in_transaction:
                 db.execute("ROLLBACK")
 
     def _wrong(self, error: Exception) -> ToolFailed:
         return ToolFailed(f"The records of {self._pack}: {_told(error)}.")
+
+
+def _place(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another at its path; None where there is none."""
+    try:
+        found = path.stat()
+    except FileNotFoundError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 @contextmanager

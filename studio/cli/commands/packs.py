@@ -33,6 +33,9 @@ def arguments(parser: CommandParser) -> None:
             "on": "switch a pack on, or some of what it brings",
             "off": "switch a pack off, or some of what it brings",
             "set": "look at the settings of a pack, or change one",
+            "encrypt": "encrypt the records that a pack keeps, with a key in the keychain",
+            "decrypt": "have these records as any program reads them again",
+            "key": "type the key of encrypted records, or show it",
             "run": "a command that a pack brings; agent-studio PACK does the same",
         }
     )
@@ -56,9 +59,10 @@ def arguments(parser: CommandParser) -> None:
             one.add_argument("parts", nargs="*", metavar="PART", help="such as hooks or servers")
         if name in ("add", "show"):
             one.add_argument("--pack", default="", metavar="NAME", help="which of a marketplace")
-        if name in ("add", "update", "on", "remove"):
+        if name in ("add", "update", "on", "remove", "decrypt"):
             one.add_argument("--yes", action="store_true", help="without asking")
         one.add_argument("--json", action="store_true", help="print JSON")
+    made["key"].add_argument("--show", action="store_true", help="print it, for a sheet of paper")
     made["remove"].add_argument(
         "--with-data", action="store_true", help="remove what it keeps for itself too"
     )
@@ -91,6 +95,10 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         from studio.cli.pack_verbs import change_settings
 
         return await change_settings(engine, context.console, options)
+    if options.what in ("encrypt", "decrypt", "key"):
+        from studio.cli.pack_keys import change_key
+
+        return await change_key(engine, context.console, options)
     command = _Command(engine.services.get(InstalledPacks), options, context.console)
     return await getattr(command, f"do_{options.what}")()
 

@@ -23,10 +23,10 @@ from typing import cast
 import studio
 from studio.agent.agent_files.finder import AgentFiles
 from studio.agent.folder_files import read_folder_files
-from studio.domain.errors import ConfigurationError, StorageError
+from studio.domain.errors import ConfigurationError, StorageError, StudioError
 from studio.domain.jsonvalue import JsonObject
 from studio.extensions.packs.brought import brought_packs
-from studio.extensions.packs.installed import InstalledPacks
+from studio.extensions.packs.installed import InstalledPack, InstalledPacks
 from studio.mcp.entries import EntriesFile
 from studio.processes.desk import clones
 from studio.processes.keeper import Keeper
@@ -37,6 +37,7 @@ from studio.storage.config.settings import Settings
 from studio.storage.connection import explain_error, is_damage, open_for_reading
 from studio.storage.installation import installation
 from studio.storage.migrations import LATEST
+from studio.storage.pack_key import PackKeys, damage, errors, is_encrypted
 from studio.storage.paths import Paths
 from studio.tools.discovery import discover
 
@@ -267,6 +268,9 @@ class LocalChecks:
             if not one.records.exists():
                 continue
             try:
+                if is_encrypted(one.records):
+                    problems += _encrypted(one)
+                    continue
                 with closing(open_for_reading(one.records)) as db:
                     if (sound := _integrity(db)) not in ("ok", ""):
                         problems.append(f"{one.records} is damaged: {sound}")
@@ -349,6 +353,17 @@ def _has_avx2() -> bool:
     except OSError:  # no Linux
         return True
     return "avx2" in flags.split()
+
+
+def _encrypted(pack: InstalledPack) -> list[str]:
+    """What is wrong with the encrypted database of a pack (KZ-44)."""
+    try:
+        if (key := PackKeys().read(pack.id)) is None:
+            return [f"{pack.records} is damaged, or its key is not in the keychain"]
+        found = damage(pack.records, key)
+    except (*errors(), StudioError) as error:
+        return [str(error)]
+    return [f"{pack.records} is damaged: {found}"] if found else []
 
 
 def _version(package: str) -> str | None:

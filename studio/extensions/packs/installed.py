@@ -27,6 +27,7 @@ from studio.files.atomic_write import write_atomically
 from studio.files.file_lock import exclusive_access
 from studio.files.folders import private_folder
 from studio.mcp.entries import Entries, ServerEntry
+from studio.storage.pack_key import words_in
 from studio.storage.pack_records import PackRecords, read_steps
 
 from .contents import copy_pack, difference, digest_of, state_of
@@ -85,7 +86,8 @@ class InstalledPack:
     def open_records(self) -> PackRecords:
         """Its database; raises StorageError for steps that are wrong. Blocks."""
         part = self.manifest.parts().get("schema")
-        return PackRecords(self.records, read_steps(part.files if part else ()), self.id)
+        steps, words = read_steps(part.files if part else ()), words_in(self.manifest.language)
+        return PackRecords(self.records, steps, self.id, words=words)
 
     def part(self, name: PartName) -> Part | None:
         """What it brings of a kind, if the pack runs and the kind is not switched off."""
