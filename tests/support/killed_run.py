@@ -1,12 +1,14 @@
 """A program that carries out a run in lives of its own, each killed at a random moment (W-15).
 
-Everything is imported once; each life is a fork of that. It prints how each life ended.
+Everything is imported once; each life is a fork of that. It prints how each life ended, a line of
+JSON each.
 """
 
 from __future__ import annotations
 
 import asyncio
 import importlib
+import json
 import os
 import random
 import signal
@@ -14,7 +16,7 @@ import sqlite3
 import sys
 import time
 import traceback
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 from studio.app import build
@@ -79,6 +81,18 @@ def unfinished(home: Path) -> bool:
     return any(state not in ("done", "failed") for (state,) in rows) or not rows
 
 
+def how_far(home: Path) -> dict[str, int | str]:
+    """The last run that is on the disk, its state there, and its events with those below it."""
+    found = None
+    with closing(sqlite3.connect(home / "studio" / "studio.db")) as db, suppress(sqlite3.Error):
+        found = db.execute(
+            """SELECT number, state, (SELECT count(*) FROM run_events) FROM runs
+            WHERE source LIKE '%story.md' ORDER BY rowid DESC LIMIT 1"""
+        ).fetchone()
+    number, state, events = found or (0, "", 0)
+    return {"run": number, "state": state, "events": events}
+
+
 def main(home: Path, url: str, kills: int, seed: int) -> None:
     for name in ("anthropic", "anthropic.types", "genai_prices.data", "studio.providers.anthropic"):
         importlib.import_module(name)
@@ -94,24 +108,23 @@ def main(home: Path, url: str, kills: int, seed: int) -> None:
                 os._exit(1)
         if killed < kills and longest:
             wait = chance.uniform(0.0, longest)
-            while time.monotonic() - began < wait and os.waitpid(child, os.WNOHANG)[0] == 0:
+            while (over := os.waitpid(child, os.WNOHANG)) == (0, 0):
+                if time.monotonic() - began >= wait:
+                    os.kill(child, signal.SIGKILL)  # it is not reaped yet
+                    over = os.waitpid(child, 0)
+                    break
                 time.sleep(0.001)
-            try:
-                os.kill(child, signal.SIGKILL)
-            except ProcessLookupError:
-                continue  # it was over
-            try:
-                os.waitpid(child, 0)
-            except ChildProcessError:
-                continue
-            killed += 1
-            print(KILLED, flush=True)
+            status = over[1]
         else:
             _, status = os.waitpid(child, 0)
-            if status:
-                raise SystemExit(f"a life ended with {status}")
             longest = longest or time.monotonic() - began
-            print("ended", flush=True)
+        by_us = os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL
+        if status and not by_us:
+            raise SystemExit(f"a life ended with {status}")
+        killed += by_us
+        lived = round(time.monotonic() - began, 3)
+        told = {"life": KILLED if by_us else "ended", "seconds": lived, **how_far(home)}
+        print(json.dumps(told), flush=True)
 
 
 if __name__ == "__main__":
