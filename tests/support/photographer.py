@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal
@@ -22,6 +22,7 @@ from PySide6.QtWidgets import QApplication, QWidget
 from studio.agent.engine import Engine
 from studio.domain.sessions import SessionInfo
 from studio.simulator import Call, Script, Usage
+from studio.storage.config.settings import SettingsFile
 from studio.ui import translation
 from studio.ui.theme import Theme
 
@@ -149,9 +150,17 @@ async def earlier_chats(engine: Engine) -> None:
         await engine.store.create(replace(info, state=state, unread=unread))
 
 
-def at_atlas(tmp_path: Path, atlas: Path, script: Script):
-    def setup(file) -> None:
+def at_atlas(
+    tmp_path: Path,
+    atlas: Path,
+    script: Script,
+    also: Callable[[SettingsFile], None] = lambda file: None,
+):
+    """The window at the project; ``also`` changes more settings."""
+
+    def setup(file: SettingsFile) -> None:
         file.values.default_model["anthropic"] = "claude-sonnet-5-5"
+        also(file)
 
     return at_window(
         tmp_path,

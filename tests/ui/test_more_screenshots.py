@@ -15,9 +15,11 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from studio.domain.blocks import TextBlock, ToolBlock
+from studio.domain.permissions import Rule
 from studio.providers.model_files.downloads import Download
 from studio.providers.model_files.folder import Source
 from studio.simulator import Call, HubRepo, HubSimulator, RequestView, Text, Turn
+from studio.storage.config.settings import SettingsFile
 from studio.ui.pages.agents.page import AgentsPage
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.pages.workflows.runs.run_inspector import HISTORY, RUN, STEP
@@ -437,6 +439,50 @@ async def test_agents_that_work_for_a_chat(tmp_path: Path, atlas: Path) -> None:
         await person.done()
         await until(lambda: person.blocks(ToolBlock))
         await pictures.show("01-agents-at-work", (LARGE, SMALL))
+
+
+@on_window_loop
+async def test_long_work(tmp_path: Path, atlas: Path) -> None:
+    """C-1, C-2, C-13: a plan, commands in the background, and the question ahead of a limit."""
+    items = [
+        ("Reproduce the failure of test_retry_after", "done"),
+        ("Find where the clock is read", "done"),
+        ("Look for the same in pool.py", "dropped"),
+        (
+            "Measure with time.monotonic() in retry.py and give its tests a clock of their own",
+            "active",
+        ),
+        ("Run the whole suite twenty times", "pending"),
+        ("Add a line to the changelog", "pending"),
+    ]
+    plan = {
+        "items": [{"text": text, "status": status} for text, status in items],
+        "why": "pool.py never reads the clock.",
+    }
+    serve = "printf '%s\\n' 'Serving on http://127.0.0.1:8000' 'GET /retry 429'; sleep 3600"
+    script = [
+        Turn(Text("I make a plan first."), Call("plan", plan), usage=USED),
+        Turn(Call("run", {"command": serve, "background": True}), usage=USED),
+        Turn(Call("run", {"command": "pytest tests --count 20", "background": True}), usage=USED),
+        *(Turn(read(f"src/atlas/{name}.py"), usage=USED) for name in ("retry", "client", "pool")),
+    ]
+
+    def six_steps(file: SettingsFile) -> None:
+        file.values.long_steps = 6
+
+    async with at_atlas(tmp_path, atlas, script, six_steps) as person:
+        await person.engine.rules.add(Rule("allow", "run"), None)
+        pictures = Photographer(person)
+        person.press(Key.Key_I, CTRL)
+        person.say("`test_retry_after` is flaky on CI. Find out why and fix it.")
+        await until(lambda: person.item(QuestionItem) and person.window.chat.jobs.isVisible())
+        await pictures.show("01-long-work", (LARGE, SMALL))
+        line = person.window.chat.jobs.rows[0].line
+        line.click()
+        await pictures.show("01-long-work-output", (LARGE, SMALL))
+        line.click()
+        person.window.chat.plan.now.click()
+        await pictures.show("01-long-work-plan", (LARGE, SMALL))
 
 
 @on_window_loop

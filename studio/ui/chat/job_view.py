@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QFrame, QPlainTextEdit, QScrollArea, QSizePolicy, QWidget
 from shiboken6 import isValid
@@ -154,6 +154,7 @@ class JobView(PaintedWidget):
         make_transparent(self._area)
         self._area.setWidget(self._inner)
         self._inner.setAutoFillBackground(False)
+        self._inner.installEventFilter(self)
         OverlayBar(self._area)
         column_of([self._area], spacing=0, on=self)
         self.setAccessibleName(tr("Commands in the background"))
@@ -208,6 +209,12 @@ class JobView(PaintedWidget):
         self._column.insertWidget(at, row)
         row.show()
         return row
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """Tell when rows are as high as the present text size wants, which is after this."""
+        if event.type() == QEvent.Type.LayoutRequest:
+            self.changed.emit()
+        return super().eventFilter(watched, event)
 
     def _close_others(self, opened: JobRow) -> None:
         """Show the output of one command at a time, so that the chat keeps its room."""

@@ -107,6 +107,28 @@ async def test_eight_commands_leave_the_chat_its_room(tmp_path: Path) -> None:
 
 
 @on_window_loop
+async def test_rows_are_whole_in_another_text_size(tmp_path: Path) -> None:
+    """C-13: what the window shows of a command and its Stop is not cut off."""
+    call = Call("run", {"command": "echo up; sleep 3600", "background": True})
+    async with at_window(
+        tmp_path, "openai-compatible", [Turn(call), Turn(Text("It runs."))]
+    ) as person:
+        await person.engine.rules.add(Rule("allow", "run"), None)
+        person.say("Go")
+        await person.done()
+        view = person.window.chat.jobs
+        tall = view.height()
+        try:
+            for scale in (1.6, 1.0):
+                person.window.theme.set(scale=scale)
+                await until(lambda: view.height() == view.rows[0].sizeHint().height())
+                assert view.rows[0].stop.visibleRegion().boundingRect() == view.rows[0].stop.rect()
+        finally:
+            person.window.theme.set(scale=1.0)
+        assert view.height() == tall
+
+
+@on_window_loop
 async def test_a_command_that_runs_is_sent_to_the_background_or_stopped(tmp_path: Path) -> None:
     """C-13, C-25: by a button of its card, and the turn goes on with its output until then."""
     script = [
