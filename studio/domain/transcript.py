@@ -111,6 +111,8 @@ class Transcript:
         """Why the native history is out of date and has to be rebuilt; empty if it is not."""
         self.changes = 0
         """How often the person changed what the model gets: summaries and pins."""
+        self._summaries: list[SummaryBlock] = []
+        """Those among the blocks: there are few, and each step looks for the one that holds."""
         self.silent = 0.0
         """Seconds for which the provider has been silent, once that is shown; else 0."""
         self.queued: dict[str, tuple[Said, ...]] = {}
@@ -249,15 +251,14 @@ class Transcript:
                     UserBlock(self.turn_id, event.said, steered=True, by_agent=self._by_agent)
                 )
             case Summarised():
-                for block in self.blocks:
-                    if isinstance(block, SummaryBlock) and block.state == "holds":
-                        block.state = "replaced"
+                if (held := self.summary) is not None:
+                    held.state = "replaced"
                 self.stale = SUMMED_UP
-                return self._add(
-                    SummaryBlock(
-                        event.summary_id, event.text, event.blocks, event.before, event.after
-                    )
+                block = SummaryBlock(
+                    event.summary_id, event.text, event.blocks, event.before, event.after
                 )
+                self._summaries.append(block)
+                return self._add(block)
             case SummaryEdited():
                 return self._edited(event)
             case SummaryUndone():
@@ -373,7 +374,7 @@ class Transcript:
     @property
     def summary(self) -> SummaryBlock | None:
         """The summary that replaces the beginning for the model (L-10)."""
-        return active_summary(self.blocks)
+        return active_summary(self._summaries)
 
     def _recount(self, event: Recounted) -> int | None:
         self._settle()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from functools import lru_cache
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property, lru_cache
 
 from studio.domain.secret_names import names_need, names_secret
 
@@ -33,6 +33,26 @@ def child_environment(
             _names_need(name) or not (_names_secret(name) or value in named or _holds_secret(value))
         )
     }
+
+
+class EnvironmentOnDemand(Mapping[str, str]):
+    """An environment that is made when it is first read: most calls start no program."""
+
+    def __init__(self, make: Callable[[], Mapping[str, str]]) -> None:
+        self._make = make
+
+    @cached_property
+    def _made(self) -> Mapping[str, str]:
+        return self._make()
+
+    def __getitem__(self, name: str) -> str:
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)
 
 
 # Cached, as the variables are the same every time.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from studio.processes.environment import child_environment
+from studio.processes.environment import EnvironmentOnDemand, child_environment
 
 KEY = "sk-ant-0123456789"
 
@@ -51,3 +51,17 @@ def test_child_environment_judges_values() -> None:
     assert child_environment(plain) == plain
     assert child_environment({**needed, "MY_SESSION": "/home/long-name"}) == needed
     assert child_environment(needed, secrets=["sk-toolset-1"]).keys() == {"LANG", "HOME"}
+
+
+def test_p4_an_environment_on_demand_is_made_once_and_late() -> None:
+    made: list[int] = []
+
+    def make() -> dict[str, str]:
+        made.append(1)
+        return {"PATH": "/bin"}
+
+    environment = EnvironmentOnDemand(make)
+    assert not made
+    assert {**environment, "LANG": "C"} == {"PATH": "/bin", "LANG": "C"}
+    assert environment.get("HOME") is None and len(environment) == 1
+    assert made == [1]

@@ -49,6 +49,7 @@ from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Text, ToolCall, ToolResult
 from studio.domain.questions import DECLINED, AskedQuestion, ServerAnswer, ServerQuestion
 from studio.domain.tools import APPLY_PATCH, EDIT, JOB, Effect, ToolSpec
+from studio.processes.environment import EnvironmentOnDemand
 from studio.processes.shell_command import last_states
 from studio.tools import Context, Result, Tool, Workspace
 from studio.tools.drafts.seen_files import SeenFiles, Stamp
@@ -468,7 +469,7 @@ class ToolRunner:
             ask_all=ask,
             ask_form=ask_form,
             may=lambda target: self.approvals.allows_target(tool.spec, target),
-            environment=self._services.environment(),
+            environment=EnvironmentOnDemand(self._services.environment),
             sandbox=access.sandbox,
             keeper=self._services.keeper,
             checks=access.checks,
@@ -509,6 +510,8 @@ class ToolRunner:
                 result = await tool.call(context, call.arguments or {})
             if call.id in self._stopped and not task.cancelling():  # its command was ended
                 result = _stopped(result.text)
+            if not stamps:  # what is read and drafted changes no file
+                return result
             return await asyncio.to_thread(_naming_changed, result, seen, workspace, stamps)
         except asyncio.CancelledError as error:
             if call.id in self._stopped and task.uncancel() == 0:  # else the turn is stopped too
