@@ -35,10 +35,10 @@ BY_NAME = pytest.mark.parametrize("task", TASKS, ids=lambda task: task.name)
 
 
 def played() -> Iterator[Any]:
-    """A task, an attempt (None: the solution) and a family. By day each task meets one family."""
+    """A task, an attempt (None: the solution) and a family. By day each attempt meets one family."""
     for number, task in enumerate(TASKS):
-        for wrong in (None, *range(len(task.wrong))):
-            by_day = [FAMILIES[number % 5]] if wrong is None or wrong + number % 5 == 0 else []
+        for place, wrong in enumerate((None, *range(len(task.wrong)))):
+            by_day = [FAMILIES[(number + place) % len(FAMILIES)]]
             for family in FAMILIES if AT_NIGHT else by_day:
                 name = f"{model_name(task, wrong)}-{family}"
                 yield pytest.param(task, wrong, family, id=name)
