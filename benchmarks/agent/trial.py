@@ -58,7 +58,8 @@ Start = Callable[..., Awaitable[Process]]
 class Answerer:
     """Who is measured; without ``agent`` each task's own.
 
-    ``settings`` and ``environment`` are the program's, beside those that a trial has anyway.
+    ``settings`` and ``environment`` are the program's, beside those that a trial has anyway;
+    ``allow`` are the tools that nobody is asked about.
     """
 
     provider: str
@@ -67,6 +68,7 @@ class Answerer:
     effort: str = ""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
+    allow: tuple[str, ...] = ("run", "job")
 
 
 class NoAnswer(Exception):
@@ -196,7 +198,8 @@ async def _run(
     arguments = [
         *("-m", "studio", "run", "--json", "--folder", str(place / "work")),
         *("--provider", who.provider, "--model", who.model, "--agent", who.agent or task.agent),
-        *("--permission", "auto", "--allow", "run", "--allow", "job"),
+        *("--permission", "auto"),
+        *(word for tool in who.allow for word in ("--allow", tool)),
         *("--max-steps", str(task.steps)),
         *("--deny", f"read({TASKS})"),  # hidden from commands, too
         *(word for rule in task.deny for word in ("--deny", rule)),

@@ -141,12 +141,23 @@ async def test_scripts_are_played_through_the_real_program(
 async def test_economy_counts_what_each_part_of_the_requests_takes(
     tmp_path: Path, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The parts are the whole request, but for what no version of the program can change."""
+    """The parts are the whole request, but for what no version of the program can change.
+
+    Nothing is asked of the program that the oldest one does not know, such as jobs.
+    """
     task = next(task for task in TASKS if task.name == "refactor-rename")
     assert {*TEN} <= {task.name for task in TASKS} and len(TEN) == 10
     forkable(monkeypatch)
     root = Path(__file__).parents[2]
-    used = await play(task, root, tmp_path, sandbox, start=start_python)
+    said: tuple[str, ...] = ()
+
+    async def start(*arguments: str, **named: Any) -> Any:
+        nonlocal said
+        said = arguments
+        return await start_python(*arguments, **named)
+
+    used = await play(task, root, tmp_path, sandbox, start=start)
+    assert [said[at + 1] for at, word in enumerate(said) if word == "--allow"] == ["run"]
     assert used["steps"] == len(task.replies(task.solution)) + 1
     parts = used["prompt"] + used["tools"] + used["results"] + used["rest"]
     assert 0.97 < parts / used["sent"] < 1.01 and 0 < used["cached"] < used["sent"]
