@@ -212,18 +212,22 @@ class ItemStore:
         )
         return [_row(row) for row in rows]
 
-    async def newest(self, queue: ItemQueue, most: int, shown: Shown, words: str) -> list[ItemRow]:
-        """The results that came last, the last one first."""
+    async def newest(
+        self, queue: ItemQueue, most: int, shown: Shown = "all", words: str = "", fault: str = ""
+    ) -> list[ItemRow]:
+        """The results that came last, the last one first; see ``rows``, and those of a fault."""
         rows = await self._db.rows(
             """SELECT place, value, state, text, outputs, reason, fault, tokens, dollars, seconds,
             ended, session_id, linked FROM run_items
             WHERE queue = ?1 AND state IN ('done', 'failed') AND (?2 = 'all' OR state = ?2)
             AND (?3 = '' OR instr(lower(value || text || coalesce(outputs, '') || reason), ?3) > 0)
+            AND (?5 = '' OR fault = ?5)
             ORDER BY ended DESC, place LIMIT ?4""",
             queue.id,
             shown,
             words.lower(),
             most,
+            fault,
         )
         return [_row(row) for row in rows]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from studio.domain.jsonvalue import JsonObject
     from studio.domain.runs import Run
     from studio.storage.run_items import ItemQueue, ItemStore
+    from studio.workflows.items.results import FailureKind
     from studio.workflows.workflow_runs import WorkflowRuns
 
 
@@ -106,8 +108,9 @@ async def _status(
     console.row(f"{queue.step}: {describe_tally(tally)}")
     if tally.linked:
         console.row(f"{tally.linked:,} were done by an earlier run")
-    for title, example, count in kinds:
-        console.row(f"{count:>8,}  {title}" + (f": {example}" if example != title else ""))
+    for one in kinds:
+        example = f": {one.reason}" if one.reason != one.title else ""
+        console.row(f"{one.count:>8,}  {one.title}{example}")
     return DONE
 
 
@@ -115,7 +118,7 @@ _COUNTED = ("count", "done", "failed", "linked", "sent", "tokens", "dollars")
 
 
 def _as_json(
-    run_: Run, queue: ItemQueue, tally: ItemTally, kinds: list[tuple[str, str, int]]
+    run_: Run, queue: ItemQueue, tally: ItemTally, kinds: Sequence[FailureKind]
 ) -> JsonObject:
     return {
         "run": run_.id,
@@ -126,7 +129,9 @@ def _as_json(
         "dollars_left": tally.dollars_left,
         "seconds_left": tally.seconds_left,
         "at_a_time": tally.at_a_time,
-        "failures": [{"kind": a, "example": b, "count": c} for a, b, c in kinds],
+        "failures": [
+            {"kind": one.title, "example": one.reason, "count": one.count} for one in kinds
+        ],
     }
 
 

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import AsyncIterator, Iterable
+from dataclasses import dataclass, replace
 
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.storage.run_items import CHUNK, ItemQueue, ItemRow, ItemStore, Shown
@@ -23,19 +24,42 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 """How texts begin that spreadsheets compute."""
 
 
-def failure_kinds(failures: Iterable[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
-    """Title, an example of the reasons and how many of each kind of failure, most first.
+@dataclass(frozen=True, slots=True)
+class FailureKind:
+    """Failures of one kind; ``reason`` is an example.
+
+    ``words`` are in the reasons of all where no ``fault`` tells them from others.
+    """
+
+    title: str
+    reason: str
+    count: int
+    fault: str = ""
+    words: str = ""
+
+
+def failure_kinds(failures: Iterable[tuple[str, str, int]]) -> list[FailureKind]:
+    """The kinds of failures, of which fault, reason and number are given, most first.
 
     Reasons that differ in numbers alone are one kind.
     """
-    kinds: dict[tuple[str, str], tuple[str, int]] = {}
+    kinds: dict[tuple[str, str], FailureKind] = {}
     for fault, reason, count in failures:
         title = FAULTS.get(fault, "")
         key = (title, "" if title else _NUMBER.sub("#", reason)[:80])
-        first, before = kinds.get(key, (reason, 0))
-        kinds[key] = first, before + count
-    found = [(title or reason[:80], first, n) for (title, reason), (first, n) in kinds.items()]
-    return sorted(found, key=lambda one: -one[2])
+        if (known := kinds.get(key)) is not None:
+            kinds[key] = replace(known, count=known.count + count)
+        elif title:
+            kinds[key] = FailureKind(title, reason, count, fault)
+        else:
+            words = max(_NUMBER.split(reason[:80]), key=len).strip()
+            kinds[key] = FailureKind(title_of(fault, reason), reason, count, words=words)
+    return sorted(kinds.values(), key=lambda one: -one.count)
+
+
+def title_of(fault: str, reason: str) -> str:
+    """A failure in a few words."""
+    return FAULTS.get(fault) or reason[:80]
 
 
 async def all_rows(
@@ -55,7 +79,7 @@ async def lines_of(
     """The results as lines of ``csv`` or ``jsonl``; the columns are those of the first rows."""
     if kind == "csv":
         first = await store.rows(queue, most=CHUNK, shown=shown)
-        table = CsvTable([*first, *await store.newest(queue, CHUNK, "done", "")])
+        table = CsvTable([*first, *await store.newest(queue, CHUNK, "done")])
         yield table.head
         async for row in all_rows(store, queue, shown):
             yield table.line(row)

@@ -436,7 +436,7 @@ class Shift:
     # Ends
 
     async def _ask(self, id: str) -> RunQuestion:
-        rows = await self.of.store.newest(self.queue, SAMPLE, "all", "")
+        rows = await self.of.store.newest(self.queue, SAMPLE)
         tried = [one for one in rows if not one.linked]
         costs, seconds = [one.dollars for one in tried], [one.seconds for one in tried]
         tally = await self.of.store.tally(self.queue)

@@ -10,7 +10,8 @@
 - ``timeline``: Paints who worked when, as bars; zooms. ``lanes`` has the bars; free of Qt.
 - ``event_log``: Lists and filters what happened. ``log_rows`` has it in words; free of Qt.
 - ``ledger``: Lists what a mission did. ``ledger_rows`` has it in words; free of Qt.
-- ``items_table``: How far the many items of a step are, what failed, and the newest results.
+- ``items_table``: What of the many items of a step failed, and the newest results in columns.
+- ``item_figures``: How far they are, and what is to go, as figures and a bar.
 - ``letter_list``: A list that leaves letters to the shortcuts of its page.
 - ``run_record``: A run with its workflow, made of its events: state, budget and cost as facts.
 - ``runs_below``: What is known of the runs of its steps, and what of them is unfolded; free of Qt.

@@ -8,22 +8,23 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import QSizePolicy, QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from studio.domain.items import ItemTally
 from studio.domain.jsonvalue import Json
 from studio.storage.run_items import ItemRow, Shown
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import dollars, duration, number
-from studio.ui.settings.bars import FillBar
+from studio.ui.formatting import dollars, number
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr, tr_later, tr_plural
-from studio.ui.widgets import Button, Field, Index, Label, Segmented
-from studio.ui.widgets.layouts import STRETCH, column_of, row_of
-from studio.ui.widgets.painting import paint_text
+from studio.ui.widgets import Button, Field, Hairline, Index, Label, Segmented, plain_tip
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.painting import PaintedWidget, paint_text
 from studio.ui.widgets.row_list import RowModel, paint_row_ground
+from studio.workflows.items.results import FailureKind, title_of
 
+from .item_figures import ItemFigures
 from .letter_list import LetterList
 
 SHOWN: tuple[Shown, ...] = ("all", "done", "failed")
@@ -31,16 +32,24 @@ STATES = {
     "done": ("check", "ok", tr_later("Passed")),
     "failed": ("x", "err", tr_later("Failed")),
 }
+MOST_OUTPUTS = 4
+"""Outputs that have a column of their own; the file has them all."""
+MOST_KINDS = 4
+SIDE = 16
+"""Pixels at both sides, in every text size."""
+NOTHING = "–"
+_RIGHT = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+_LEFT = Qt.AlignmentFlag.AlignVCenter
 
 
 @dataclass(frozen=True, slots=True)
 class ItemsFacts:
-    """What the table shows: the newest results, and the kinds of failures with their numbers."""
+    """What the table shows: the newest results, and the kinds of failures, most first."""
 
     step: str
     tally: ItemTally
     rows: Sequence[ItemRow]
-    failures: Sequence[tuple[str, str, int]]
+    failures: Sequence[FailureKind]
     running: bool
 
 
@@ -51,30 +60,6 @@ def words_of(value: Json) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {words_of(one)}" for name, one in value.items())
     return json.dumps(value, ensure_ascii=False)
-
-
-def figures(tally: ItemTally, *, running: bool) -> str:
-    """“6,412 of 10,000 items · about 38 min to go · …”."""
-    parts = [
-        tr("{done} of {count} items").format(
-            done=number(tally.done + tally.failed), count=number(tally.count)
-        )
-    ]
-    if tally.failed:
-        parts.append(tr("{count} failed").format(count=number(tally.failed)))
-    if tally.linked:
-        parts.append(tr("{count} done before").format(count=number(tally.linked)))
-    if tally.left and tally.dollars_left:
-        parts.append(tr("about {cost} to go").format(cost=dollars(tally.dollars_left)))
-    if running and tally.left and tally.seconds_left:
-        parts.append(tr("about {span} to go").format(span=duration(tally.seconds_left)))
-    if running and tally.at_a_time:
-        parts.append(tr("{count} at a time").format(count=number(tally.at_a_time)))
-    if tally.found:
-        parts.append(tr("limit found at {count}").format(count=number(tally.found)))
-    if tally.sent:
-        parts.append(tr("{count} in batches").format(count=number(tally.sent)))
-    return " · ".join(parts)
 
 
 def result_of(row: ItemRow) -> str:
@@ -88,40 +73,131 @@ def spoken_item(row: ItemRow) -> str:
     return f"{words_of(row.value)}: {tr(STATES[row.state][2])}, {result_of(row)}"
 
 
-class _Line(QStyledItemDelegate):
+def title_of_output(name: str) -> str:
+    """“Due date” for ``due_date``."""
+    words = name.replace("_", " ")
+    return words[:1].upper() + words[1:]
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The columns between an item and its state: one for each output, or one for the text."""
+
+    names: tuple[str, ...] = ()
+    numbers: frozenset[str] = frozenset()
+    """The outputs that are numbers, which stand at the right."""
+
+    @classmethod
+    def of(cls, rows: Sequence[ItemRow]) -> Columns:
+        names: dict[str, None] = {}
+        numbers: set[str] = set()
+        words: set[str] = set()
+        for row in rows:
+            for name, value in row.outputs.items() if isinstance(row.outputs, dict) else ():
+                names.setdefault(name)
+                is_number = isinstance(value, int | float) and not isinstance(value, bool)
+                (numbers if is_number else words).add(name)
+        return cls(tuple(names)[:MOST_OUTPUTS], frozenset(numbers - words))
+
+    def places(self, theme: Theme, rect: QRectF) -> list[QRectF]:
+        """Item, outputs, state and cost, from left to right."""
+        gap, state, cost = theme.px(12), theme.px(150), theme.px(72)
+        count = max(len(self.names), 1)
+        room = rect.width() - state - cost - (count + 2) * gap
+        item = room * (0.45 if count < 3 else 0.32)
+        each = (room - item) / count
+        places, x = list[QRectF](), rect.x()
+        for wide in (item, *[each] * count, state, cost):
+            places.append(QRectF(x, rect.y(), wide, rect.height()))
+            x += wide + gap
+        return places
+
+    def align(self, name: str) -> Qt.AlignmentFlag:
+        return _RIGHT if name in self.numbers else _LEFT
+
+    def values(self, row: ItemRow) -> list[str]:
+        """What stands in the columns of a row."""
+        if not self.names:
+            return [words_of(row.outputs if row.outputs is not None else row.text) or NOTHING]
+        made = row.outputs if isinstance(row.outputs, dict) else {}
+        return [words_of(made[name]) if name in made else NOTHING for name in self.names]
+
+
+class _Head(PaintedWidget):
+    """The names of the columns."""
+
     def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self.columns = Columns()
+        theme.changed.connect(self._follow)
+        self._follow()
+
+    def _follow(self) -> None:
+        self.setFixedHeight(self.theme.height(28, "small"))
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t, columns = self.theme, self.columns
+        names = [(tr("Item"), _LEFT)]
+        names += [(title_of_output(one), columns.align(one)) for one in columns.names]
+        if not columns.names:
+            names.append((tr("Result"), _LEFT))
+        names += [(tr("State"), _LEFT), (tr("Cost"), _RIGHT)]
+        inner = rect.adjusted(SIDE, 0, -SIDE, 0)
+        for (name, align), place in zip(names, columns.places(t, inner), strict=True):
+            paint_text(painter, t, place, name, "small", "text2", align, place.width())
+
+
+class _Line(QStyledItemDelegate):
+    def __init__(self, theme: Theme, head: _Head) -> None:
         super().__init__()
-        self._theme = theme
+        self._theme, self._head = theme, head
 
     def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        return QSize(100, self._theme.height(30, "small"))
+        return QSize(100, self._theme.height(30, "ui"))
 
     @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        t, row = self._theme, index.data(Qt.ItemDataRole.UserRole)
-        box = QRectF(option.rect).adjusted(t.px(8), 0, -t.px(8), 0)
-        paint_row_ground(painter, t, option, box, 6)
-        rect = box.adjusted(t.px(8), 0, -t.px(8), 0)
-        icon, ink, _ = STATES[row.state]
-        side = t.px(15)
-        mark = QRectF(rect.x(), rect.center().y() - side / 2, side, side)
+        t, row, columns = self._theme, index.data(Qt.ItemDataRole.UserRole), self._head.columns
+        whole = QRectF(option.rect)
+        paint_row_ground(painter, t, option, whole.adjusted(t.px(8), 0, -t.px(8), 0), 6)
+        item, *made, state, cost = columns.places(t, whole.adjusted(SIDE, 0, -SIDE, 0))
+        paint_text(painter, t, item, words_of(row.value), "code", room=item.width())
+        failed = row.state == "failed"
+        for at, (place, words) in enumerate(zip(made, columns.values(row), strict=True)):
+            align = columns.align(columns.names[at]) if columns.names else _LEFT
+            ink = "text2" if words == NOTHING else "text1"
+            role = "ui digits" if align == _RIGHT else "ui"
+            paint_text(painter, t, place, words, role, ink, align, place.width())
+        icon, ink, words = STATES[row.state]
+        side = t.px(14)
+        mark = QRectF(state.x(), state.center().y() - side / 2, side, side)
         t.paint_icon(painter, mark, icon, ink)
-        width = rect.width() - side - t.px(10) - t.px(80)
-        item = QRectF(mark.right() + t.px(10), rect.y(), width * 0.42, rect.height())
-        paint_text(painter, t, item, words_of(row.value), "ui", room=item.width())
-        made = QRectF(item.right() + t.px(12), rect.y(), width * 0.58 - t.px(12), rect.height())
-        inks = ("ui", "err") if row.state == "failed" else ("ui", "text2")
-        paint_text(painter, t, made, result_of(row), *inks, room=made.width())
-        cost = dollars(row.dollars, 4) if row.dollars else ""
-        at_right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
-        paint_text(painter, t, rect, cost, "small digits", "text2", at_right)
+        state.setLeft(mark.right() + t.px(6))
+        words = tr_engine(title_of(row.fault, row.reason)) if failed else tr(words)
+        paint_text(painter, t, state, words, "ui", "err" if failed else "text1", room=state.width())
+        spent = dollars(row.dollars, 4) if row.dollars else ""
+        paint_text(painter, t, cost, spent, "small digits", "text2", _RIGHT)
+
+
+class _Kind(QWidget):
+    """A kind of failure, with how many there are and a button that shows them."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__()
+        self.title = Label(theme, "", "ui_medium")
+        self.example = Label(theme, "", "small", "text2")
+        self.example.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
+        self.count = Label(theme, "", "ui", digits=True)
+        self.show_them = Button(theme, tr("Show"), "ghost")
+        parts = [self.title, (self.example, 1), self.count, self.show_them]
+        row_of(parts, 8, (0, 0, 0, 0), on=self)
 
 
 class ItemsTable(QWidget):
     """Figures, failures by kind and results; what is looked for is read by the page."""
 
     asked = Signal()
-    """Other rows are wanted: ``shown`` and ``words`` say which."""
+    """Other rows are wanted: ``shown``, ``words`` and ``fault`` say which."""
     retry_wanted = Signal(str)
     export_wanted = Signal(str)
     """The step whose failed items are to be tried again, or whose results be written."""
@@ -129,53 +205,94 @@ class ItemsTable(QWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
         self.step = ""
+        self.fault = ""
+        """The fault that the person wants to see alone."""
         self._model = RowModel(spoken_item, lambda row: row)
-        self.figures = Label(theme, "", "ui", digits=True, wrap=True)
-        self.bar = FillBar(theme)
-        self.bar.setFixedHeight(theme.px(8))
-        self.failures = Label(theme, "", "small", "text2", wrap=True)
+        self.figures = ItemFigures(theme)
+        self.retry = Button(theme, "", icon="rotate-ccw")
+        self.retry.clicked.connect(lambda: self.retry_wanted.emit(self.step))
+        by_kind = Label(theme, tr("Failures by kind"), "ui_strong")
+        self.kinds = [_Kind(theme) for _ in range(MOST_KINDS)]
+        self._failures: Sequence[FailureKind] = ()
+        for at, kind in enumerate(self.kinds):
+            kind.show_them.clicked.connect(lambda _=False, at=at: self._show_kind(at))
+        self._failed = widget_of(
+            column_of(
+                [row_of([by_kind, STRETCH, self.retry], 8), *self.kinds], 2, (SIDE, 6, SIDE, 6)
+            )
+        )
         self.field = Field(theme, tr("Filter results"), icon="list-filter")
         self.field.offer_clear()
         self.field.textChanged.connect(lambda: self.asked.emit())
-        self.kinds = Segmented(
+        self.states = Segmented(
             theme, [tr("All"), tr("Passed"), tr("Failed")], name=tr("Show results")
         )
-        self.kinds.chosen.connect(lambda _: self.asked.emit())
-        self.retry = Button(theme, "", icon="rotate-ccw")
-        self.retry.clicked.connect(lambda: self.retry_wanted.emit(self.step))
+        self.states.chosen.connect(lambda _: self._show_all())
         self.export = Button(theme, tr("Export…"), icon="arrow-down")
         self.export.clicked.connect(lambda: self.export_wanted.emit(self.step))
+        self._head = _Head(theme)
         self.list = LetterList(theme, tr("Results"))
         self.list.setUniformItemSizes(True)
         self.list.setModel(self._model)
-        self.list.setItemDelegate(_Line(theme))
+        self.list.setItemDelegate(_Line(theme, self._head))
         self.field.setMaximumWidth(theme.px(220))
-        head = [(self.field, 1), self.kinds, STRETCH, self.retry, self.export]
-        words = column_of(
-            [self.figures, self.bar, self.failures], spacing=4, margins=(16, 4, 16, 2)
-        )
-        column_of([words, row_of(head, 8, (16, 2, 16, 6)), (self.list, 1)], spacing=0, on=self)
+        results = Label(theme, tr("Results"), "ui_strong")
+        newest = Label(theme, tr("newest first"), "small", "text2")
+        tools = [results, newest, STRETCH, (self.field, 1), self.states, self.export]
+        parts = [
+            widget_of(row_of([self.figures], 0, (SIDE, 8, SIDE, 8))),
+            self._failed,
+            row_of(tools, 8, (SIDE, 6, SIDE, 6)),
+            *(self._head, Hairline(theme), (self.list, 1)),
+        ]
+        column_of(parts, spacing=0, on=self)
 
     @property
     def shown(self) -> Shown:
-        return SHOWN[self.kinds.current]
+        return SHOWN[self.states.current]
 
     @property
     def words(self) -> str:
         return self.field.text().strip()
 
+    @property
+    def columns(self) -> Columns:
+        return self._head.columns
+
+    def _show_all(self) -> None:
+        """Show the results of the chosen state, whatever their fault."""
+        self.fault = ""
+        self.asked.emit()
+
+    def _show_kind(self, at: int) -> None:
+        """Show the failures of one kind alone."""
+        kind = self._failures[at]
+        self.states.set_current(SHOWN.index("failed"))
+        self.fault = kind.fault
+        if self.words != kind.words:
+            self.field.setText(kind.words)  # which asks
+        else:
+            self.asked.emit()
+
     def show_facts(self, facts: ItemsFacts) -> None:
         self.step = facts.step
-        words, tally = figures(facts.tally, running=facts.running), facts.tally
-        self.figures.setText(words)
-        over = tally.done + tally.failed
-        self.bar.show_share(
-            over / max(tally.count, 1), words, "err" if tally.failed == over > 0 else "accent"
-        )
-        kinds = [f"{number(count)} × {tr_engine(title)}" for title, _, count in facts.failures[:6]]
-        self.failures.setText(" · ".join(kinds))
-        self.failures.setVisible(bool(kinds))
+        self.figures.show_tally(facts.tally, running=facts.running)
+        self._failures = kinds = facts.failures
+        self._failed.setVisible(bool(kinds))
+        for at, widget in enumerate(self.kinds):
+            widget.setVisible(at < len(kinds))
+            if at < len(kinds):
+                widget.title.setText(tr_engine(kinds[at].title))
+                reason = tr_engine(kinds[at].reason) if kinds[at].fault else ""
+                widget.example.setText(reason)
+                widget.example.setToolTip(plain_tip(reason))
+                widget.count.setText(number(kinds[at].count))
+                spoken = tr("Show: {kind}").format(kind=widget.title.text())
+                widget.show_them.setAccessibleName(spoken)
         failed = facts.tally.failed
         self.retry.set_text(tr_plural("Retry {count} failed", "Retry {count} failed", failed))
-        self.retry.setVisible(bool(failed))
+        columns = Columns.of(facts.rows)
+        if columns != self._head.columns and (columns.names or not facts.rows):
+            self._head.columns = columns
+            self._head.update()
         self._model.show(facts.rows)

@@ -178,7 +178,7 @@ class LowerPanes(QWidget):
         step = self._key[0] if self._key[0] in run.tallies else next(iter(run.tallies))
         if (queue := await self._store.queue(run.id, step)) is None:
             return
-        rows = await self._store.newest(queue, NEWEST, table.shown, table.words)
+        rows = await self._store.newest(queue, NEWEST, table.shown, table.words, table.fault)
         kinds = failure_kinds(await self._store.failures(queue))
         if record is self._record:
             running = run.state == "running"

@@ -25,6 +25,7 @@ from studio.domain.runs import Run
 from studio.storage.runs import RunInfo
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars
+from studio.ui.forms.text_area import QWIDGETSIZE_MAX
 from studio.ui.graph.nodes import Graph
 from studio.ui.graph.pane import GraphPane
 from studio.ui.pages.files.notice import Notice
@@ -145,7 +146,7 @@ class RunView(PaintedWidget):
         column_of(
             [
                 *(head, Hairline(t), self.notice, self.empty, (self.pane, 1)),
-                *(Hairline(t), self.lower_panes),
+                *(Hairline(t), (self.lower_panes, 1)),
             ],
             spacing=0,
             on=self.column,
@@ -195,8 +196,13 @@ class RunView(PaintedWidget):
         self.inspector.setVisible(shown and not self._compares)
         self.inspector.raise_()
         self.head.side.setChecked(shown)
+        items = self.lower_panes.pane == ITEMS and self.record is not None
+        self.pane.setVisible(not items and self.record is not None)
+        self.head.which.setVisible(not items)
         wanted = px(HEIGHTS[self.lower_panes.pane])
-        self.lower_panes.setFixedHeight(max(px(120), min(wanted, round(height * 0.52))))
+        most = max(px(120), min(wanted, round(height * 0.52)))
+        self.lower_panes.setMinimumHeight(px(120) if items else most)
+        self.lower_panes.setMaximumHeight(QWIDGETSIZE_MAX if items else most)
         self._show_answer_button()
         if self._compares:
             put(self.compare, 0, 0, width, height)
