@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,8 +18,6 @@ if TYPE_CHECKING:
     from studio.domain.jsonvalue import JsonObject
 
 ADDRESS = "127.0.0.1:8790"
-PATIENCE = 10.0
-"""Seconds that ``status`` and ``stop`` wait for the coordinator."""
 
 
 def arguments(parser: CommandParser) -> None:
@@ -92,7 +89,7 @@ async def _invite(context: CommandContext, options: argparse.Namespace) -> int:
 
 
 async def _coordinate(context: CommandContext, options: argparse.Namespace) -> int:
-    from studio.files.atomic_write import write_atomically
+    from studio.workflows.cluster import control
     from studio.workflows.cluster.certificates import coordinator_identity
     from studio.workflows.cluster.coordinator import Coordinator
 
@@ -100,7 +97,6 @@ async def _coordinate(context: CommandContext, options: argparse.Namespace) -> i
     identity = await asyncio.to_thread(coordinator_identity, folder)
     coordinator, stopped = Coordinator(console.say), False
     await coordinator.start(options.listen, identity)
-    place = folder / "address.json"
     try:
         engine = await context.engine()
         engine.services.add(coordinator)
@@ -113,14 +109,12 @@ async def _coordinate(context: CommandContext, options: argparse.Namespace) -> i
             stopped = True
             pausing.append(asyncio.create_task(runner.pause("You stopped the cluster.")))
 
-        coordinator.on_stop = stop
-        await asyncio.to_thread(
-            write_atomically, place, json.dumps({"address": coordinator.address}).encode()
-        )
+        coordinator.on_stop, coordinator.run_id = stop, runner.run.id
+        await asyncio.to_thread(control.write_address, folder, coordinator.address)
         console.say(f"Workers join at {coordinator.address}.")
         return await carry_out(context, options, runs, runner)
     finally:
-        place.unlink(missing_ok=True)
+        control.remove_address(folder)
         await coordinator.close(leave=stopped)
 
 
@@ -143,22 +137,10 @@ async def _join(context: CommandContext, options: argparse.Namespace) -> int:
 
 
 async def _tell(context: CommandContext, options: argparse.Namespace) -> int:
-    from studio.workflows.cluster.certificates import coordinator_identity
-    from studio.workflows.cluster.lines import LineClosed, connect, encode
+    from studio.workflows.cluster.control import ask
 
-    folder, console = _folder(context), context.console
-    try:
-        address = str(json.loads((folder / "address.json").read_text())["address"])
-        identity = await asyncio.to_thread(coordinator_identity, folder)
-        async with asyncio.timeout(PATIENCE):
-            host, _, port = address.rpartition(":")
-            here = {"0.0.0.0": "127.0.0.1", "[::]": "[::1]"}.get(host, host)
-            line = await connect(f"{here}:{port}", identity)
-            await line.write(encode({"do": options.what}))
-            told = await line.read()
-            line.close()
-    except (OSError, ValueError, LineClosed) as error:  # TimeoutError too
-        raise ConfigurationError("No cluster is running here.") from error
+    console = context.console
+    told = await ask(_folder(context), options.what)
     if options.what == "stop":
         console.say("The run is paused, and the workers leave.")
     elif options.json:

@@ -12,5 +12,6 @@ left out: they unpickle what others send, so each worker could run code on every
 - ``messages``: Writes requests, answers and errors as JSON, and reads them.
 - ``coordinator``: Hands out requests to the workers, gives those of a lost one to others, and knows
   how they do.
+- ``control``: Says where a cluster is, and asks it how it does, or to stop.
 - ``worker``: Answers requests with the keys of its own machine.
 """

@@ -93,6 +93,8 @@ class Coordinator:
         self.address = ""
         self.on_stop: Callable[[], None] = lambda: None
         """Is called when the person stops the cluster."""
+        self.run_id = ""
+        """The run whose items the workers get."""
         self._say, self._silent = say, silent
         self._workers: list[_Joined] = []
         self._lanes: dict[tuple[str, str], SharedLane] = {}
@@ -180,6 +182,7 @@ class Coordinator:
         workers: list[Any] = [self._row(one) for one in self._workers]
         return {
             "address": self.address,
+            "run": self.run_id,
             "workers": workers,
             "done": self._done,
             "open": sum(int(one["open"]) for one in workers),

@@ -28,6 +28,11 @@ from studio.ui.pages.workflows.run_graph import graph_of_run
 from studio.ui.pages.workflows.runs.run_inspector import HISTORY, RUN, STEP
 from studio.ui.pages.workflows.runs.run_record import RunRecord
 from studio.ui.pages.workflows.runs.run_view import RunView
+from studio.workflows.cluster import control
+from studio.workflows.cluster.certificates import coordinator_identity, invite, read_invitation
+from studio.workflows.cluster.coordinator import Coordinator
+from studio.workflows.cluster.lines import connect, encode
+from studio.workflows.cluster.messages import VERSION
 from studio.workflows.trigger_clock import TriggerClock, Triggers
 from studio.workflows.triggers import next_time
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
@@ -788,3 +793,41 @@ def test_w62_the_merge_and_who_takes_turns_are_seen_in_graph_and_log() -> None:
     assert any(
         one.startswith("b takes turns with others in the folder: No sandbox") for one in said
     )
+
+
+@on_window_loop
+async def test_w59_the_workers_of_another_programs_run_are_seen(tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="the extra “cluster” is not installed")
+    async with at_window(tmp_path, "anthropic", ANSWERS) as person, other_program(person) as other:
+        page = await page_of(person, tmp_path)
+        assert page.document is not None
+        path = page.document.path
+        path.write_text(
+            STORY.replace('- {id: tell, agent: Writer, prompt: "', '- {id: tell, approve: "')
+        )
+        runner = await other.start(path, person.folder, RunOptions({}))
+        work = asyncio.ensure_future(runner.carry_out())
+        folder = person.engine.paths.data / "cluster"
+        coordinator = Coordinator(lambda words: None)
+        await coordinator.start("127.0.0.1:0", coordinator_identity(folder))
+        coordinator.run_id = runner.run.id
+        invite(folder, "anna", coordinator.address, tmp_path / "anna")
+        anna = await connect(coordinator.address, read_invitation(tmp_path / "anna").identity)
+        await anna.write(encode({"do": "join", "messages": VERSION}))
+        assert (await anna.read())["do"] == "welcome"
+        await anna.write(encode({"do": "beat", "load": 1.5, "cores": 4}))
+        control.write_address(folder, coordinator.address)
+
+        await page.show_run(runner.run.id)
+        view = page.run_view
+        view.show_tab(RUN)
+        shown = view.inspector.run.workers
+        await until(lambda: [one.left for one in shown.facts][:2] == ["Workers", "anna"])
+        assert shown.facts[2].right == "load 1.5 of 4" and shown.isVisible()
+        anna.close()
+        await until(lambda: [one.left for one in shown.facts][1:] == ["No worker has joined."])
+        control.remove_address(folder)
+        await coordinator.close()
+        await until(lambda: not shown.facts, "there is no cluster any more")
+        person.click(view.head.stop)
+        assert (await work).state == "stopped"

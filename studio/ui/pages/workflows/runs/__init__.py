@@ -19,6 +19,7 @@
 - ``run_tab``: State, budget, the form that raises caps, agents and breakpoints of the run.
 - ``step_tab``: One step: prompt, result, and buttons to continue, change and run again.
   ``step_facts`` has what it shows; free of Qt.
+- ``worker_facts``: The workers of a run's cluster, their load and their speed; free of Qt.
 - ``history_tab``: Lists the runs of a workflow, to open, compare and delete.
 - ``question_card``: The question of a step, with the buttons that answer it.
 - ``changes_list``: What the steps changed in files, and which of it can be approved.

@@ -12,7 +12,7 @@ from PySide6.QtCore import QObject, Signal
 
 from studio.agent.engine import Engine
 from studio.domain.agents import Caps
-from studio.domain.jsonvalue import Json
+from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.run_events import (
     TAKEN_OVER,
     BreakpointCleared,
@@ -42,6 +42,7 @@ class LiveRuns(QObject):
     def __init__(self, engine: Engine, run: Run, parent: QObject) -> None:
         super().__init__(parent)
         self.runs = WorkflowRuns(engine)
+        self._cluster = engine.paths.data / "cluster"
         self._run = run
         self._runners: dict[str, Runner] = {}
         """Those of the runs that are carried out here, and of one that something is done to."""
@@ -177,6 +178,16 @@ class LiveRuns(QObject):
         else:
             await self.runs.stop(run_id)
             self.told.emit(run_id)
+
+    async def cluster(self, run_id: str) -> JsonObject | None:
+        """How the cluster does that works on a run in another program; None if none does."""
+
+        def look() -> JsonObject | None:
+            from studio.workflows.cluster.control import status_of_run  # slow: certificates
+
+            return status_of_run(self._cluster, run_id)
+
+        return await asyncio.to_thread(look)
 
     async def delete(self, run_id: str) -> None:
         """Delete a run with its chats; raises RunInUse where it runs again by now."""

@@ -6,6 +6,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
 from studio.domain.agents import NO_CAPS, Caps
+from studio.domain.jsonvalue import JsonObject
 from studio.domain.run_events import BreakpointCleared, BreakpointSet, CapReached
 from studio.ui.engine_texts import tr_engine
 from studio.ui.inspector.fact_list import FactList
@@ -23,6 +24,7 @@ from .log_rows import breakpoint_words
 from .mission_part import MissionPart
 from .question_card import QuestionCard
 from .run_record import RunRecord
+from .worker_facts import worker_facts
 
 
 class RunTab(QWidget):
@@ -76,6 +78,7 @@ class RunTab(QWidget):
         )
         self._raise.hide()
         self.mission = MissionPart(theme)
+        self.workers = FactList(theme)
         self.agents = FactList(theme)
         self.changes = ChangesList(theme)
         self.breakpoints: list[QWidget] = []
@@ -130,6 +133,7 @@ class RunTab(QWidget):
             self.mission,
             self.budget,
             raise_row,
+            self.workers,
             self.agents,
             self.changes,
             stops,
@@ -173,6 +177,10 @@ class RunTab(QWidget):
         self._reached = record.reached
         self.agents.show_facts(record.agent_facts())
         self._show_stops(record)
+
+    def show_cluster(self, status: JsonObject | None) -> None:
+        """Show the workers of the run's cluster, see ``worker_facts``."""
+        self.workers.show_facts(worker_facts(status))
 
     def _show_stops(self, record: RunRecord) -> None:
         run = record.run

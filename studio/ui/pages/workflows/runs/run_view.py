@@ -100,7 +100,7 @@ class RunView(PaintedWidget):
         self._infos: list[RunInfo] = []
         self._wanted = 0
         """Counts which runs were wanted: the last one is shown, however long others take."""
-        self._reading = False
+        self._reading = self._asks_cluster = False
         self._read_again = False
         self._inspector_wanted = True
         self._looked: object = None
@@ -252,6 +252,7 @@ class RunView(PaintedWidget):
             self._inspector_wanted = False
             self._place()
         self._show()
+        self.inspector.run.show_cluster(None)
         self.pane.view.show_from_top()
         if (stopped := run.stopped) is not None:
             self.choose(stopped.step, stopped.item)
@@ -386,6 +387,8 @@ class RunView(PaintedWidget):
             return
         if self._runner is None or self.below.unfolded:
             self._do(self._read())
+        if not self._asks_cluster:
+            self._do(self._read_cluster(record))
         if record.run.paused is None:
             self.inspector.run.state.show_facts(record.state_facts())
             self.lower_panes.tick()
@@ -423,6 +426,17 @@ class RunView(PaintedWidget):
             self._info = next(iter(await self._live.runs.store.list(1, shown)), None)
             self._show_buttons()
 
+    async def _read_cluster(self, record: RunRecord) -> None:
+        """Show the workers where another program carries the run out with a cluster."""
+        self._asks_cluster = True
+        try:
+            elsewhere = self._runner is None and self._info is not None and self._info.live
+            status = await self._live.cluster(record.run.id) if elsewhere else None
+        finally:
+            self._asks_cluster = False
+        if record is self.record:
+            self.inspector.run.show_cluster(status if record.run.end is None else None)
+
     def _speak(self, before: str) -> None:
         assert self.record is not None
         state = self.record.run.state
@@ -441,7 +455,9 @@ class RunView(PaintedWidget):
         self.lower_panes.grown()
         self._show_buttons()
         self._show_chosen()
-        if record.run.end is None and self.isVisible():
+        if record.run.end is not None:
+            self.inspector.run.show_cluster(None)
+        elif self.isVisible():
             self._ticks.start()
 
     def _show_buttons(self) -> None:
