@@ -8,6 +8,7 @@
 - ``grammars``: finds symbols in languages other than Python, with tree-sitter (C-18).
 - ``grep``: searches files with ripgrep where it is installed, else in plain Python.
 - ``images``: rotates, scales and converts pictures for models, and removes their metadata.
+- ``line_places``: finds the lines that a model copied, not always exactly.
 - ``listing``: names the files and folders of a folder, without those that git ignores.
 - ``notebooks``: shows a model the cells of a notebook with their outputs (C-9).
 - ``overview``: tells a newcomer a folder's tree, and how it is built and tested.

@@ -18,7 +18,8 @@ from studio.domain.errors import NothingRead, ToolFailed
 from studio.domain.patterns import lazy_pattern
 from studio.domain.records import dataclass
 
-from .text_replace import Replaced, Stage, replace_lines, split_ends
+from .line_places import split_ends
+from .text_replace import Replaced, Stage, replace_lines
 
 ChangeKind: TypeAlias = Literal["add", "delete", "update"]
 

@@ -13,7 +13,7 @@ import re
 import sys
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
 from typing import TypeAlias
@@ -23,7 +23,20 @@ from studio.domain.patterns import lazy_pattern
 from studio.domain.records import dataclass
 from studio.tools.sdk.result import plural
 
-_BLANKS = " \t"
+from .line_places import (
+    BLANKS,
+    TYPOGRAPHIC,
+    Line,
+    Place,
+    find_lines,
+    indent_of,
+    reindented_lines,
+    same_lines,
+    split_ends,
+    trimmed,
+    typed,
+)
+
 _PLACES = 10
 """Places that are looked at, and named in a message."""
 _ALIGNED = 2_000
@@ -31,15 +44,6 @@ _ALIGNED = 2_000
 _PAIRS = 100_000
 """Equal pairs of such pieces. With more of them, of a few that come again and again, the time to
 compare grows with the cube of the length."""
-_TYPOGRAPHIC = str.maketrans(
-    {
-        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'"),
-        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"'),
-        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
-        **dict.fromkeys("\u00a0\u2002\u2003\u2007\u2009\u200a\u202f\u3000", " "),
-    }
-)
-"""One character for one, so that a place in the changed text is one in the text."""
 _NUMBERED = lazy_pattern(r"[ \t]*(\d+)(?:(\t|\u2192|[ ]?\||:)(.*))?", re.DOTALL)
 """A line with its number. One without a mark is an empty line whose blanks were left out."""
 _BLANK_AFTER = ("|", ":")
@@ -62,14 +66,11 @@ _UNCHANGED = lazy_pattern(
 )
 _DOTS = lazy_pattern(r"(?:#|//|/\*|<!--|--|;|%|\{/\*)\s*(?:\.{3}|\u2026)\s*(?:\*/\}?|-->)?")
 """A comment of dots alone: it stands for others where a text has become shorter."""
-_UNITS = ("\t", "    ", "  ", "        ", "   ")
 
 _OLD = "“old”"
 Stage: TypeAlias = Sequence[Collection[int]]
 """Lines where a search may find something, counting from 0. What begins in the first collection
 counts alone, if there is anything."""
-Reindent = Callable[[str], str | None]
-"""The indentation of a line of the new text, as the file has it; None where that is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +139,7 @@ def _place_of(
     stage: Stage = (range(sys.maxsize),),
     *,
     same: str,
-) -> tuple[_Place, str] | None:
+) -> tuple[Place, str] | None:
     """The one place of the wanted lines, and in what they differ there; None if there is none.
 
     ``same`` is what was taken off already. Raises ToolFailed for several places.
@@ -146,11 +147,11 @@ def _place_of(
     if not any(line.strip() for line, _ in wanted):
         return None
     for ignored, find, plain in (
-        (same, _same_lines, str),
-        ("blanks at line ends", _same_lines, _trimmed),
-        ("indentation", _reindented_lines, _trimmed),
-        ("typographic characters", _same_lines, _typed),
-        ("indentation and typographic characters", _reindented_lines, _typed),
+        (same, same_lines, str),
+        ("blanks at line ends", same_lines, trimmed),
+        ("indentation", reindented_lines, trimmed),
+        ("typographic characters", same_lines, typed),
+        ("indentation and typographic characters", reindented_lines, typed),
     ):
         found = find(lines, wanted, plain)
         for span in stage:
@@ -174,7 +175,7 @@ def _in_text(
         searched = text.replace("\r\n", "\n") if "\n" in text else text.replace("\r", "\n")
         removed = [m.start() - n for n, m in enumerate(re.finditer("\r\n", text))]
     if ignored == "typographic characters":
-        places = _all(searched.translate(_TYPOGRAPHIC), old.translate(_TYPOGRAPHIC))
+        places = _all(searched.translate(TYPOGRAPHIC), old.translate(TYPOGRAPHIC))
     else:
         places = _all(searched, old)
     if not places:
@@ -213,10 +214,10 @@ def _all(text: str, old: str) -> list[int]:
 def _as_deep(text: str, place: int, old: str, new: str) -> str:
     """``new`` with all lines as deep as its first, where ``old`` is one line that begins inside
     of an indentation: the copy had too little of it, and so has each line of ``new``."""
-    if old[:1] not in _BLANKS or "\n" not in new or "\n" in old.rstrip("\n"):
+    if old[:1] not in BLANKS or "\n" not in new or "\n" in old.rstrip("\n"):
         return new
     before = text[text.rfind("\n", 0, place) + 1 : place]
-    if before.strip(_BLANKS):
+    if before.strip(BLANKS):
         return new
     first, *more = new.split("\n")
     return "\n".join([first, *(before + line if line.strip() else line for line in more)])
@@ -250,137 +251,8 @@ def _kept(old: str, there: str, new: str) -> str:
     return "".join(there[a:b] if old[a:b] == new[c:d] else new[c:d] for a, b, c, d in aligned)
 
 
-Line = tuple[str, str]
-"""A line, and how it ends."""
-
-
-def split_ends(text: str, end: str = "") -> list[Line]:
-    """The lines of a text; the last may be without an end. They end in ``end`` or, where that
-    is "", as a file's do."""
-    end = end or ("\r\n|\n" if "\n" in text else "\r")
-    lines: list[Line] = []
-    at = 0
-    for match in re.finditer(end, text):
-        lines.append((text[at : match.start()], match[0]))
-        at = match.end()
-    if at < len(text):
-        lines.append((text[at:], ""))
-    return lines
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """Lines from ``at`` on, counting from 0. The first one's ``indent`` stays where the copy
-    has none of it; "" otherwise."""
-
-    at: int
-    reindent: Reindent = str
-    indent: str = ""
-
-
-def _trimmed(line: str) -> str:
-    return line.rstrip(_BLANKS)
-
-
-def _typed(line: str) -> str:
-    return line.translate(_TYPOGRAPHIC).rstrip(_BLANKS)
-
-
-def _same_lines(
-    lines: Sequence[Line], wanted: Sequence[Line], plain: Callable[[str], str]
-) -> list[_Place]:
-    """Places where all lines are the same in their ``plain`` form."""
-    return [_Place(at) for at in _find(lines, wanted, plain)]
-
-
-def _reindented_lines(
-    lines: Sequence[Line], wanted: Sequence[Line], plain: Callable[[str], str]
-) -> list[_Place]:
-    """Places where the lines differ in their indentation, all in the same way."""
-    found: list[_Place] = []
-    for at in _find(lines, wanted, lambda line: plain(line).lstrip(_BLANKS)):
-        there = [line for line, _ in lines[at : at + len(wanted)]]
-        pairs = [
-            (_indent(line), _indent(copy))
-            for line, (copy, _) in zip(there, wanted, strict=True)
-            if copy.strip()
-        ]
-        begins_after_indentation = bool(wanted[0][0].strip()) and not pairs[0][1]
-        if (reindent := _uniform(pairs)) is not None:
-            found.append(_Place(at, reindent))
-        elif begins_after_indentation and (reindent := _uniform(pairs[1:])) is not None:
-            found.append(_Place(at, reindent, pairs[0][0]))
-    return found
-
-
-def _find(lines: Sequence[Line], wanted: Sequence[Line], plain: Callable[[str], str]) -> list[int]:
-    """The indexes of the first lines from which on all of ``wanted`` follow."""
-    whole = "\n".join(["", *(plain(line) for line, _ in lines), ""])
-    copy = "\n".join(["", *(plain(line) for line, _ in wanted), ""])
-    found: list[int] = []
-    index, line, counted = whole.find(copy), 0, 0
-    while index >= 0:
-        line, counted = line + whole.count("\n", counted, index), index
-        found.append(line)
-        index = whole.find(copy, index + 1)
-    return found
-
-
-def _indent(line: str) -> str:
-    return line[: len(line) - len(line.lstrip(_BLANKS))]
-
-
-def _uniform(pairs: Sequence[tuple[str, str]]) -> Reindent | None:
-    """How the indentations of a copy (second) become those of the file (first); None if each
-    line would need a change of its own."""
-    there = min((file for file, _ in pairs), key=len)
-    copied = min((copy for _, copy in pairs), key=len)
-    moved = all(
-        file.startswith(there)
-        and copy.startswith(copied)
-        and file[len(there) :] == copy[len(copied) :]
-        for file, copy in pairs
-    )
-    other_kind = bool(there and copied) and set(there) != set(copied)
-    if moved and not other_kind:
-        return lambda indent: _moved(indent, copied, there)
-    # Tabs for blanks, or another number of blanks a level. That needs no guess where levels
-    # stay as they are.
-    for shifted in (False, True):
-        for of_copy in _UNITS:
-            for of_file in _UNITS:
-                levels = [(_level(f, of_file), _level(c, of_copy)) for f, c in pairs]
-                steps = {None if f is None or c is None else f - c for f, c in levels}
-                step = steps.pop() if len(steps) == 1 else None
-                if of_copy != of_file and step is not None and (shifted or step == 0):
-                    return _levels(of_copy, of_file, step)
-    return None
-
-
-def _levels(of_copy: str, of_file: str, step: int) -> Reindent:
-    def reindent(indent: str) -> str | None:
-        level = _level(indent, of_copy)
-        return None if level is None or level + step < 0 else of_file * (level + step)
-
-    return reindent
-
-
-def _level(indent: str, unit: str) -> int | None:
-    level, rest = divmod(len(indent), len(unit))
-    return level if not rest and indent == unit * level else None
-
-
-def _moved(indent: str, copied: str, there: str) -> str | None:
-    if indent.startswith(copied):
-        return there + indent[len(copied) :]
-    less = len(copied) - len(indent)
-    if copied.startswith(indent) and len(set(copied + there)) == 1 and less <= len(there):
-        return there[: len(there) - less]
-    return None
-
-
 def _put(
-    lines: Sequence[Line], wanted: Sequence[Line], new: str, place: _Place, ignored: str
+    lines: Sequence[Line], wanted: Sequence[Line], new: str, place: Place, ignored: str
 ) -> Replaced:
     """The text of ``lines`` with ``new`` in place of those that ``wanted`` was found as."""
     at, after = place.at, place.at + len(wanted)
@@ -396,17 +268,17 @@ def _put(
         for n, line in enumerate(news[c:d]):
             begun = place.indent if c + n == 0 else ""
             if line.strip() and not begun:
-                begun = place.reindent(_indent(line))
+                begun = place.reindent(indent_of(line))
             if begun is None:
                 raise ToolFailed(
                     f"What is to be replaced is at lines {at + 1}-{after} with another "
                     "indentation, and how the new lines are to be indented there is open. Copy "
                     "the indentation of the file."
                 )
-            words, end = line.lstrip(_BLANKS), ends[0]
+            words, end = line.lstrip(BLANKS), ends[0]
             if n < b - a:
-                file, end = there[a + n][0].strip(_BLANKS), there[a + n][1] or end
-                words = _kept(copies[a + n].strip(_BLANKS), file, words)
+                file, end = there[a + n][0].strip(BLANKS), there[a + n][1] or end
+                words = _kept(copies[a + n].strip(BLANKS), file, words)
             put.append((begun + words, end))
     # The last line ends as it did: a model counts the line end with the text or not.
     text = "".join(line + (end or ends[0]) for line, end in put[:-1])
@@ -463,7 +335,7 @@ def _without_numbers(lines: Sequence[Line], old: str, new: str) -> tuple[str, st
 
 
 def _there(lines: Sequence[Line], text: str) -> list[int]:
-    return _find(lines, split_ends(text, "\n"), _trimmed)
+    return find_lines(lines, split_ends(text, "\n"), trimmed)
 
 
 def _numbered(lines: Sequence[str]) -> tuple[int, str, list[str]] | None:
