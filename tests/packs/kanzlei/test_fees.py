@@ -364,3 +364,36 @@ def test_wrong_input_is_told_in_german(
     good = {"value": "10000", "day": "2025-06-01", "positions": [{"number": "3100"}]}
     with pytest.raises(ToolFailed, match=words):
         call(kanzlei, tmp_path, **{**good, **wrong})
+
+
+def test_kz25_free_positions_and_what_paragraph_10_demands(kanzlei: SimpleNamespace) -> None:
+    """Free positions have VAT, what only passes through and what was paid have none; a Kostennote
+    names each fee with its number, its value and its amount (§ 10 II RVG); no amount is guessed."""
+    reading, note = kanzlei.reading, kanzlei.note
+    items = reading.read_items(
+        "2300=1,5 weil sechs Gutachten; 7000=60; frei=45,00 Aktenversendung, Paket; "
+        "durchlaufend=119 Gerichtskosten; Vorschuss=300"
+    )
+    day = date(2025, 6, 2)
+    found = kanzlei.bill.compute_bill(items, kanzlei.bill.Assignment(D(10000), day, day))
+    rows = {row.words: row.amount for row in found.sections[0].rows}
+    assert rows["Geschäftsgebühr"] == D("978.00") and rows["Aktenversendung, Paket"] == D("45.00")
+    net = sum((amount for words, amount in rows.items() if not words.startswith(
+        ("Umsatzsteuer", "Gerichtskosten", "Gezahlter")
+    )), D(0))  # fmt: skip
+    assert (net, rows["Umsatzsteuer, 19 %"]) == (D("1069.50"), D("203.21"))
+    assert found.total == net + rows["Umsatzsteuer, 19 %"] + 119 - 300
+    text = note.statement(found)
+    assert "VV 2300\tGeschäftsgebühr, 1,5 aus 10.000,00 €\t978,00 €" in text
+    assert "\tAktenversendung, Paket\t45,00 €" in text and "-300,00 €" in text
+    assert text.endswith(f"\tRechnungsbetrag\t{kanzlei.german.euros(found.total)}")
+    assert reading.read_items("2300=1.3, 3100")[1].number == "3100"
+    alone = kanzlei.bill.compute_bill(
+        reading.read_items("frei=100 Beratung"), kanzlei.bill.Assignment(D(1), day, day)
+    )
+    assert alone.total == D("119.00"), "an agreed fee needs no number"
+    for wrong in ("frei=45,00", "frei=viel Kopien", "durchlaufend", "2300=viel", ";", "frei=-1 x"):
+        with pytest.raises(ToolFailed):
+            kanzlei.bill.compute_bill(
+                reading.read_items(wrong), kanzlei.bill.Assignment(D(1000), day, day)
+            )

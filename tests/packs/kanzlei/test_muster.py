@@ -168,3 +168,40 @@ async def test_a_hostile_template_reaches_nothing(tmp_path: Path) -> None:
         for name in ("Böse", "Kaputt", *bombs):
             with pytest.raises(ToolFailed, match=f"Das Muster {name} ist fehlerhaft"):
                 filling.filled(named[name], {"az": "1/26"})
+
+
+async def test_kz25_a_kostennote_is_computed_and_lies_in_the_akte(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By a command of the person, and by Helena as a draft: its amounts are computed, also where a
+    model writes its own; what is missing is asked for."""
+    fields = [
+        {"name": "kosten", "value": "2300=1.5 weil umfangreich; frei=45,00 Aktenversendung"},
+        *({"name": name, "value": "x"} for name in ("ort_datum", "rechnungsnummer", "kanzlei",
+                                                     "leistungszeitraum", "steuernummer")),
+    ]  # fmt: skip
+    typed = [{"name": "kosten", "value": "Gebühren: 9.999,00 €"}, *fields[1:]]
+    calls = [
+        Call("create_draft_dokument", {"title": "Note", "muster": "Kostennote", "fields": typed}),
+        Call("create_draft_dokument", {"title": "Note", "muster": "Kostennote", "fields": fields}),
+    ]
+    async with office(tmp_path, *calls) as (home, pack, akte):
+        akte = service(pack, "Akten").change(pack.person, akte, "wert", "10.000,00")
+        akte = service(pack, "Akten").change(pack.person, akte, "mandat_seit", "02.06.2025")
+        session = await home.session()
+        await session.change(subject=akte.address)
+        refused, _ = [one for one in await say(session) if isinstance(one, ToolFinished)]
+        assert refused.is_error and "9.999" not in str(session.drafts.waiting())
+        (draft,) = session.drafts.waiting()
+        assert "Geschäftsgebühr" in draft.after and "45,00 €" in draft.after
+        assert "Rechnungsbetrag" in draft.after and "§ 10 RVG" in draft.after
+        run = ("packs", "run", "kanzlei", "kostennote", akte.az, "2300; Vorschuss=100")
+        more = ("R 7/26", "Mai 2026", "München, 1. Juni 2026")
+        assert await home.command(*run, *more) != 0
+        assert "kanzlei, steuernummer" in capsys.readouterr().err
+        told = ("--kanzlei", "Kanzlei Eins", "--steuernummer", "12/34")
+        assert await home.command(*run, *more, *told) == 0
+        (made,) = service(pack, "Dokumente").find(akte)
+        assert (made.name, made.kind) == ("Kostennote R-7-26.docx", "Kostennote")
+        text = service(pack, "Dokumente").pages(made)[1]
+        assert "VV 2300" in text and "-100,00 €" in text and "Kanzlei Eins" in text

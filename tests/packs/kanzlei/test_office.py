@@ -317,7 +317,7 @@ async def test_aktenzeichen_follow_their_pattern(tmp_path: Path) -> None:
         assert settings is not None
         shown = [one["title"] for one in settings_schema(settings)["properties"].values()]  # type: ignore[union-attr]
         known = ["Aktenzeichen", "Tage einer Vorfrist", "Ordner", "Jahre der Aufbewahrung"]
-        assert shown == [*known, "Land", "Erlaubte Rechner"]
+        assert shown == [*(*known, "Land", "Name der Kanzlei", "Steuernummer", "Erlaubte Rechner")]
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps({"aktenzeichen": "{jahr}-{lfd}"}))
         assert (

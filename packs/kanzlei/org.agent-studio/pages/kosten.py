@@ -34,10 +34,12 @@ from studio.packs.ui import (
 
 from ..tools import _german as german
 from ..tools.fees.bill import UNCHECKED, Assignment, Bill, Item, Row, compute_bill, instance_risk
-from ..tools.fees.costs import COSTS
+from ..tools.fees.costs import COSTS, FREE
+from ..tools.fees.note import NAMES
 from ..tools.fees.positions import find_position, positions
 from ..tools.fees.tables import lawyers_table
 from ..tools.office.akten import Akten
+from ._note_form import NoteForm
 from ._rows import ElidedLabel, ScrolledColumn, pair
 
 SIDE = 308
@@ -48,15 +50,14 @@ _WAIT = 200
 _COMPUTE, _RISK = range(2)
 _COLUMNS = 7
 NOT_COVERED = "Straf- und Sozialrecht, FamGKG und GNotKG rechnet diese Seite nicht."
-_NAMES = {
-    "aussergerichtlich": "Außergerichtlich",
-    "erste Instanz": "Erste Instanz",
-}
 
 
 @dataclass(slots=True)
 class Chosen:
-    """A number that the person wants: with a rate, its reason, or how many there are."""
+    """A number that the person wants: with a rate, its reason, or how many there are.
+
+    A free position has what it is called as its reason, and its amount as how many.
+    """
 
     number: str
     rate: str = ""
@@ -83,7 +84,9 @@ class KostenPage(Page):
         self.view.chosen.connect(lambda _: self._soon.start())
         self.to_copy = Button(t, "Kopieren", icon="copy", clicked=self.copy)
         title = Label(t, "Kosten", "heading")
-        head = [title, self.az, self.rubrum, STRETCH, self.view, self.to_copy]
+        self.to_note = Button(t, "Kostennote", icon="file-text", clicked=self.show_note)
+        self.to_note.hide()
+        head = [title, self.az, self.rubrum, STRETCH, self.view, self.to_note, self.to_copy]
         self.value = Field(t, "10.000,00", name="Gegenstandswert")
         self.mandate = Field(t, "02.06.2025", name="Auftrag erteilt am")
         self.mandate.setText(f"{datetime.date.today():%d.%m.%Y}")
@@ -115,9 +118,17 @@ class KostenPage(Page):
         self.add_row = widget_of(row_of([self.add, self.pkh, STRETCH], spacing=14))
         self.problem = Label(t, "", "small", "err", wrap=True)
         self.problem.hide()
+        self.told = Label(t, "", "small", "text2", wrap=True)
+        self.told.hide()
+        self.note = NoteForm(self)
+        self.note.hide()
+        self.note.closed.connect(self.note.hide)
+        self.note.entered.connect(lambda told, _: self.told.show_text(told))
         self.body = ScrolledColumn(t)
         self.body.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
-        form = column_of([self._inputs, self.add_row, self.problem], spacing=10)
+        form = column_of(
+            [self._inputs, self.add_row, self.problem, self.told, self.note], spacing=10
+        )
         form.setContentsMargins(20, 14, 20, 12)
         left = column_of([form, Hairline(t), (self.body, 1)], spacing=0)
         self.side = ScrolledColumn(t)
@@ -157,6 +168,9 @@ class KostenPage(Page):
             self.az.set(akte.az)
             self.az.show()
             self.rubrum.setText(akte.rubrum)
+            self.note.show_akte(akte)
+            self.to_note.show()
+            self.told.show_text("")
             if akte.value is not None:
                 self.value.setText(german.euros(Decimal(akte.value) / 100).removesuffix(" €"))
             if akte.mandate:
@@ -164,9 +178,14 @@ class KostenPage(Page):
         await self.compute()
 
     def add_position(self, number: str) -> None:
-        if all(one.number != number for one in self.chosen):
+        if number in FREE or all(one.number != number for one in self.chosen):
             self.chosen.append(Chosen(number))
             self._soon.start()
+
+    def show_note(self) -> None:
+        """Ask what the Kostennote says beside the bill."""
+        self.note.show()
+        self.note.first.setFocus()
 
     def remove_position(self, chosen: Chosen) -> None:
         self.chosen.remove(chosen)
@@ -216,7 +235,8 @@ class KostenPage(Page):
         return Assignment(value, day, day, int(clients), self.pkh.isChecked(), small)
 
     def _show(self, bill: Bill | None, problem: str) -> None:
-        self.bill = bill
+        self.bill = self.note.bill = bill
+        self.to_note.setEnabled(bill is not None and self.view.current != _RISK)
         self.problem.show_text(problem)
         self.to_copy.setEnabled(bill is not None)
         if bill is None:
@@ -252,7 +272,7 @@ class KostenPage(Page):
         for section in bill.sections:
             head = row_of(
                 [
-                    Label(t, _NAMES.get(section.name, section.name), "ui_strong"),
+                    Label(t, NAMES.get(section.name, section.name), "ui_strong"),
                     Label(t, section.table.name, "small", "text2"),
                     STRETCH,
                     Label(t, german.euros(section.total), "ui_strong", digits=True),
@@ -270,7 +290,7 @@ class KostenPage(Page):
 
     def _fill(self, grid: QGridLayout, at: int, row: Row, chosen: Chosen | None) -> None:
         t, right = self.theme, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        number = Label(t, row.number, "small", digits=True)
+        number = Label(t, "" if row.number in FREE else row.number, "small", digits=True)
         number.setMinimumWidth(t.px(84))
         words: list[QWidget] = [Label(t, row.words, "ui", wrap=True)]
         reason = self._reason_field(chosen) if chosen is not None else None
@@ -304,6 +324,9 @@ class KostenPage(Page):
         if chosen.number in COSTS:
             unit = COSTS[chosen.number].unit
             return self._field(chosen, "count", f"Zahl ({unit})", unit)
+        if chosen.number in FREE:
+            name = f"Betrag, {chosen.reason or FREE[chosen.number]}"
+            return self._field(chosen, "count", name, "Betrag", width=92)
         position = find_position(chosen.number)
         if position.highest_rate is None:
             return None
@@ -314,6 +337,9 @@ class KostenPage(Page):
         """Why the rate is above the usual one, where it is."""
         if chosen.number in COSTS:
             return None
+        if chosen.number in FREE:
+            return self._field(chosen, "reason", f"Bezeichnung, {FREE[chosen.number]}",
+                               "Bezeichnung", width=260)  # fmt: skip
         if not (chosen.reason or self._above(chosen.rate, find_position(chosen.number).rate)):
             return None
         words = "Grund: umfangreich oder schwierig, weil …"
@@ -348,7 +374,10 @@ class KostenPage(Page):
 
     def _chosen_of(self, row: Row) -> Chosen | None:
         number = row.number.removeprefix("VV ").split(",")[0]
-        return next((one for one in self.chosen if one.number == number), None)
+        found = [one for one in self.chosen if one.number == number]
+        if number in FREE:
+            found = [one for one in found if (one.reason.strip() or FREE[number]) == row.words]
+        return next(iter(found), None)
 
     def _sum(self, bill: Bill, *, risk: bool) -> QWidget:
         t = self.theme
@@ -363,7 +392,7 @@ class KostenPage(Page):
             values = [one.value for one in section.rows if one.value is not None]
             if values:
                 amount = german.euros(section.table.full_fee(values[0]))
-                full.append(pair(t, _NAMES.get(section.name, section.name), f"1,0 = {amount}"))
+                full.append(pair(t, NAMES.get(section.name, section.name), f"1,0 = {amount}"))
         head = Label(t, "So gerechnet", "ui_strong")
         parts: list[QWidget] = [widget_of(column_of([head, *full], spacing=6))]
         parts.append(
@@ -403,7 +432,7 @@ def as_text(bill: Bill) -> str:
     """A bill as lines with tabs, as tables of other programs take it."""
     lines: list[str] = []
     for section in bill.sections:
-        lines.append(f"{_NAMES.get(section.name, section.name)}\t{section.table.name}")
+        lines.append(f"{NAMES.get(section.name, section.name)}\t{section.table.name}")
         for row in section.rows:
             rate = german.number(row.rate) if row.rate is not None else ""
             value = german.euros(row.value) if row.value is not None else ""
@@ -415,17 +444,21 @@ def as_text(bill: Bill) -> str:
 def _choices() -> list[MenuItem]:
     found: list[MenuItem] = []
     for matter in dict.fromkeys(one.matter for one in positions().values()):
-        found.append(MenuItem("", _NAMES.get(matter, matter)))
+        found.append(MenuItem("", NAMES.get(matter, matter)))
         found += [
             MenuItem(one.number, _title(one.number))
             for one in positions().values()
             if one.matter == matter
         ]
     found.append(MenuItem("", "Auslagen"))
-    return [*found, *(MenuItem(one.number, _title(one.number)) for one in COSTS.values())]
+    found += [MenuItem(one.number, _title(one.number)) for one in COSTS.values()]
+    found.append(MenuItem("", "Frei"))
+    return [*found, *(MenuItem(number, words) for number, words in FREE.items())]
 
 
 def _title(number: str) -> str:
+    if number in FREE:
+        return FREE[number]
     words = COSTS[number].words if number in COSTS else find_position(number).words
     return f"{number}  {words}"
 

@@ -12,7 +12,9 @@ from studio.packs import Context, ToolFailed, verb
 from . import _german as german
 from .contacts.konflikte import Check, Konflikte, named
 from .contacts.kontakte import Kontakte, name_and_heads
-from .fees.bill import Assignment, Item, compute_bill
+from .fees.bill import Assignment, compute_bill
+from .fees.reading import read_items
+from .muster.fields import bill_of
 from .office import versand
 from .office.akten import Akte, Akten
 from .office.aufgaben import Aufgaben
@@ -21,6 +23,7 @@ from .office.forms import day_words, read_day
 from .office.fristen import Fristen
 from .office.history import changes_of
 from .office.kalender import calendar, of_aufgaben, of_fristen, of_termine
+from .office.kostennote import write_note
 from .office.notizen import Notizen
 from .office.persons import named as person_named
 from .office.persons import number_of
@@ -360,20 +363,16 @@ def kosten(
     """Gebühren nach RVG und GKG rechnen.
 
     wert: Der Gegenstandswert, 10.000,00.
-    nummern: Mit Komma getrennt, ein anderer Satz mit „=“ und Punkt: 2300=1.3, 3100, 3104.
+    nummern: Mit Semikolon: 2300=1,5 weil umfangreich; 3104; 7000=60; frei=45,00 Aktenversendung.
     tag: Der Tag des Auftrags, 01.07.2025.
     auftraggeber: Wie viele es sind.
     pkh: Prozesskostenhilfe.
     kleinunternehmer: Ohne Umsatzsteuer.
     """
-    items: list[Item] = []
-    for one in nummern.split(","):
-        number, _, rate = one.partition("=")
-        items.append(Item(number.strip(), Decimal(german.cents(rate)) / 100 if rate else None))
     day = datetime.date.fromisoformat(read_day("tag", tag))
     value = Decimal(german.cents(wert)) / 100
     asked = Assignment(value, day, day, auftraggeber, pkh, kleinunternehmer)
-    bill = compute_bill(items, asked)
+    bill = compute_bill(read_items(nummern), asked)
     rows: list[dict[str, object]] = [
         {
             "nummer": row.number,
@@ -389,6 +388,43 @@ def kosten(
     tables = ", ".join(dict.fromkeys(section.table.name for section in bill.sections))
     total = {"nummer": "Gesamt", "betrag": german.euros(bill.total), "norm": tables}
     return [*rows, {**total, "hinweis": " ".join(bill.warnings)}]
+
+
+@verb
+def kostennote(
+    context: Context,
+    az: str,
+    nummern: str,
+    rechnungsnummer: str,
+    zeitraum: str,
+    ort_datum: str,
+    kanzlei: str = "",
+    steuernummer: str = "",
+    anschrift: str = "",
+) -> str:
+    """Eine Kostennote nach § 10 RVG als Word-Datei in die Akte legen; zu unterschreiben ist sie.
+
+    az: Das Aktenzeichen; Wert, Mandanten und Tag des Auftrags stehen in der Akte.
+    nummern: Wie bei „kosten“: 2300=1,5 weil umfangreich; 3104; frei=45,00 Aktenversendung.
+    rechnungsnummer: Ihre Nummer.
+    zeitraum: Der Leistungszeitraum.
+    ort_datum: München, den 4. Februar 2026.
+    kanzlei: Name der Kanzlei, wenn er nicht eingestellt ist.
+    steuernummer: Wenn sie nicht eingestellt ist.
+    anschrift: Anschrift des Mandanten, wenn sie in den Kontakten fehlt.
+    """
+    given = {
+        "rechnungsnummer": rechnungsnummer,
+        "leistungszeitraum": zeitraum,
+        "ort_datum": ort_datum,
+        "kanzlei": kanzlei,
+        "steuernummer": steuernummer,
+        "mandant_anschrift": anschrift,
+    }
+    akte = _akte(context, az)
+    bill = bill_of(context.home, akte, nummern)
+    made = write_note(context.home, context.person, akte, bill, given)
+    return f"{made.id}: {made.name} liegt in {az}. Prüfe und unterschreibe sie."
 
 
 def _akte(context: Context, az: str) -> Akte:
@@ -408,4 +444,5 @@ COMMANDS = (
     versandmappe,
     *(kontakte, kontakt, beteiligte, beteiligen, konflikt, konflikte, akte_aendern),
     kosten,
+    kostennote,
 )

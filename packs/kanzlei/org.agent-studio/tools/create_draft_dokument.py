@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from studio.packs import Context, Result, ToolFailed, propose, tool
 
-from .muster.fields import known_fields
+from .fees.note import statement
+from .muster.fields import bill_of, known_fields
 from .office.akten import Akte, akte_here
 from .office.dokument_kind import DOKUMENT, DokumentFields, text_of_muster
 from .office.dokumente import Dokumente, folder_name
@@ -47,6 +48,7 @@ async def create_draft_dokument(
     akte: Empty for this chat's.
     muster: A template of search_muster that is filled from the case file, instead of a text.
     fields: Its fields that the case file does not have, or that differ. Never guess one; ask.
+        kosten: positions as 2300=1.5 reason; 3100; frei=45.00 words; amounts are computed.
     """
 
     def made() -> DokumentFields:
@@ -86,7 +88,10 @@ def _filled(
 ) -> DokumentFields:
     found = muster_named(context, muster)
     values = known_fields(context.home, context.person, akte)
-    values |= {one.name.strip(): one.value for one in fields}
+    given = {one.name.strip(): one.value for one in fields}
+    if positions := given.get("kosten", ""):  # nobody types its amounts
+        given["kosten"] = statement(bill_of(context.home, akte, positions))
+    values |= given
     text = text_of_muster(context.home, found.name, values)
     told = json.dumps(values, ensure_ascii=False, sort_keys=True)
     return DokumentFields(akte.id, name, text, folder, kind, muster=found.name, values=told)

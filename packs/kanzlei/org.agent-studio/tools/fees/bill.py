@@ -13,7 +13,18 @@ from decimal import Decimal
 
 from studio.packs import ToolFailed
 
-from .costs import COSTS, FLAT_RATE, POSTAGE, SERVICE, VAT, amount_of, flat_rate, vat
+from .costs import (
+    COSTS,
+    FLAT_RATE,
+    FREE,
+    POSTAGE,
+    SERVICE,
+    VAT,
+    amount_of,
+    flat_rate,
+    free_amount,
+    vat,
+)
 from .positions import MATTERS, Matter, Position, find_position
 from .tables import Table, courts_table, lawyers_table, rounded
 
@@ -30,7 +41,7 @@ class Item:
     """One position that is asked for. ``value`` replaces that of the whole assignment.
 
     ``count`` is that of a cost: pages, kilometres, hours, euros. ``debt``: the fee is for
-    collecting a debt that nobody contests.
+    collecting a debt that nobody contests. Of a free position ``reason`` is what it is called.
     """
 
     number: str
@@ -109,7 +120,9 @@ def compute_bill(items: Sequence[Item], assignment: Assignment) -> Bill:
     warnings: list[str] = []
     sections = [_section(matter, fees[matter], assignment) for matter in MATTERS if fees[matter]]
     _credit(sections, fees, assignment)
-    if (costs or not sections) and (costs := [one for one in costs if one.number != SERVICE]):
+    free = [one for one in items if one.number in FREE]
+    costs = [one for one in costs if one.number != SERVICE]
+    if costs or free:
         if not sections:
             table = lawyers_table(assignment.mandate)
             sections = [Section("aussergerichtlich", table)]
@@ -118,8 +131,11 @@ def compute_bill(items: Sequence[Item], assignment: Assignment) -> Bill:
                 f"Die Auslagen stehen bei der letzten Angelegenheit ({sections[-1].name})."
             )
         sections[-1].rows += [_cost_row(one) for one in costs]
+        sections[-1].rows += [_free_row(one) for one in free if one.number == "frei"]
     for section in sections:
         _finish(section, assignment)
+    if free:  # what has no VAT
+        sections[-1].rows += [_free_row(one) for one in free if one.number != "frei"]
     if court := _court(items, fees["Gericht"], assignment):
         sections.append(court)
     if assignment.clients > 1:
@@ -147,6 +163,8 @@ def _read(
     costs: list[Item] = []
     fees: dict[Matter, list[_Fee]] = {matter: [] for matter in (*MATTERS, "Gericht")}
     for item in items:
+        if item.number in FREE:
+            continue
         name = _cost_name(item.number)
         if name in COSTS:
             costs.append(Item(name, count=item.count))
@@ -297,6 +315,11 @@ def _cost_row(item: Item) -> Row:
     words, amount = COSTS[item.number].words, amount_of(item.number, item.count)
     note = "" if item.number == POSTAGE else UNCHECKED
     return Row(f"VV {item.number}", words, amount, f"VV {item.number[:4]} RVG", note=note)
+
+
+def _free_row(item: Item) -> Row:
+    amount = free_amount(item.number, item.reason, item.count)
+    return Row(item.number, item.reason.strip() or FREE[item.number], amount, "")
 
 
 def _court(items: Sequence[Item], fees: list[_Fee], assignment: Assignment) -> Section | None:

@@ -43,6 +43,23 @@ COSTS = {
 }
 
 
+FREE = {
+    "frei": "Freie Position",
+    "durchlaufend": "Durchlaufender Posten, ohne Umsatzsteuer",
+    "Vorschuss": "Gezahlter Vorschuss, brutto",
+}
+"""Positions that no table knows, with words and an amount of the person's."""
+
+
+def free_amount(number: str, words: str, amount: Decimal) -> Decimal:
+    """The amount of a free position, below zero for what was paid already; raises ToolFailed."""
+    if not words.strip() and number != "Vorschuss":
+        raise ToolFailed(f"{FREE[number]}: Die Bezeichnung fehlt.")
+    if not 0 < amount < 10**9:
+        raise ToolFailed(f"{FREE[number]} {words}: Der Betrag fehlt.".replace(" :", ":"))
+    return -rounded(amount) if number == "Vorschuss" else rounded(amount)
+
+
 def amount_of(number: str, count: Decimal) -> Decimal:
     """The amount of a cost; raises ToolFailed without a sensible count."""
     cost = COSTS[number]

@@ -8,12 +8,15 @@ from __future__ import annotations
 import datetime
 from decimal import Decimal
 
-from studio.packs import Home, Person, Value
+from studio.packs import Home, Person, ToolFailed, Value
 
 from .. import _german as german
-from ..fees.bill import Assignment, Item, compute_bill
+from ..fees.bill import Assignment, Bill, Item, compute_bill
+from ..fees.note import statement
+from ..fees.reading import read_items
 from ..office.akten import Akte
 from ..office.fristen import Fristen
+from ..office.settings import OfficeSettings
 
 _ROLES = {"mandant": "Mandant", "gegner": "Gegner", "versicherung": "Versicherung"}
 
@@ -37,7 +40,22 @@ def known_fields(home: Home, person: Person, akte: Akte) -> dict[str, str]:
         found |= _people(home, akte, prefix, role)
     if fristen := home.service(Fristen).find(person, akte=akte.id):
         found |= {"frist": fristen[0].kind, "frist_ende": f"{fristen[0].end:%d.%m.%Y}"}
+    settings = home.settings(OfficeSettings)
+    found |= {"kanzlei": settings.kanzlei, "steuernummer": settings.steuernummer}
     return {name: value for name, value in found.items() if value.strip()}
+
+
+def bill_of(home: Home, akte: Akte, positions: str) -> Bill:
+    """The bill of an Akte for positions that somebody wrote; raises ToolFailed for a wrong one, or
+    where the Akte has no value."""
+    if akte.value is None:
+        raise ToolFailed(f"Die Akte {akte.az} hat keinen Gegenstandswert. Trage ihn ein.")
+    day = datetime.date.fromisoformat(akte.mandate) if akte.mandate else datetime.date.today()
+    sql = "SELECT count(*) AS n FROM beteiligung WHERE akte = ? AND rolle = 'Mandant'"
+    clients = int(str(home.records.read(sql, akte.id)[0]["n"])) or 1
+    return compute_bill(
+        read_items(positions), Assignment(Decimal(akte.value) / 100, day, day, clients)
+    )
 
 
 def _name(home: Home, person: int | None) -> str:
@@ -92,9 +110,4 @@ def _costs(value: Decimal, akte: Akte, today: datetime.date) -> str:
     """The fees out of court with the rate of 1,3, as lines."""
     mandate = datetime.date.fromisoformat(akte.mandate) if akte.mandate else today
     bill = compute_bill([Item("2300")], Assignment(value, mandate, mandate))
-    lines = [
-        f"{row.norm}\t{row.words}\t{german.euros(row.amount)}"
-        for section in bill.sections
-        for row in section.rows
-    ]
-    return "\n".join([*lines, f"Summe\t\t{german.euros(bill.total)}"])
+    return statement(bill)

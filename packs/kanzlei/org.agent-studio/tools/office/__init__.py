@@ -15,6 +15,7 @@
 - ``history``: What was changed, by whom, and from which draft.
 - ``index_kind``: Drafts of reading documents anew.
 - ``kalender``: Fristen, Termine and Aufgaben as a file for calendars.
+- ``kostennote``: A bill in an Akte, as a Word file.
 - ``letters``: Word documents of plain text.
 - ``notiz_kind``: Drafts of notes and alerts.
 - ``notizen``: Notes, and alerts that call a person on a day.

@@ -14,6 +14,8 @@ class OfficeSettings:
     ordner: Wo die Ordner der Akten liegen; leer für Kanzlei/Akten im eigenen Ordner.
     aufbewahrung_jahre: So viele Jahre nach dem des Mandatsendes wird eine Akte aufbewahrt.
     land: Das Bundesland, dessen Feiertage der Kalender zeigt, wie BY.
+    kanzlei: Wie die Kanzlei in Schreiben heißt.
+    steuernummer: Die Steuernummer in Kostennoten.
     erlaubte_hosts: Rechner, deren Modelle Akten im Modus „lokal“ sehen dürfen, mit Komma getrennt.
     """
 
@@ -22,4 +24,6 @@ class OfficeSettings:
     ordner: str = ""
     aufbewahrung_jahre: int = field(default=6, metadata={"title": "Jahre der Aufbewahrung"})
     land: str = "BY"
+    kanzlei: str = field(default="", metadata={"title": "Name der Kanzlei"})
+    steuernummer: str = ""
     erlaubte_hosts: str = field(default="", metadata={"title": "Erlaubte Rechner"})

@@ -1,0 +1,42 @@
+"""Reading: makes positions of what a person or a model wrote, never an amount that is computed."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+from studio.packs import ToolFailed
+
+from .. import _german as german
+from .bill import Item
+from .costs import COSTS, FREE
+
+HOW = (
+    "Geschrieben wird: 2300=1,5 weil umfangreich; 3100; 7000=60; frei=45,00 Aktenversendung; "
+    "durchlaufend=119,00 Gerichtskosten; Vorschuss=300,00"
+)
+
+
+def read_items(text: str) -> list[Item]:
+    """The positions of ``2300=1,5 weil …; 3100; frei=45,00 Kopien``; raises ToolFailed.
+
+    They are divided by semicolons, or by commas where there is none. After the equals sign stands
+    the rate of a fee, the count of a cost, or the amount of a free position, and then words.
+    """
+    found: list[Item] = []
+    for part in text.split(";" if ";" in text else ","):
+        name, equals, rest = part.strip().partition("=")
+        if not (name := " ".join(name.split())):
+            continue
+        free = {one.casefold(): one for one in FREE}.get(name.casefold())
+        said, _, words = rest.strip().partition(" ")
+        try:
+            value = german.read_amount(said) if equals else None
+        except ValueError as error:
+            raise ToolFailed(f"{name}: {error} {HOW}.") from error
+        if free or any(name.casefold() == one.casefold() for one in COSTS):
+            found.append(Item(free or name, reason=words.strip(), count=value or Decimal(0)))
+        else:
+            found.append(Item(name, value, reason=words.strip()))
+    if not found:
+        raise ToolFailed(HOW + ".")
+    return found
