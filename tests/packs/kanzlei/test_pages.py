@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pypdf import PdfReader
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QWidget
@@ -544,3 +545,155 @@ async def test_laws_are_found_and_read_and_contacts_kept_and_checked(tmp_path: P
         await until(lambda: "Widerstreit" in page.check.problem.text())
         await person.window.links.open_source(contact.address)
         await until(lambda: page.rows and not page.rows[0].detail.isHidden())
+
+
+@on_window_loop
+async def test_kz25_a_bill_has_free_positions_and_becomes_a_kostennote(tmp_path: Path) -> None:
+    """What no table knows stands in the bill with its own words; the Kostennote lies in the Akte,
+    and what it lacks is asked for in its form."""
+    pytest.importorskip("docxtpl")
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        page = await page_of(person, "kosten")
+        pack = person.engine.services.packs.homes["kanzlei"]
+        pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
+        pack.settings_file.write_text(json.dumps({"ordner": str(tmp_path / "Akten")}))
+        more = {"wert_cent": 1_000_000, "mandat_seit": "2025-06-02"}
+        akte = service(pack, "Akten").open(pack.person, "Wagner ./. Reiter", **more)
+        kontakte = pack.service(load_class("kanzlei", "tools.contacts.kontakte:Kontakte"))
+        client = kontakte.add(pack.person, name="Wagner", vorname="Eva")
+        kontakte.take_part(pack.person, akte, client, "Mandant")
+        assert page.to_note.isHidden(), "it needs an Akte"
+        page.open(str(akte.id))
+        await until(lambda: page.bill is not None)
+        before = page.bill.total
+        page.add_position("frei")
+        await until(lambda: "Bezeichnung fehlt" in page.problem.text())
+
+        def fill(name: str, words: str) -> None:
+            field = next(f for f in page.body.findChildren(Field) if name in f.accessibleName())
+            field.setText(words)
+            field.editingFinished.emit()
+
+        fill("Bezeichnung", "Aktenversendung")
+        await until(lambda: "Betrag fehlt" in page.problem.text())
+        fill("Betrag", "100")
+        await until(lambda: page.bill is not None)
+        assert page.bill.total == before + 119
+        page.add_position("Vorschuss")
+        await until(lambda: page.bill is None)
+        fill("Betrag, Gezahlter", "119")
+        await until(lambda: page.bill is not None and page.bill.total == before)
+        page.to_note.click()
+        page.note.save.click()
+        await until(lambda: "kanzlei" in page.note.problem.text())
+        for name, field in page.note.fields.items():
+            field.setText(name)
+        page.note.save.click()
+        await until(lambda: "liegt in" in page.told.text())
+        (made,) = service(pack, "Dokumente").find(akte)
+        text = service(pack, "Dokumente").pages(made)[1]
+        assert "Aktenversendung" in text and "-119,00 €" in text and page.note.isHidden()
+
+
+@on_window_loop
+async def test_kz51_tables_and_calendars_are_read_in_with_a_preview(tmp_path: Path) -> None:
+    """KZ-21, KZ-51: nothing is kept before the person saw what it would be; it is taken back by a
+    button. The calendar is written as a file for others and as pages for paper."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        table = tmp_path / "akten.csv"
+        table.write_text("Nr;Rubrum;Mandant\n0007/19;Wagner ./. Reiter;Eva Wagner\n", "utf-8")
+        page = await page_of(person, "akten")
+        pack = person.engine.services.packs.homes["kanzlei"]
+        card = page.intake
+        card.ask()
+        assert not page.intake_place.isHidden() and not card.keep_button.isEnabled()
+        card.look()
+        await until(lambda: "Wähle zuerst" in card.problem.text())
+        card.path.field.setText(str(table))
+        card.columns.setText("Nr=az")
+        card.look_button.click()
+        await until(lambda: card.keep_button.isEnabled())
+        assert "1 neu, 0 schon da" in card.told.text() and "0007/19" in card.told.text()
+        assert service(pack, "Akten").find(pack.person) == []
+        card.keep_button.click()
+        await until(lambda: [row.akte.az for row in page.rows] == ["0007/19"])
+        assert not card.keep_button.isEnabled(), "once"
+        await until(lambda: card.undo_button.isEnabled() and not card.undo_button.isHidden())
+        card.undo_button.click()
+        await until(lambda: not page.rows)
+        assert "1 Akten zurückgenommen" in card.told.text() and card.undo_button.isHidden()
+
+        akte = service(pack, "Akten").open(pack.person, "Wagner ./. Holzbau")
+        enter(pack, akte.id, 0, "berechnet", "A")
+        page = await page_of(person, "kalender")
+        old = tmp_path / "alt.ics"
+        old.write_text(
+            "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:20260204T103000\n"
+            f"SUMMARY:Verhandlung {akte.az}\nEND:VEVENT\nEND:VCALENDAR\n"
+        )
+        page._choose_file("ein")
+        page.intake.path.field.setText(str(old))
+        page.intake.look_button.click()
+        await until(lambda: page.intake.keep_button.isEnabled())
+        page.intake.keep_button.click()
+        await until(lambda: any(one.kind == "Termin" for one in page.entries))
+        page.write_file(str(tmp_path / "neu.ics"))
+        await until(lambda: "Einträge stehen in" in page.told.text())
+        assert "SUMMARY:Frist: Frist A" in (tmp_path / "neu.ics").read_text()
+        page.grid.choose(TODAY)
+        await until(lambda: page.grid.day == TODAY)
+        paper = tmp_path / "monat.pdf"
+        page.print_month(str(paper))
+        assert "stehen in" in page.told.text() and "Frist A" in " ".join(
+            PdfReader(paper).pages[0].extract_text().split()
+        )
+        page.print_month(str(tmp_path / "nirgends" / "monat.pdf"))
+        assert "gibt es nicht" in page.problem.text()
+
+
+@on_window_loop
+async def test_kz34_a_versandmappe_is_put_together_on_the_page(tmp_path: Path) -> None:
+    """In the order in which its PDFs are chosen, by keys too; a folder is read in beside it."""
+    pdf = b"%PDF-1.4\n1 0 obj<</Type/Catalog/Pages 2 0 R>>endobj\n2 0 obj<</Type/Pages/Count 0/Kids[]>>endobj\n"
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        page = await page_of(person, "akten")
+        pack = person.engine.services.packs.homes["kanzlei"]
+        pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
+        pack.settings_file.write_text(json.dumps({"ordner": str(tmp_path / "Akten")}))
+        akte = service(pack, "Akten").open(pack.person, "Wagner ./. Reiter")
+        source = tmp_path / "alt"
+        source.mkdir()
+        for name in ("Anlage K1.pdf", "Klage.pdf", "Brief.txt"):
+            (source / name).write_bytes(pdf + name.encode())
+        page.show_akte(akte.id, "dokumente")
+        tab = page.view.documents
+        await until(lambda: tab.akte is not None)
+        tab._ask("ordner")
+        tab.intake.path.field.setText(str(source))
+        tab.intake.look_button.click()
+        await until(lambda: tab.intake.keep_button.isEnabled())
+        tab.intake.keep_button.click()
+        await until(lambda: len(tab.lines) == 3)
+        tab._ask("versand")
+        card = tab.versand
+        assert tab.intake.isHidden() and len(card.checks) == 2 and not card.go.isEnabled()
+        names = {check.text(): check for check in card.checks.values()}
+        person.window.activateWindow()
+        names["Klage.pdf"].setFocus()
+        await until(lambda: person.focused() is names["Klage.pdf"])
+        person.press(Qt.Key.Key_Space)
+        names["Anlage K1.pdf"].click()
+        assert names["Klage.pdf"].text() == "1. Klage.pdf"
+        card.go.click()
+        await until(lambda: "Wähle, wohin" in card.problem.text())
+        card.folder.field.setText(str(tmp_path / "Versand"))
+        card.go.click()
+        await until(lambda: "Verzeichnis.csv" in card.told.text())
+        sent = sorted(one.name for one in (tmp_path / "Versand").iterdir())
+        assert sent == ["01_Klage.pdf", "02_Anlage_K1.pdf", "Verzeichnis.csv"]
+        card.go.click()
+        await until(lambda: f"Versand {akte.az.replace('/', '-')}" in card.told.text())
+        assert "ungeprüft" in "".join(one.text() for one in card.findChildren(Label))

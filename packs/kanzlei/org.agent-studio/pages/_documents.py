@@ -18,6 +18,8 @@ from studio.packs.ui import (
     Hairline,
     IconButton,
     Label,
+    MenuButton,
+    MenuItem,
     OverlayBar,
     Page,
     Theme,
@@ -28,9 +30,12 @@ from studio.packs.ui import (
 )
 
 from ..tools import _german as german
+from ..tools.intake.kinds import FOLDER
 from ..tools.office.akten import Akte
 from ..tools.office.dokumente import Dokument, Dokumente
+from ._intake_card import CardPlace, IntakeCard
 from ._rows import ChoiceLine, text_reader
+from ._versand_card import VersandCard
 
 LIST = 248
 _WAIT = 120
@@ -39,9 +44,13 @@ _NO_FOLDER = "Ohne Ordner"
 
 
 class DocumentsTab(QWidget):
-    """A list at the left, the text of the chosen one at the right. ``left``: back to the Akte."""
+    """A list at the left, the text of the chosen one at the right. ``left``: back to the Akte.
+
+    ``changed``: there are others now.
+    """
 
     left = Signal()
+    changed = Signal()
 
     def __init__(self, page: Page) -> None:
         super().__init__()
@@ -65,7 +74,18 @@ class DocumentsTab(QWidget):
         self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         make_transparent(self._list)
         OverlayBar(self._list)
-        side = widget_of(column_of([self.search, (self._list, 1)], margins=(10, 10, 10, 0)))
+        self.intake, self.versand = IntakeCard(page, FOLDER), VersandCard(page)
+        self.intake.changed.connect(self.changed)
+        self.more = MenuButton(t, "Mehr zu den Dokumenten", "Mehr", icon="ellipsis")
+        self.more.set_items(
+            [
+                MenuItem("ordner", "Ordner einlesen …"),
+                MenuItem("versand", "Versandmappe für das beA …"),
+            ]
+        )
+        self.more.chosen.connect(self._ask)
+        above = [self.search, self.more, (self._list, 1)]
+        side = widget_of(column_of(above, margins=(10, 10, 10, 0)))
         side.setFixedWidth(t.px(LIST))
         self.name = Label(t, "", "ui_strong")
         self.name.setMinimumWidth(1)
@@ -88,9 +108,18 @@ class DocumentsTab(QWidget):
         self.nothing = Label(t, "Wähle ein Dokument.", "ui", "text2")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         line = Hairline(t, upright=True)
-        row_of([side, line, (self.reader, 1), (self.nothing, 1)], spacing=0, on=self)
+        cards = [CardPlace(self.intake), CardPlace(self.versand)]
+        right = column_of([*cards, (self.reader, 1), (self.nothing, 1)], spacing=0)
+        row_of([side, line, (widget_of(right), 1)], spacing=0, on=self)
         self.reader.hide()
         self.problem.hide()
+
+    def _ask(self, what: str) -> None:
+        card, other = self.intake, self.versand
+        if what == "versand":
+            card, other = other, card
+        other.hide()
+        card.ask()
 
     def show_documents(self, akte: Akte, documents: Sequence[Dokument]) -> None:
         """List an Akte's documents; the one that is open stays open if it is hers."""
@@ -99,7 +128,9 @@ class DocumentsTab(QWidget):
             self.search.clear()
             self.search.blockSignals(False)
             self.close_document()
-        self.akte, self._all = akte, tuple(documents)
+        self.akte = self.intake.akte = akte
+        self._all = tuple(documents)
+        self.versand.show_documents(akte, documents)
         if self.search.text().strip():
             self.page.run(self._find())
         else:

@@ -26,8 +26,10 @@ from studio.packs.ui import (
     widget_of,
 )
 
+from ..tools.intake.kinds import AKTEN
 from ..tools.office.akten import MODES, Akte, Akten
 from ._akte_view import AkteView, add_files
+from ._intake_card import CardPlace, IntakeCard
 from ._rows import AGENT, LinkTitle, ScrolledColumn, section
 
 UNKNOWN = "unbekannt"
@@ -59,16 +61,23 @@ class AktenPage(Page):
         self.search.textChanged.connect(lambda: self._soon.start())
         self.search.returnPressed.connect(lambda: self.run(self._open_first()))
         new = Button(self.theme, "Akte", "secondary", icon="plus", clicked=self.show_form)
-        parts = [Label(self.theme, "Akten", "heading"), (self.search, 1), new]
+        self.intake = IntakeCard(self, AKTEN)
+        self.intake.changed.connect(lambda: self.run(self.load()))
+        read = Button(self.theme, "Einlesen", icon="inbox", clicked=self.intake.ask)
+        parts = [Label(self.theme, "Akten", "heading"), (self.search, 1), read, new]
         head = row_of(parts, spacing=14, margins=(20, 10, 14, 10))
         self.form = NewAkte(self.theme)
         self.form.save.clicked.connect(lambda: self.run(self.add()))
         self.form_place = widget_of(row_of([self.form], margins=(20, 20, 20, 0)))
         self.form.cancel.clicked.connect(self.form_place.hide)
         self.form_place.hide()
+        self.intake_place = CardPlace(self.intake)
         self.body = ScrolledColumn(self.theme)
         self.list = widget_of(
-            column_of([head, Hairline(self.theme), self.form_place, (self.body, 1)], spacing=0)
+            column_of(
+                [head, Hairline(self.theme), self.form_place, self.intake_place, (self.body, 1)],
+                spacing=0,
+            )
         )
         self.view = AkteView(self)
         self.view.closed.connect(self.show_list)

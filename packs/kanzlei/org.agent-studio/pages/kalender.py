@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 from collections.abc import Sequence
+from pathlib import Path
 
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QWidget
@@ -17,6 +18,8 @@ from studio.packs.ui import (
     Hairline,
     IconButton,
     Label,
+    MenuButton,
+    MenuItem,
     PackWindow,
     Page,
     Segmented,
@@ -25,13 +28,19 @@ from studio.packs.ui import (
     widget_of,
 )
 
+from ..tools import _german as german
 from ..tools.deadlines.free_days import LAENDER, free_reason, read_place
+from ..tools.intake.kinds import CALENDAR
 from ..tools.office.aufgaben import Aufgaben
 from ..tools.office.fristen import COMPUTED, Fristen
+from ..tools.office.kalender import write_calendar
 from ..tools.office.notizen import Notizen
 from ..tools.office.settings import OfficeSettings
 from ..tools.office.termine import Termine
+from ._choosing import choose_path
+from ._intake_card import CardPlace, IntakeCard
 from ._month_grid import KINDS, Entry, MonthGrid, other_month
+from ._print import table, write_pdf
 from ._rows import DAYS, MONTHS, LinkTitle, ScrolledColumn, day_block, long_day, section
 
 SIDE, BELOW = 284, 124
@@ -87,7 +96,24 @@ class KalenderPage(Page):
         today = Button(t, "Heute", clicked=lambda: self.grid.choose(self.grid.today))
         self.view = Segmented(t, ("Monat", "Liste"), name="Ansicht")
         self.view.chosen.connect(lambda _: self._show())
-        head = [self.month, before, after, today, STRETCH, self.view]
+        self.intake = IntakeCard(self, CALENDAR)
+        self.intake.changed.connect(lambda: self.run(self.load()))
+        self.more = MenuButton(t, "Kalender als Datei", "Datei", icon="calendar")
+        self.more.set_items(
+            [
+                MenuItem("ein", "Einlesen …", detail="Termine einer Kalenderdatei (ics)"),
+                MenuItem("aus", "Als Kalenderdatei …", detail="alles Offene, für jeden Kalender"),
+                MenuItem("druck", "Als PDF zum Drucken …", detail="was in diesem Monat ansteht"),
+            ]
+        )
+        self.more.chosen.connect(self._choose_file)
+        head = [self.month, before, after, today, STRETCH, self.more, self.view]
+        self.told = Label(t, "", "small", "text2", wrap=True)
+        self.problem = Label(t, "", "small", "err", wrap=True)
+        self._words = widget_of(
+            column_of([self.told, self.problem], spacing=2, margins=(20, 8, 20, 8))
+        )
+        self._words.hide()
         self.grid = MonthGrid(t)
         self.grid.chosen.connect(lambda: self.run(self.load()))
         self.grid.opened.connect(self._open_first)
@@ -113,7 +139,8 @@ class KalenderPage(Page):
         self._wide = True
         self.side.setFixedWidth(t.px(SIDE))
         top = row_of(head, spacing=8, margins=(20, 10, 14, 10))
-        column_of([top, Hairline(t), (self._middle, 1)], spacing=0, on=self)
+        parts = [top, Hairline(t), CardPlace(self.intake), self._words, (self._middle, 1)]
+        column_of(parts, spacing=0, on=self)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -160,6 +187,55 @@ class KalenderPage(Page):
             return
         self.entries, self.grid.free = found, free
         self._show()
+
+    def _choose_file(self, what: str) -> None:
+        if what == "ein":
+            self.intake.ask()
+        elif what == "aus":
+            choose_path(self, "Kalenderdatei", "*.ics", self.write_file, save="fristen.ics")
+        else:
+            name = f"Kalender {self.grid.day:%Y-%m}.pdf"
+            choose_path(self, "PDF", "*.pdf", self.print_month, save=name)
+
+    def write_file(self, path: str) -> None:
+        """Write all that is open as a file that each calendar reads (KZ-21)."""
+        home = self.home
+
+        def work() -> str:
+            return f"{write_calendar(home, home.person, Path(path))} Einträge stehen in {path}."
+
+        async def done() -> None:
+            try:
+                self.tell(await self.in_thread(work))
+            except ToolFailed as error:
+                self.tell("", str(error))
+
+        self.run(done())
+
+    def print_month(self, path: str) -> None:
+        """Write what the month shows as a page for paper (KZ-21)."""
+        day = self.grid.day
+        title = f"{MONTHS[day.month - 1]} {day.year}"
+        month = (day.year, day.month)
+        rows = [
+            (german.day(one.day), one.time, one.kind, one.title, one.az,
+             "ungeprüft" if one.open else "")
+            for one in self.entries
+            if one.kind not in self.hidden and (one.day.year, one.day.month) == month
+        ]  # fmt: skip
+        heads = ("Tag", "Zeit", "Art", "Was", "Akte", "")
+        stand = f"<p>Stand: {datetime.datetime.now():%d.%m.%Y %H:%M}</p>"
+        try:
+            write_pdf(Path(path), title, table(f"Kalender {title}", heads, rows) + stand)
+        except ToolFailed as error:
+            self.tell("", str(error))
+            return
+        self.tell(f"{len(rows)} Einträge stehen in {path}.")
+
+    def tell(self, words: str, problem: str = "") -> None:
+        self.told.show_text(words)
+        self.problem.show_text(problem)
+        self._words.setVisible(bool(words or problem))
 
     def _show_kind(self, kind: str, on: bool) -> None:
         (self.hidden.discard if on else self.hidden.add)(kind)

@@ -25,6 +25,8 @@ from studio.packs.ui import (
 
 from ..tools.contacts.konflikte import Check, Konflikte, named
 from ..tools.contacts.kontakte import KINDS, Kontakt, Kontakte
+from ..tools.intake.kinds import CONTACTS
+from ._intake_card import CardPlace, IntakeCard
 from ._rows import ScrolledColumn, pair, section
 
 MOST = 100
@@ -60,7 +62,10 @@ class KontaktePage(Page):
         self.search.textChanged.connect(self._typed)
         check = Button(t, "Konflikt prüfen", icon="scale", clicked=self.show_check)
         new = Button(t, "Kontakt", icon="plus", clicked=self.show_form)
-        parts = [Label(t, "Kontakte", "heading"), (self.search, 1), check, new]
+        self.intake = IntakeCard(self, CONTACTS)
+        self.intake.changed.connect(lambda: self.run(self.load()))
+        read = Button(t, "Einlesen", icon="inbox", clicked=self.intake.ask)
+        parts = [Label(t, "Kontakte", "heading"), (self.search, 1), check, read, new]
         head = row_of(parts, spacing=14, margins=(20, 10, 14, 10))
         self.form = KontaktForm(t)
         self.form.save.clicked.connect(lambda: self.run(self.add()))
@@ -73,7 +78,8 @@ class KontaktePage(Page):
             form.cancel.clicked.connect(place.hide)
             place.hide()
         self.body = ScrolledColumn(t)
-        column_of([head, Hairline(t), *self.places, (self.body, 1)], spacing=0, on=self)
+        places = [*self.places, CardPlace(self.intake)]
+        column_of([head, Hairline(t), *places, (self.body, 1)], spacing=0, on=self)
 
     def open(self, *target: str) -> None:
         self.wanted = target[0] if target else ""

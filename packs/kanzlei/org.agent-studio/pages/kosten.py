@@ -294,7 +294,9 @@ class KostenPage(Page):
         number.setMinimumWidth(t.px(84))
         words: list[QWidget] = [Label(t, row.words, "ui", wrap=True)]
         reason = self._reason_field(chosen) if chosen is not None else None
-        if reason is not None:
+        if reason is not None and row.number in FREE:
+            words = [reason]
+        elif reason is not None:
             words.append(reason)
         elif row.note:
             kind = "warn" if row.note == UNCHECKED else "text2"
@@ -338,8 +340,8 @@ class KostenPage(Page):
         if chosen.number in COSTS:
             return None
         if chosen.number in FREE:
-            return self._field(chosen, "reason", f"Bezeichnung, {FREE[chosen.number]}",
-                               "Bezeichnung", width=260)  # fmt: skip
+            words = FREE[chosen.number]
+            return self._field(chosen, "reason", f"Bezeichnung, {words}", words, width=0)
         if not (chosen.reason or self._above(chosen.rate, find_position(chosen.number).rate)):
             return None
         words = "Grund: umfangreich oder schwierig, weil …"
@@ -355,10 +357,13 @@ class KostenPage(Page):
     def _field(
         self, chosen: Chosen, what: str, name: str, hint: str = "", *, width: int = 64
     ) -> Field:
-        """A field for one word of what is chosen."""
+        """A field for one word of what is chosen; without a width it takes the room there is."""
         field = Field(self.theme, hint, name=name)
         field.setText(getattr(chosen, what))
-        field.setFixedWidth(self.theme.px(width))
+        if width:
+            field.setFixedWidth(self.theme.px(width))
+        else:
+            field.setMinimumWidth(self.theme.px(110))
 
         def change() -> None:
             if field.text() != getattr(chosen, what):

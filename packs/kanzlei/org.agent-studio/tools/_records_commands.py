@@ -17,17 +17,14 @@ from .fees.reading import read_items
 from .muster.fields import bill_of
 from .office import versand
 from .office.akten import Akte, Akten
-from .office.aufgaben import Aufgaben
 from .office.entwuerfe import OPEN, PROPOSAL, STATES, Entwuerfe
 from .office.forms import day_words, read_day
-from .office.fristen import Fristen
 from .office.history import changes_of
-from .office.kalender import calendar, of_aufgaben, of_fristen, of_termine
+from .office.kalender import write_calendar
 from .office.kostennote import write_note
 from .office.notizen import Notizen
 from .office.persons import named as person_named
 from .office.persons import number_of
-from .office.termine import Termine
 from .office.zeiten import Zeiten, duration
 
 
@@ -176,19 +173,9 @@ def kalender(context: Context, datei: str, az: str = "") -> str:
     az: Nur die dieser Akte.
     """
     akte = _akte(context, az).id if az else None
-    person = context.person
-    entries = [
-        *of_fristen(context.service(Fristen).find(person, akte=akte)),
-        *of_termine(context.service(Termine).find(person, akte=akte)),
-        *of_aufgaben(context.service(Aufgaben).find(person, akte=akte)),
-    ]
     path = Path(datei).expanduser()
-    text = calendar(entries, datetime.datetime.now(datetime.UTC))
-    try:
-        path.write_bytes(text.encode())
-    except OSError as error:
-        raise ToolFailed(f"{path} kann nicht geschrieben werden: {error.strerror}.") from error
-    return f"{len(entries)} Einträge stehen in {path}."
+    count = write_calendar(context.home, context.person, path, akte)
+    return f"{count} Einträge stehen in {path}."
 
 
 @verb

@@ -6,6 +6,7 @@
 - ``calendars``: The entries of a calendar file, as Termine and Aufgaben.
 - ``contacts``: The contacts of such a file, kept.
 - ``folders``: The files of a folder, as documents of an Akte.
+- ``kinds``: How each of these is looked at, kept and told.
 - ``tables``: The rows of CSV tables, by columns that are remembered.
 - ``verbs``: The commands for that.
 """

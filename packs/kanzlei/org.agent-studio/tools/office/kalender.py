@@ -5,10 +5,13 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from .aufgaben import Aufgabe
-from .fristen import CHECKED, Frist
-from .termine import Termin
+from studio.packs import Home, Person, ToolFailed
+
+from .aufgaben import Aufgabe, Aufgaben
+from .fristen import CHECKED, Frist, Fristen
+from .termine import Termin, Termine
 
 OURS = "@kanzlei"
 """How the ids of what this office exports end."""
@@ -67,6 +70,20 @@ def of_aufgaben(aufgaben: Sequence[Aufgabe]) -> list[Entry]:
         for one in aufgaben
         if one.due is not None
     ]
+
+
+def write_calendar(home: Home, person: Person, path: Path, akte: int | None = None) -> int:
+    """Write all that is open into a file; returns how many entries. Raises ToolFailed. Blocks."""
+    entries = [
+        *of_fristen(home.service(Fristen).find(person, akte=akte)),
+        *of_termine(home.service(Termine).find(person, akte=akte)),
+        *of_aufgaben(home.service(Aufgaben).find(person, akte=akte)),
+    ]
+    try:
+        path.write_bytes(calendar(entries, datetime.datetime.now(datetime.UTC)).encode())
+    except OSError as error:
+        raise ToolFailed(f"{path} kann nicht geschrieben werden: {error.strerror}.") from error
+    return len(entries)
 
 
 def calendar(entries: Sequence[Entry], made: datetime.datetime) -> str:

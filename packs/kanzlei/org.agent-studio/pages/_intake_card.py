@@ -1,0 +1,132 @@
+"""Reading in what the office had elsewhere: told first, then done, and taken back (KZ-51)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from PySide6.QtCore import QEvent, QObject, Signal
+from PySide6.QtWidgets import QWidget
+
+from studio.packs import ToolFailed
+from studio.packs.ui import STRETCH, Button, Card, Field, Label, Page, column_of, row_of
+
+from ..tools.intake.folders import Intake
+from ..tools.intake.kinds import IntakeKind, Plan
+from ..tools.office.akten import Akte
+from ._choosing import PathField
+from ._forms import named_field
+
+_SHOWN = {QEvent.Type.ShowToParent, QEvent.Type.HideToParent}
+
+
+class IntakeCard(Card):
+    """Reads one kind in. ``plan`` is what was looked at and not kept yet.
+
+    ``changed``: something was kept or taken back. ``akte`` is where it goes, None for anywhere.
+    """
+
+    changed = Signal()
+
+    def __init__(self, page: Page, kind: IntakeKind) -> None:
+        super().__init__(page.theme)
+        self.page, self.kind, t = page, kind, page.theme
+        self.akte: Akte | None = None
+        self.plan: Plan | None = None
+        self.number = 0
+        self.path = PathField(t, kind.title, kind.files)
+        self.path.field.textChanged.connect(self._forget)
+        self.path.field.returnPressed.connect(self.look)
+        self.columns = Field(t, "Nr.=az; Zuname=name", name="Welche Spalte welches Feld ist")
+        self.columns.textChanged.connect(self._forget)
+        named = named_field(t, "Spalten, wenn sie anders heißen", self.columns)
+        self.problem = Label(t, "", "small", "err", wrap=True)
+        self.told = Label(t, "", "small", "text2", wrap=True)
+        self.look_button = Button(t, "Vorschau", clicked=self.look)
+        self.keep_button = Button(t, "Übernehmen", "primary", clicked=self.keep)
+        self.undo_button = Button(t, "Zurücknehmen", clicked=self.undo)
+        close = Button(t, "Schließen", "ghost", clicked=self.hide)
+        foot = row_of([STRETCH, close, self.undo_button, self.look_button, self.keep_button],
+                      spacing=8)  # fmt: skip
+        parts = [Label(t, kind.title, "ui_strong"), self.path,
+                 *([named] if kind.by_columns else []), self.problem, self.told, foot]  # fmt: skip
+        column_of(parts, spacing=8, margins=(14, 12, 14, 12), on=self)
+        for one in (self.problem, self.told, self.undo_button):
+            one.hide()
+        self.keep_button.setEnabled(False)
+        self.hide()
+
+    def ask(self) -> None:
+        """Show it, and let the person name a file."""
+        self.show()
+        self.path.field.setFocus()
+
+    def _forget(self) -> None:
+        self.plan = None
+        self.keep_button.setEnabled(False)
+
+    def look(self) -> None:
+        path, columns, akte = self.path.text(), self.columns.text(), self.akte
+        home = self.page.home
+
+        def work() -> list[str]:
+            if not path:
+                raise ToolFailed("Wähle zuerst, was eingelesen wird.")
+            self.plan = self.kind.plan(home, Path(path).expanduser(), columns, akte)
+            return self.kind.report(self.plan, trial=True)
+
+        self._do(work)
+
+    def keep(self) -> None:
+        plan, home = self.plan, self.page.home
+        if plan is None or not plan.new:
+            return
+        self.plan = None  # once
+
+        def work() -> list[str]:
+            done = self.kind.apply(home, plan)
+            self.number = done.number
+            return self.kind.report(done, trial=False)
+
+        self._do(work, changes=True)
+
+    def undo(self) -> None:
+        number, home = self.number, self.page.home
+        self.number = 0
+        self._do(lambda: home.service(Intake).undo(home.person, number), changes=True)
+
+    def _do(self, work: Callable[[], list[str]], *, changes: bool = False) -> None:
+        async def done() -> None:
+            for one in (self.look_button, self.keep_button, self.undo_button):
+                one.setEnabled(False)
+            told, problem = list[str](), ""
+            try:
+                told = await self.page.in_thread(work)
+            except ToolFailed as error:
+                problem = str(error)
+            self.told.show_text("\n".join(told))
+            self.problem.show_text(problem)
+            self.look_button.setEnabled(True)
+            self.undo_button.setEnabled(True)
+            self.undo_button.setVisible(bool(self.number))
+            self.keep_button.setEnabled(self.plan is not None and bool(self.plan.new))
+            if changes:
+                self.changed.emit()
+
+        self.page.run(done())
+
+
+class CardPlace(QWidget):
+    """Where a card stands that is shown at times: with room around it, and none without it."""
+
+    def __init__(self, card: QWidget) -> None:
+        super().__init__()
+        self._card = card
+        row_of([card], margins=(20, 20, 20, 0), on=self)
+        card.installEventFilter(self)
+        self.hide()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._card and event.type() in _SHOWN:
+            self.setVisible(not self._card.isHidden())
+        return super().eventFilter(watched, event)
