@@ -90,7 +90,7 @@ def _import_parts(
     from studio.extensions.packs.loading import ProgramPacks
 
     packs = InstalledPacks(paths.packs, lambda: brought_packs(paths.shipped_packs))
-    hosts = HostEntries(packs, lambda: find_uv(paths.home))
+    hosts = HostEntries(packs, lambda: find_uv(paths.home, paths.programs))
     sources = ExtensionSources(
         extensions=ExtensionFinder(paths, packs.places).read,
         hooks=HookFinder(paths, lambda: pack_hooks(packs)).read,
@@ -101,7 +101,7 @@ def _import_parts(
         once=packs.once,
         run_workflow=_run_workflow,
         late_run=_late_run,
-        services=(packs,),
+        services=(packs, hosts),
     )
     return build, sources
 

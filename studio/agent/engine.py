@@ -352,6 +352,14 @@ class Engine:
         provider = session.info.provider
         return await write_title(self.services, session, self.offered(provider))
 
+    async def fetch_uv(self) -> None:
+        """Fetch uv for servers and packs, as the person wants (X-3); raises ConfigurationError."""
+        from studio.mcp.uv import fetch_uv
+
+        await fetch_uv(await self.http.client(), self.paths.programs)
+        await self.services.servers.refresh()
+        await self.refresh_tools()
+
     async def purge_bin(self) -> None:
         """Delete for good what is in the bin or recorded for longer than the person wants."""
         values, now = self.settings.values, time.time()

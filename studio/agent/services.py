@@ -160,7 +160,11 @@ class Services(ServiceRegistry):
         self.jobs = Jobs()
         """The commands that run, also in the background."""
         places = ServerFolders(
-            paths.logs / "servers", paths.cache / "servers", paths.data / "bundles", paths.home
+            paths.logs / "servers",
+            paths.cache / "servers",
+            paths.data / "bundles",
+            paths.home,
+            paths.programs,
         )
         sign_ins = SignIns(keychain, paths.data / "sign-ins")
         self.servers = ServerTools(

@@ -29,4 +29,5 @@ imports them in a thread, with the first server that starts.
 - ``sign_ins``: keeps what signing in to servers gave, in the keychain.
 - ``stdio``: runs a server as a child process, and exchanges messages with it.
 - ``supervised``: starts one server when it is needed, and again when it ended.
+- ``uv``: fetches the program that starts servers from PyPI and the Python of packs.
 """

@@ -41,9 +41,11 @@ class Program:
 class Programs:
     """Finds programs; asks the login shell once."""
 
-    def __init__(self, keeper: Keeper, home: Path) -> None:
+    def __init__(self, keeper: Keeper, home: Path, fetched: Path) -> None:
+        """``fetched`` is the folder of a uv that the person had fetched, found last of all."""
         self._keeper = keeper
         self._home = home
+        self._fetched = fetched
         self._asked: asyncio.Task[str] | None = None
 
     async def find(
@@ -63,7 +65,7 @@ class Programs:
             self._asked = asyncio.ensure_future(self._login_path(dict(variables)))
         environment = {**variables, **(own or {})}
         said = await asyncio.shield(self._asked)
-        path = _search_path(environment, said, self._home)
+        path = _search_path(environment, said, self._home, self._fetched)
         found = await asyncio.to_thread(_found, command, folder, path)
         if found is None:
             raise ServerFailed("not_found", _not_found(command, path))
@@ -122,10 +124,11 @@ def _output(keeper: Keeper, argv: list[str], folder: Path, environment: Mapping[
         return (output.read(_MOST_SAID) or b"").decode("utf-8", "replace")
 
 
-def _search_path(environment: Mapping[str, str], login: str, home: Path) -> str:
+def _search_path(environment: Mapping[str, str], login: str, home: Path, fetched: Path) -> str:
     """Where programs are looked for: the login shell's folders, this program's, the usual ones."""
     own = environment.get(_path_name(environment), "")
     folders = [*login.split(os.pathsep), *own.split(os.pathsep), *_usual(environment, home)]
+    folders += [str(fetched)] if fetched.is_dir() else []
     return os.pathsep.join(dict.fromkeys(one for one in folders if one))
 
 

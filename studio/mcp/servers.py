@@ -29,6 +29,7 @@ from studio.mcp.results import Blob, ServerResult
 from studio.mcp.server_log import ServerLog
 from studio.mcp.sign_ins import SignIn, SignIns, place_of, port_of
 from studio.mcp.supervised import ServerState, ServerTimes, SupervisedServer
+from studio.mcp.uv import uv_folder
 from studio.processes.keeper import Keeper
 
 if TYPE_CHECKING:
@@ -45,13 +46,14 @@ _WORST_FIRST = ("failed", "sign_in", "waiting", "starting", "running", "idle")
 
 @dataclass(frozen=True, slots=True)
 class ServerFolders:
-    """Where logs of servers are kept, what is remembered of them, what came in bundles, and the
-    person's own folder."""
+    """Where logs of servers are kept, what is remembered of them, what came in bundles, the
+    person's own folder, and programs that were fetched for servers."""
 
     logs: Path
     cache: Path
     bundles: Path
     home: Path
+    programs: Path
 
 
 class Servers:
@@ -77,7 +79,7 @@ class Servers:
         self._resolve = resolve
         self._sign_ins = sign_ins
         self.times = times or ServerTimes()
-        self._programs = Programs(keeper, folders.home)
+        self._programs = Programs(keeper, folders.home, uv_folder(folders.programs))
         self._eras = Eras(folders.cache / "eras.json")
         self._entries: dict[str, ServerEntry] = {}
         self._running: dict[tuple[str, str], SupervisedServer] = {}

@@ -23,8 +23,8 @@ BODY = 16 << 20
 STREAM = 256 << 20
 """Bytes of any other answer, unpacked. 128,000 tokens, each in an event of its own, take 50 MB."""
 FILE = 2 << 30
-"""Bytes of the results of a batch, which are read line by line."""
-FILES = ("/results", "/content", ":download")
+"""Bytes of the results of a batch, which are read line by line, and of a program."""
+FILES = ("/results", "/content", ":download", ".whl")
 """How the paths of these end."""
 _PIECE = 1 << 18
 

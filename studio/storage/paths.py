@@ -134,6 +134,11 @@ class Paths:
         return self.config / "tools"
 
     @property
+    def programs(self) -> Path:
+        """Programs that the person had fetched for servers and packs."""
+        return self.data / "programs"
+
+    @property
     def packs(self) -> Path:
         """The packs that are installed, and what they keep."""
         return self.data / "packs"

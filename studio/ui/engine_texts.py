@@ -165,6 +165,14 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("{name} is a time such as 2026-12-31T18:00:00Z."),
     tr_later("{server} asks: {message}"),
     tr_later("Install it, or write the whole path of the command."),
+    tr_later(
+        "uv starts it: have that fetched, 20 MB from PyPI, here or with “agent-studio mcp get-uv”."
+    ),
+    tr_later("There is no uv to fetch for this computer’s system or processor."),
+    tr_later("uv cannot be fetched from PyPI: status {status}."),
+    tr_later("uv cannot be fetched from PyPI. Check the connection."),
+    tr_later("What came is not the uv that this program knows, and was not kept."),
+    tr_later("uv cannot be kept in {folder}: {error}."),
     tr_later("Look at the rights of the file, and at what the system says of it."),
     tr_later("Set the variable, or put the value into the keychain."),
     tr_later("Its log says why; start the command in a terminal to see it."),
@@ -609,7 +617,8 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("{what} cannot be masked, so this was not sent. Leave it out."),
     tr_later(
         "{pack}: its tools are off, because they need uv to run apart from the program, and uv "
-        "was not found. Install it (https://docs.astral.sh/uv, 37 MB), then try again."
+        "was not found. Have it fetched in the settings, on the page Packs, or with "
+        "“agent-studio mcp get-uv”."
     ),
     # Agent files and rules
     tr_later("Change “{key}” in the text: it is written in a way of its own."),

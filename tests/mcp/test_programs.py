@@ -25,7 +25,9 @@ async def found(command: str, home: Path, shell: str = "", **more: str) -> str:
     keeper = Keeper()
     environment = {"PATH": "/usr/bin:/bin", "SHELL": shell, **more}
     try:
-        program = await Programs(keeper, home).find(command, ("a b", "$X"), home, environment)
+        program = await Programs(keeper, home, home / "fetched").find(
+            command, ("a b", "$X"), home, environment
+        )
     finally:
         keeper.close()
     assert program.argv[1:] == ("a b", "$X")
@@ -44,7 +46,7 @@ async def test_the_login_shell_is_asked_for_its_path(tmp_path: Path) -> None:
     )
     assert await found("my-node", tmp_path, str(shell)) == str(tool)
     keeper = Keeper()
-    programs = Programs(keeper, tmp_path)
+    programs = Programs(keeper, tmp_path, tmp_path / "fetched")
     environment = {"PATH": "/usr/bin", "SHELL": str(shell)}
     for _ in range(2):
         await programs.find("my-node", (), tmp_path, environment)
@@ -59,7 +61,7 @@ async def test_the_login_shell_gets_nothing_of_a_server(tmp_path: Path) -> None:
     plain = {"PATH": "/usr/bin:/bin", "SHELL": str(shell)}
     keeper = Keeper()
     try:
-        program = await Programs(keeper, tmp_path).find(
+        program = await Programs(keeper, tmp_path, tmp_path / "fetched").find(
             "sh", (), tmp_path, plain, {"TOKEN": "CANARY", "PATH": "/elsewhere"}
         )
     finally:

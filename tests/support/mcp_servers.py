@@ -56,7 +56,9 @@ async def running_servers(
         return (secrets or {}).get(name, "")
 
     keeper = Keeper()
-    folders = ServerFolders(folder / "logs", folder / "cache", folder / "bundles", folder)
+    folders = ServerFolders(
+        folder / "logs", folder / "cache", folder / "bundles", folder, folder / "programs"
+    )
     keychain = Keychain(backend=vault or Vault())
     sign_ins = SignIns(keychain, folder / "sign-ins")
     variables = {"PATH": os.environ["PATH"]}

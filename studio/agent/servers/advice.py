@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from studio.mcp.entries import ServerEntry
 from studio.mcp.faults import FaultKind, ServerFailed
+from studio.mcp.uv import is_uv
 
 _ADVICE: dict[FaultKind, str] = {
     "off": "Switch it on after a look at what it runs.",
@@ -23,8 +25,20 @@ _ADVICE: dict[FaultKind, str] = {
 }
 
 
-def advice(fault: ServerFailed) -> str:
+NO_UV = "uv starts it: have that fetched, 20 MB from PyPI, here or with “agent-studio mcp get-uv”."
+
+
+def needs_uv(entry: ServerEntry, fault: ServerFailed | None) -> bool:
+    """Whether a server does not start because there is no uv."""
+    if fault is None or fault.kind != "not_found" or not is_uv(entry.command):
+        return False
+    return f"program {entry.command}" in str(fault)  # it may be its folder that is not there
+
+
+def advice(fault: ServerFailed, entry: ServerEntry | None = None) -> str:
     """What to do about a fault."""
+    if entry is not None and needs_uv(entry, fault):
+        return NO_UV
     runtime = fault.line.casefold()
     if fault.kind == "exited" and any(word in runtime for word in ("syntaxerror", "requires")):
         return "The runtime may be too old for it: look at which version it wants."

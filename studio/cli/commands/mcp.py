@@ -42,11 +42,16 @@ def arguments(parser: CommandParser) -> None:
             "login": "sign in to a server, in your browser",
             "logout": "sign out of a server",
             "logs": "what a server wrote on standard error",
+            "get-uv": "fetch uv, which starts servers from PyPI and the Python of packs",
             "serve": "offer your agents and workflows to a program that speaks MCP",
         }
     )
+    made["get-uv"].description = (
+        "Fetch uv from PyPI, 20 MB, into the folder of this program. A uv that you have is taken "
+        "before it."
+    )
     for name, one in made.items():
-        if name == "serve":
+        if name in ("serve", "get-uv"):
             continue
         if name not in ("list", "import"):
             one.add_argument("name", metavar="NAME", help="the server's name")
@@ -96,7 +101,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     if options.what == "serve":
         return await context.run_external(options)
     command = _Command(await context.engine(), options, context.console)
-    return await getattr(command, f"do_{options.what}")()
+    return await getattr(command, f"do_{options.what.replace('-', '_')}")()
 
 
 class _Command:
@@ -133,6 +138,11 @@ class _Command:
                 return view
         known = ", ".join(view.entry.name for view in views) or "none"
         raise ConfigurationError(f"There is no server {self._options.name}. Known are: {known}.")
+
+    async def do_get_uv(self) -> int:
+        await self._engine.fetch_uv()
+        self._console.say(f"uv is in {self._engine.paths.programs}, for this program alone.")
+        return DONE
 
     async def do_list(self) -> int:
         views = await self._views()
@@ -300,11 +310,13 @@ class _Command:
             if self._options.json:
                 self._console.write_json(
                     {"name": entry.name, "state": "failed", "kind": error.kind, "why": str(error)}
-                    | {"advice": advice(error)}
+                    | {"advice": advice(error, entry)}
                 )
             else:
                 known = error.kind in ("sign_in", "rights")  # it says what to do
-                self._console.say(f"{entry.name}: {error}", *([] if known else [advice(error)]))
+                self._console.say(
+                    f"{entry.name}: {error}", *([] if known else [advice(error, entry)])
+                )
             return USAGE
         view = await self._view()
         left_out = [one for one in view.tools if one.withheld]

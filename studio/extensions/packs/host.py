@@ -16,13 +16,14 @@ from shutil import which
 import studio
 from studio.files.folders import private_folder
 from studio.mcp.entries import HOST, ServerEntry
+from studio.mcp.uv import uv_folder
 
 from .brought import IN_PROGRAM
 from .installed import InstalledPacks
 
 NO_UV = (
     "{pack}: its tools are off, because they need uv to run apart from the program, and uv was not "
-    "found. Install it (https://docs.astral.sh/uv, 37 MB), then try again."
+    "found. Have it fetched in the settings, on the page Packs, or with “agent-studio mcp get-uv”."
 )
 SECONDS = 60.0
 CERTIFICATES = {"UV_SYSTEM_CERTS": "true"}
@@ -30,9 +31,10 @@ CERTIFICATES = {"UV_SYSTEM_CERTS": "true"}
 _USUAL = (Path(".local") / "bin", Path(".cargo") / "bin")
 
 
-def find_uv(home: Path) -> str:
-    """Where ``uv`` is; empty if it is nowhere."""
+def find_uv(home: Path, programs: Path) -> str:
+    """Where ``uv`` is; one that was fetched is the last that is taken. Empty if it is nowhere."""
     folders = [os.environ.get("PATH", ""), *(str(home / one) for one in _USUAL)]
+    folders.append(str(uv_folder(programs)))
     return which("uv", path=os.pathsep.join(folders)) or ""
 
 

@@ -22,6 +22,8 @@ from studio.ui.theme import Theme
 from studio.ui.widgets import Button
 from studio.ui.widgets.breakable import BreakableLabel
 from support.pack_files import write_pack
+from support.pack_home import PACKS
+from support.uv_to_fetch import uv_to_fetch
 from support.waiting import until
 from support.window import alone, at_window, on_window_loop
 
@@ -140,3 +142,25 @@ async def test_x2_the_text_of_a_pack_is_in_the_persons_language(tmp_path: Path) 
     own = [line for line in text.splitlines() if line[:1] not in ("", " ")]
     left = [line for line in own if line in shown.splitlines()]
     assert left == ["The office 1.0.0 (office)", "Workflows: 1"]
+
+
+@on_window_loop
+async def test_x3_the_page_offers_uv_to_a_pack_that_needs_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    async with uv_to_fetch(monkeypatch), at_window(tmp_path, "anthropic", []) as person:
+        packs = person.engine.services.get(InstalledPacks)
+        packs.add(packs.look(str(PACKS / "notes")))
+        person.window.preferences.open("packs")
+        dialog = person.window.preferences.dialog
+        assert dialog is not None
+        page = dialog.pages["packs"]
+        assert isinstance(page, PacksPage)
+        await until(lambda: page.uv is not None and page.uv.isVisible())
+        assert page.uv is not None
+        assert not (await person.engine.services.servers.refresh()).by_name
+        page.uv.click()
+        await until(lambda: page.uv is None)
+        assert (await person.engine.services.servers.refresh()).by_name
+        assert not any("need uv" in one for one in person.engine.toolbox.problems)

@@ -32,6 +32,7 @@ from studio.ui.widgets.choice import Toggle
 from support.authorization_server import Browser, guarded
 from support.mcp_servers import sdk_server
 from support.server_home import ListedServer, restart, tool
+from support.uv_to_fetch import PATH, STARTER, uv_to_fetch, wheel
 from support.vault import Vault
 from support.waiting import until
 from support.window import ALT, CTRL, Key, Person, alone, at_window, message, on_window_loop, popup
@@ -404,6 +405,35 @@ async def test_a_server_that_fails_says_why_and_offers_its_log(tmp_path: Path) -
         await until(lambda: page.one.doctor.isVisible() and not page.one.cure.isVisible())
         person.click(page.one.toggle)
         await until(lambda: page.one.facts and page.one.facts.state.kind == "off")
+
+
+@on_window_loop
+async def test_x3_a_click_fetches_uv_and_the_server_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """X-3, M-3: only a click does; a fetch that fails says why, and can be tried again."""
+    async with uv_to_fetch(monkeypatch) as site, at_window(tmp_path, "ollama", []) as person:
+        site.page(PATH, b"", "application/octet-stream", 503)
+        page = await opened(person)
+        entry = replace(sdk_server(), command=STARTER, on=False, approved="")
+        await page.servers.change(entry)
+        await page.servers.switch_on(entry)
+        page.refresh()
+        await until(lambda: "simple" in page.rows)
+        row = page.rows["simple"]
+        await until(row.uv.isVisible)
+        assert "uv starts it" in row.problem.text() and not row.restart.isVisible()
+        assert not site.asked
+        person.click(row.uv)
+        await until(lambda: site.asked and row.uv.isEnabled())
+        assert row.facts.needs_uv
+        site.page(PATH, wheel(), "application/octet-stream")
+        page.show_one("simple")
+        await until(page.one.cure.isVisible)
+        assert page.one.cure.text() == "Fetch uv"
+        person.click(page.one.cure)
+        await until(lambda: page.one.facts and page.one.facts.state.kind == "running")
+        await until(lambda: not page.one.doctor.isVisible())
 
 
 @on_window_loop

@@ -58,11 +58,12 @@ class PacksPage(SettingsPage):
         line = tr("Packs bring skills, agents, servers and more at once.")
         super().__init__(theme, tr("Packs"), line)
         self._services = services
-        self._shown: tuple[InstalledPack, ...] | None = None
+        self._shown: tuple[object, ...] | None = None
         self.rows: dict[str, PackRow] = {}
         self.offered: OfferCard | None = None
         self.asked: RemoveCard | None = None
         self.set: SettingsCard | None = None
+        self.uv: Button | None = None
         self.origin = Field(
             theme,
             tr("Folder, zip file or address for git"),
@@ -112,20 +113,35 @@ class PacksPage(SettingsPage):
         self._services.tasks.start(self._load(), cancelled_on_close=True)
 
     async def _load(self) -> None:
-        packs = await asyncio.to_thread(self._packs.list)
-        if isValid(self):
-            self._show(packs)
+        from studio.extensions.packs.host import HostEntries
 
-    def _show(self, packs: tuple[InstalledPack, ...]) -> None:
-        if packs == self._shown:  # a row may have the focus
+        hosts = self._services.engine.services.get(HostEntries)
+
+        def look() -> tuple[tuple[InstalledPack, ...], tuple[str, ...]]:
+            hosts()
+            return self._packs.list(), hosts.problems
+
+        packs, off = await asyncio.to_thread(look)
+        if isValid(self):
+            self._show(packs, off)
+
+    def _show(self, packs: tuple[InstalledPack, ...], off: tuple[str, ...]) -> None:
+        """Show the packs, and which have their Python ``off`` as there is no uv."""
+        if (packs, off) == self._shown:  # a row may have the focus
             return
-        self._shown = packs
+        self._shown = packs, off
         self.rows = {one.id: self._row(one) for one in packs}
         parts: list[QWidget] = [*self.rows.values()]
         parts += [
             Label(self.theme, tr_engine(one), "small", "err", wrap=True)
-            for one in self._packs.problems
+            for one in (*self._packs.problems, *off)
         ]
+        self.uv = None
+        if off:
+            self.uv = Button(self.theme, tr("Fetch uv"), clicked=self._fetch_uv)
+            line = tr("20 MB from PyPI, for this program alone.")
+            words = Label(self.theme, line, "small", "text2", wrap=True)
+            parts.append(widget_of(row_of([self.uv, (words, 1)], spacing=10)))
         if not parts:
             words = tr("There are no packs yet.")
             parts.append(Label(self.theme, words, "ui", "text2", wrap=True))
@@ -145,6 +161,11 @@ class PacksPage(SettingsPage):
         for part, check in row.parts.items():
             check.toggled.connect(partial(self._switch_part, pack.id, part))
         return row
+
+    def _fetch_uv(self) -> None:
+        assert self.uv is not None
+        self.uv.setEnabled(False)
+        self._run(self._services.engine.fetch_uv(), cancelled_on_close=True)
 
     # Looking at a pack
 

@@ -7,6 +7,7 @@ from functools import partial
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QHideEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
 
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
@@ -188,6 +189,7 @@ class ServersPage(SettingsPage):
         row.log_wanted.connect(partial(self.show_one, name, LOG))
         row.restart_wanted.connect(partial(self._restart, name))
         row.sign_in_wanted.connect(partial(self._sign_in, name))
+        row.uv_wanted.connect(partial(self._fetch_uv, name))
         return row
 
     def _count(self) -> None:
@@ -209,6 +211,19 @@ class ServersPage(SettingsPage):
 
     def _restart(self, name: str) -> None:
         self._do(self.servers.restart(self.rows[name].facts.entry))
+
+    def _fetch_uv(self, name: str) -> None:
+        row = self.rows[name]
+
+        async def fetch() -> None:
+            row.show_fetching(True)
+            try:
+                await self.servers.fetch_uv(row.facts.entry)
+            finally:
+                if isValid(row):
+                    row.show_fetching(False)
+
+        self._do(fetch(), cancelled_on_close=True)
 
     def _sign_in(self, name: str) -> None:
         facts = self.rows[name].facts

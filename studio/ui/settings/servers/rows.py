@@ -51,6 +51,8 @@ class ServerRow(QWidget):
     restart_wanted = Signal()
     sign_in_wanted = Signal()
     """The person wants to sign in, or not to any more."""
+    uv_wanted = Signal()
+    """The person wants what starts the server to be fetched."""
     look_wanted = Signal()
     """The person wants to see what changed."""
 
@@ -68,7 +70,8 @@ class ServerRow(QWidget):
         self.restart = Button(theme, tr("Start"), clicked=self.restart_wanted.emit)
         self.sign_in = Button(theme, tr("Sign in"), clicked=self.sign_in_wanted.emit)
         self.look = Button(theme, tr("Look…"), clicked=self.look_wanted.emit)
-        for button in (self.log, self.restart, self.sign_in, self.look):
+        self.uv = Button(theme, tr("Fetch uv"), clicked=self.uv_wanted.emit)
+        for button in (self.log, self.restart, self.sign_in, self.look, self.uv):
             button.setAccessibleName(joined((button.text().removesuffix("…"), name)))
             button.hide()
         self.toggle = Toggle(theme, tr("Server {name}").format(name=name))
@@ -88,6 +91,7 @@ class ServerRow(QWidget):
             (self.restart, middle),
             (self.sign_in, middle),
             (self.look, middle),
+            (self.uv, middle),
             (self.toggle, middle),
         ]
         row = row_of([*parts, (self.open, middle)], spacing=10)
@@ -106,7 +110,8 @@ class ServerRow(QWidget):
         self.status.set(words, look)
         self.status.setToolTip(plain_tip(facts.state.line))
         self.log.setVisible(failed and facts.logged)
-        self.restart.setVisible(failed)
+        self.restart.setVisible(failed and not facts.needs_uv)
+        self.uv.setVisible(facts.needs_uv)
         self.sign_in.setVisible(bool(facts.sign_in))
         self.sign_in.set_text(sign_in_text(facts))
         self.sign_in.setAccessibleName(
@@ -115,6 +120,12 @@ class ServerRow(QWidget):
         self.look.setVisible(facts.withheld or (bool(facts.changes) and not failed))
         self.toggle.show_value(facts.entry.on)
         self.setAccessibleName(joined((facts.entry.name, words, self.problem.text())))
+
+    def show_fetching(self, fetching: bool) -> None:
+        """Show that uv is being fetched, or is not any more."""
+        self.uv.setEnabled(not fetching)
+        words = (tr("Fetching uv…"), "busy") if fetching else state_words(self.facts)
+        self.status.set(*words)
 
     def show_seconds(self) -> None:
         """Count on while it starts."""

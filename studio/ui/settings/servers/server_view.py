@@ -290,6 +290,7 @@ class ServerPane(QWidget):
     def _show_doctor(self, facts: ServerFacts) -> None:
         sentence = "" if facts.withheld else facts.doctor
         self.cure.setVisible(bool(sentence))
+        self.cure.setEnabled(True)
         if facts.sign_in == "stop":
             sentence = tr("Sign in in the browser window that opened.")
             self.cure.show()
@@ -297,6 +298,8 @@ class ServerPane(QWidget):
             self.cure.set_text(tr("Set it…"))
         elif facts.sign_in:
             self.cure.set_text(sign_in_text(facts))
+        elif facts.needs_uv:
+            self.cure.set_text(tr("Fetch uv"))
         elif facts.state.kind == "failed" and facts.logged:
             self.cure.set_text(tr("Show log"))
         else:
@@ -408,6 +411,10 @@ class ServerPane(QWidget):
             self.client.client.setFocus(Qt.FocusReason.OtherFocusReason)
         elif self.facts.sign_in:
             self._sign_in()
+        elif self.facts.needs_uv:
+            self.cure.set_text(tr("Fetching uv…"))
+            self.cure.setEnabled(False)
+            self._do(self._servers.fetch_uv(self.facts.entry), cancelled_on_close=True)
         elif self.tabs is not None:
             self.tabs.set_current(LOG)
             self._show_pane(LOG)

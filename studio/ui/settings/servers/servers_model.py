@@ -14,7 +14,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
 from studio.agent.servers.address_templates import expanded
-from studio.agent.servers.advice import advice
+from studio.agent.servers.advice import advice, needs_uv
 from studio.agent.servers.offers import shown
 from studio.agent.servers.questions import readable
 from studio.agent.servers.server_calls import ToolView
@@ -92,6 +92,11 @@ class ServerFacts:
         if self.state.kind != "sign_in" or self.withheld:
             return ""
         return "client" if self.client_wanted else "in"
+
+    @property
+    def needs_uv(self) -> bool:
+        """Whether it would start if there were a uv."""
+        return self.state.kind == "failed" and needs_uv(self.entry, self.state.fault)
 
     @property
     def waiting(self) -> list[ToolView]:
@@ -183,9 +188,9 @@ class ServersModel:
         doctor, fault = view.state.reason, view.state.fault
         asked = self._clients_wanted.get(view.entry.name, "")
         if fault is not None and fault.kind in SIGN_IN:
-            doctor = asked or advice(fault)
+            doctor = asked or advice(fault, view.entry)
         elif doctor and fault is not None:
-            doctor = f"{doctor.rstrip('.')}. {advice(fault)}"
+            doctor = f"{doctor.rstrip('.')}. {advice(fault, view.entry)}"
         if missing and (not doctor or view.state.kind == "failed"):
             short = missing[0].rpartition("/")[2]
             doctor = tr("{name} is missing, which the server needs.").format(name=short)
@@ -219,6 +224,11 @@ class ServersModel:
             await self._tools.connect(entry, self.folder if entry.of_folder else None)
         except ServerFailed:  # its row says why
             return
+
+    async def fetch_uv(self, entry: ServerEntry) -> None:
+        """The person wants uv, which starts this server."""
+        await self._services.engine.fetch_uv()
+        await self._connect(entry)
 
     async def sign_in(self, facts: ServerFacts, client: SignIn | None = None) -> None:
         """The person wants to sign in: their browser opens, unless another window did it."""
