@@ -368,11 +368,13 @@ class ChatPage(PaintedWidget):
         if session is None:
             from studio.domain.transcript import Transcript
 
+            view.context.outgoing = ()
             view.set_transcript(Transcript())
         else:
             view.context.folder = session.info.folder
             view.context.offline = self.model.offline
             view.context.sending = self.model.input.state == "running"
+            view.context.outgoing = self.model.input.outgoing
             value, below = view.scroller.value, view.scroller.below
             view.set_transcript(
                 session.transcript,
@@ -401,13 +403,16 @@ class ChatPage(PaintedWidget):
         if change.block is not None:
             self.view.changed(change.block)
         self.view.announce(spoken_outcome(event, self.model.options.agent))
+        if isinstance(event, TurnStarted):
+            self._show_sending()
         if isinstance(event, TurnStarted | TurnComplete | FilesChanged | FilesRestored):
             self._enable_undo()
         self.event_seen.emit(event)
 
     def _show_sending(self) -> None:
         if self._layout.view is not None:  # the first key that is typed is not to wait for it
-            self.view.set_sending(self.model.input.state == "running")
+            message = self.model.input
+            self.view.set_sending(message.state == "running", message.outgoing)
 
     def _show_state(self) -> None:
         """Put the keyboard where it is needed now."""

@@ -29,6 +29,8 @@ from .model import RUNS, Kind, item_spans
 TOP = 24
 BOTTOM = 46
 """Room below the last item, at normal text size: for the line that says that a turn works."""
+MESSAGE_GAP = 20
+"""Pixels above a message of the person, and above an answer."""
 EDGE = 64
 """Pixels above and below that are laid out with what is seen: focus rings reach over the edge."""
 FAR = 8000
@@ -67,6 +69,8 @@ class Canvas:
         self._blocks: Sequence[TranscriptBlock] = ()
         self._block_count = 0
         self._near: set[Item] = set()
+        self.ahead = 0.0
+        """Room below the items for a message that is on its way."""
         self._cards: list[int] | None = None
         """Indexes of the late items that may wait for the person; None to look for them."""
         self.splice_at: int | None = None
@@ -79,12 +83,12 @@ class Canvas:
 
     @property
     def total(self) -> float:
-        return TOP + self.heights.total + self.context.style.px(BOTTOM)
+        return self.bottom + self.context.style.px(BOTTOM)
 
     @property
     def bottom(self) -> float:
-        """Where the last item ends."""
-        return TOP + self.heights.total
+        """Where the last item ends, or the message on its way."""
+        return TOP + self.heights.total + self.ahead
 
     def top(self, index: int) -> float:
         """The height at which the item begins, below the gap above it."""
@@ -229,7 +233,7 @@ class Canvas:
     def _gaps_of(self, start: int, end: int) -> list[float]:
         """The gaps above the items ``[start:end]``."""
         px = self.context.style.px
-        message, answer, below_name, other = px(20), px(10), px(8), px(12)
+        message, answer, below_name, other = px(MESSAGE_GAP), px(10), px(8), px(12)
         before = self.items[start - 1].span.kind if start else ""
         gaps: list[float] = []
         for item in self.items[start:end]:

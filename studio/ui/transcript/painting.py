@@ -10,6 +10,7 @@ from studio.ui.formatting import whole_seconds
 from studio.ui.translation import tr
 from studio.ui.widgets.painting import AnimationTimer, paint_spinner
 
+from .canvas import Canvas
 from .items.approval_item import WaitingItem
 from .items.base import END, START, Item, PaintPass
 from .items.draft_item import DraftItem
@@ -35,6 +36,8 @@ def paint_viewport(viewport: Viewport, painter: QPainter, area: QRectF, widget: 
             if canvas.items[index].height:
                 _paint_item(viewport, painter, widget, index, low - top, high - top, primary)
             index += 1
+    if viewport.outgoing is not None:
+        _paint_outgoing(viewport, painter, viewport.outgoing)
     if viewport.working_since is not None:
         _paint_work(viewport, painter, area, widget, viewport.working_since)
     if scroller.below > 1:
@@ -52,6 +55,16 @@ def paint_viewport(viewport: Viewport, painter: QPainter, area: QRectF, widget: 
     if found is not None:
         pill, rect = found
         pill.paint(painter, viewport.style, rect, viewport.over_pill)
+
+
+def _paint_outgoing(viewport: Viewport, painter: QPainter, outgoing: Canvas) -> None:
+    """The message that is on its way, below all items."""
+    above = viewport.canvas.bottom - outgoing.bottom - viewport.scroller.value
+    for index, item in enumerate(outgoing.items):
+        painter.save()
+        painter.translate(viewport.column_left, above + outgoing.top(index))
+        item.paint(PaintPass(painter, 0, item.height), viewport.context)
+        painter.restore()
 
 
 def _paint_work(

@@ -163,10 +163,11 @@ class TranscriptView(QAbstractScrollArea):
         self._dirty.add(index)
         self._schedule()
 
-    def set_sending(self, sending: bool) -> None:
-        """Show that a message is on its way, before its turn has begun."""
-        if sending != self.context.sending:
-            self.context.sending = sending
+    def set_sending(self, sending: bool, outgoing: Sequence[TranscriptBlock] = ()) -> None:
+        """Show that a message is on its way, and its blocks, before its turn has begun."""
+        context = self.context
+        if sending != context.sending or outgoing is not context.outgoing:
+            context.sending, context.outgoing = sending, outgoing
             self._schedule()
 
     def set_offline(self, offline: bool) -> None:

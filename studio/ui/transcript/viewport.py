@@ -7,6 +7,7 @@ widget: its signals tell the view what to do.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import TypeAlias
 
 from PySide6.QtCore import QObject, QPoint, QRect, QRectF, QSize, QTimer, Signal
@@ -14,7 +15,7 @@ from PySide6.QtCore import QObject, QPoint, QRect, QRectF, QSize, QTimer, Signal
 from studio.domain.blocks import TranscriptBlock
 from studio.ui.translation import tr
 
-from .canvas import Canvas
+from .canvas import MESSAGE_GAP, Canvas
 from .finder import Finder
 from .items.approval_item import WaitingItem
 from .items.base import END, START, Caret, FoldKey, Hit, Item, ItemContext, TextRange
@@ -187,6 +188,8 @@ class Viewport(QObject):
         self.pressed: Hit | None = None
         self.over_pill = False
         """Whether the mouse is over the pill."""
+        self.outgoing: Canvas | None = None
+        """The message that is on its way, where it will stand."""
         self.column_left = 0.0
         self.pill: tuple[Pill, QRectF] | None = None
         self.under_mouse: Item | None = None
@@ -213,6 +216,7 @@ class Viewport(QObject):
         self.context.whole.clear()
         self.context.started.clear()
         self.canvas.set_blocks(blocks)
+        self._place_outgoing()
         self.scroll_to_end()
         self.finder.blocks_replaced()
 
@@ -225,6 +229,7 @@ class Viewport(QObject):
         canvas, scroller = self.canvas, self.scroller
         total, anchor = canvas.total, scroller.anchor()
         changed = canvas.update(dirty)
+        self._place_outgoing()
         at = canvas.splice_at
         if at is not None:
             self._spliced(at)
@@ -235,6 +240,19 @@ class Viewport(QObject):
             return range(at, len(canvas.items)), None
         only_tail = changed == [len(canvas.items) - 1]
         return changed, canvas.unchanged_above if only_tail else None
+
+    def _place_outgoing(self) -> None:
+        """Put the message on its way below the items: its turn is to change nothing in view."""
+        blocks, before = self.context.outgoing, self.outgoing
+        if not blocks:
+            self.outgoing, self.canvas.ahead = None, 0.0
+            return
+        if before is None or before.blocks is not blocks:
+            self.outgoing = before = Canvas(self.context)
+            before.set_blocks(blocks)
+        before.show(0, inf)
+        gap = self.style.px(MESSAGE_GAP) if self.canvas.items else 0
+        self.canvas.ahead = gap + before.heights.total
 
     def _spliced(self, at: int) -> None:
         """Items from ``at`` on were replaced: update selection, focus and hover."""
@@ -273,6 +291,8 @@ class Viewport(QObject):
         """Lay out everything again after a change of theme."""
         anchor = self.scroller.anchor()
         self.canvas.restyle()
+        self.outgoing = None
+        self._place_outgoing()
         self.scroller.settle(anchor)
         self.scrolled()
 

@@ -144,3 +144,26 @@ async def test_what_is_written_keeps_its_size_after_zoom(tmp_path: Path) -> None
         person.type("On")
         line = person.composer.editor.fontMetrics().height()
         assert line > size and person.composer.editor.height() >= line
+
+
+@on_window_loop
+async def test_what_was_sent_is_seen_before_its_turn_begins(tmp_path: Path) -> None:
+    """G-1: “Working…” never stands where the message will be, which would push it down."""
+    async with at_window(tmp_path, "anthropic", [Turn(Text("Yes.")), Turn(Text("No."))]) as person:
+        frames: list[tuple[bool, list[str]]] = []
+
+        def look(_: object) -> None:
+            person.view.flush()
+            outgoing = person.view.canvas_viewport.outgoing
+            names = [item.name for item in outgoing.items] if outgoing is not None else []
+            frames.append((person.view.context.running, names))
+
+        person.window.chat.model.subscribe(look, "sent")
+        for turn, words in enumerate(("Are you there?", "And now?"), 1):
+            person.say(words)
+            await person.done(turn)
+            assert len(frames) == turn
+            running, (said, above_answer) = frames[-1]
+            assert not running and said == f"You: {words}" and "Coder" in above_answer
+            assert person.view.canvas_viewport.outgoing is None
+            assert person.says(words)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible, QImage
 
+from studio.domain.blocks import AgentBlock, UserBlock
 from studio.domain.events import (
     Failed,
     Notice,
@@ -15,6 +16,7 @@ from studio.domain.events import (
     ToolStarted,
     TurnComplete,
 )
+from studio.domain.messages import Text
 from studio.tools.sdk.result import shorten
 from studio.ui.transcript.items.tool_item import MOST_ROWS
 from studio.ui.transcript.text.table_leaf import TableLeaf
@@ -132,6 +134,29 @@ def test_something_moves_until_the_first_word_and_counts_seconds(shown: Transcri
     shown.tell(TurnComplete("done"))
     assert viewport.working_since is None
     assert shown.view.canvas.total - shown.view.canvas.bottom == room  # so nothing jumped
+
+
+def test_a_message_stands_where_it_stays_before_its_turn_begins(shown: TranscriptWindow) -> None:
+    """G-1: nothing jumps when the turn begins, in a new chat and at the end of a long one."""
+    view = shown.view
+    view.theme.set(still=True)
+    view.context.now = lambda: 1000.0
+    for turn in range(9):
+        outgoing = (
+            UserBlock("", (Text("Hello\n\nthere"),)),
+            AgentBlock("", "Coder", "p", "Model"),
+        )
+        view.set_sending(True, outgoing)
+        view.flush()
+        before, line = view.viewport().grab().toImage(), view.canvas_viewport.work_line
+        assert view.canvas.total - view.scroller.value >= view.scroller.height or turn < 3
+        view.context.outgoing = ()
+        shown.ask("Hello\n\nthere")
+        assert view.canvas_viewport.work_line == line
+        assert view.viewport().grab().toImage() == before
+        view.set_sending(False)
+        shown.tell(TextDelta("An answer."), TurnComplete("done"))
+        assert view.canvas_viewport.outgoing is None
 
 
 def test_m11_rows_of_a_result_are_a_table(shown: TranscriptWindow) -> None:

@@ -21,7 +21,8 @@ from .unsent import UnsentBuffer, WrittenMessage, new_chat
 
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.session.session import Session
-    from studio.domain.blocks import ToolBlock
+    from studio.domain.blocks import ToolBlock, TranscriptBlock
+    from studio.domain.events import Event
     from studio.domain.messages import Said
 
 State: TypeAlias = Literal["idle", "running", "waiting"]
@@ -70,6 +71,8 @@ class MessageInput:
         self.caret = 0
         """Where the caret is, in UTF-16 units."""
         self.state: State = "idle"
+        self.outgoing: tuple[TranscriptBlock, ...] = ()
+        """What was sent in the chat on screen, as it is shown until its turn begins."""
         self.editing = ""
         """The turn whose message is edited here, to be sent anew in a branch."""
         self.wish: Wish = ""
@@ -297,12 +300,30 @@ class MessageInput:
     def _changed(self, change: Change) -> None:
         session = self._chat.session
         if change.part == "chat" and not change.reloaded:
+            self.outgoing = ()
             self._go_to(self._key(session), begun=change.begun)
+        if change.event is not None and self.outgoing:
+            self._taken(change.event)
         if session is None:
             self.set_state("idle")
         elif (state := state_of(session)) != self.state:
             self.state = state
             self._chat.notify("state")
+
+    def _taken(self, event: Event) -> None:
+        """Show what was sent no longer, if its turn has begun: the transcript has it."""
+        from studio.domain.events import TurnStarted
+
+        if isinstance(event, TurnStarted):
+            self.outgoing = ()
+
+    def _show_outgoing(self, message: TypedMessage, session: Session) -> None:
+        """Let what was sent be seen before its turn begins."""
+        from studio.domain.blocks import AgentBlock, UserBlock
+
+        agent = self._options.addressed(message.text) or self._options.agent
+        answer = AgentBlock("", agent, session.info.provider, session.info.model)
+        self.outgoing = (UserBlock("", tuple(message.parts)), answer)
 
     def set_state(self, state: State) -> None:
         self.state = state
@@ -321,6 +342,8 @@ class MessageInput:
             session.stop()  # a message instead of an answer: no to the question, and a new turn
         editing = self.editing
         message = self.take()
+        if session is not None and not editing:
+            self._show_outgoing(message, session)
         self.set_state("running")
         self._chat.run(self._send(message, session, editing))
 
@@ -365,6 +388,7 @@ class MessageInput:
         """Restore what ``take`` returned: it could not be sent."""
         at = session.info.id if session is not None else message.at
         if at == self._at:
+            self.outgoing = ()
             self.set_state("idle")
             self.set_text(_joined(message.text, self.text))
             self.attachments.put_back(message.attachments)
@@ -409,6 +433,8 @@ class MessageInput:
         elif shown is not None and _is_same(session, shown):
             session = shown  # as another program left it
         if session is self._chat.session:
+            if not self.outgoing and not session.running:
+                self._show_outgoing(message, session)
             self.set_state("running")
             self._chat.notify("sent")
         self._chat.runner.start(session, message.parts)

@@ -78,6 +78,8 @@ class ItemContext:
     """The turns to be undone before a turn by its id, see ``Undo.blocking``."""
     sending: bool = False
     """Whether a message is on its way that no turn has taken yet."""
+    outgoing: Sequence[TranscriptBlock] = ()
+    """The blocks of that message as they will stand at the end, if they are to be seen already."""
     offline: bool = False
     """Whether the last message waits until its provider can be reached."""
     raised: Callable[[str], str] = lambda reason: ""
