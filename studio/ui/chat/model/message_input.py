@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from studio.domain.errors import ConfigurationError, StudioError
@@ -437,7 +438,8 @@ class MessageInput:
                 self._show_outgoing(message, session)
             self.set_state("running")
             self._chat.notify("sent")
-        self._chat.runner.start(session, message.parts)
+        unsaid = partial(self._put_back, message, session)
+        self._chat.runner.start(session, message.parts, unsaid=unsaid)
         self._chat.notify("session")
 
 

@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from studio.domain.errors import StudioError
 from studio.ui.formatting import clock
 from studio.ui.translation import tr
 
@@ -38,6 +39,8 @@ class _Run:
     """When its last wait or silence began."""
     asked_at: float | None = None
     """When the person was asked something that is not answered yet."""
+    said: bool = False
+    """Whether the chat has the message that was sent last: its turn has begun."""
     failed_at: str = ""
     """The provider whose connection failed in the last turn; empty if it did not."""
     offline: bool = False
@@ -69,16 +72,22 @@ class TurnRunner:
         self._on_event = on_event
 
     def start(
-        self, session: Session, message: Sequence[Said] | MessageQueued, mode: Mode | None = None
+        self,
+        session: Session,
+        message: Sequence[Said] | MessageQueued,
+        mode: Mode | None = None,
+        *,
+        unsaid: Callable[[], None] = lambda: None,
     ) -> None:
         """Begin a turn after the one that runs in this session, if one does.
 
-        When it is done, the messages queued meanwhile follow, one by one.
+        When it is done, the messages queued meanwhile follow, one by one. ``unsaid`` is called
+        if an error kept the turn from beginning: the chat does not have the message.
         """
         session_id = session.info.id
         run = self._runs.setdefault(session_id, _Run(session, time.monotonic()))
         run.session = session  # it may have been opened again since
-        turns = self._run_turns(run, message, mode, run.task)
+        turns = self._run_turns(run, message, mode, run.task, unsaid)
         run.task = task = asyncio.get_running_loop().create_task(turns)
         task.add_done_callback(lambda task: self._ended(session_id, task))
 
@@ -143,10 +152,17 @@ class TurnRunner:
         message: Sequence[Said] | MessageQueued,
         mode: Mode | None,
         before: asyncio.Task[None] | None,
+        unsaid: Callable[[], None],
     ) -> None:
         if before is not None:
             await asyncio.wait([before])
-        done = await self._run_until_sent(run, message, mode)
+        run.said = False
+        try:
+            done = await self._run_until_sent(run, message, mode)
+        except StudioError:
+            if not run.said:
+                unsaid()
+            raise
         while done and not self._closing and (queued := run.session.queue.next):
             done = await self._run_until_sent(run, queued)
 
@@ -206,6 +222,7 @@ class TurnRunner:
             Silent,
             TextDelta,
             TurnComplete,
+            TurnStarted,
         )
 
         done, session = False, run.session
@@ -217,6 +234,8 @@ class TurnRunner:
             run.quiet_since = time.monotonic()
             if isinstance(event, TextDelta | ReasoningDelta):
                 continue
+            if isinstance(event, TurnStarted):
+                run.said = True
             if isinstance(event, RetryScheduled):
                 run.waiting_since = time.monotonic()
             elif isinstance(event, Silent):
