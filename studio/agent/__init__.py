@@ -39,7 +39,8 @@ Modules:
 - ``turn_budgets``: Keeps what day, month and each session used, and makes the budget of a turn.
 - ``request_meter``: Reserves and books what each request uses; limits the requests of an hour.
 - ``usage_costs``: Adds up what stored requests used and cost, by ``studio.providers.pricing``.
-- ``parallelism``: Finds how many requests a provider takes at a time for a model.
+- ``parallelism``: Finds how many requests a provider takes at a time for a model: slowly more, half
+  of them when it refuses.
 - ``retry_policy``: Chooses by an error's fault how long to wait before a request is sent again, or
   that it is not.
 - ``audit_export``: Writes the audit of tool calls to a file.

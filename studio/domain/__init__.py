@@ -14,7 +14,8 @@
 - ``forms``: Reads the fields of a form from a schema, and checks what is filled in (M-19).
 - ``hooks``: Commands that are told of what a chat does, and which of them count.
 - ``items``: Describes what a step does once for each of very many values (W-53).
-- ``jsonvalue``: Defines JSON values, reads JSON of unknown shape, and repairs text.
+- ``jsonvalue``: Defines JSON values, reads JSON of unknown shape, and repairs text that
+  cannot be sent.
 - ``ledger``: Identifies requests by hash chains, and describes their usage and cost (H-9).
 - ``line_changes``: Finds which lines differ between two texts, in bounded time.
 - ``messages``: Defines messages and their blocks as pure values (H-2).

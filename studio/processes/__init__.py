@@ -6,12 +6,13 @@
 - ``daemon_thread``: runs code that may never end, and signals it to stop.
 - ``desk``: copies a folder for a command, so that the folder stays as it is.
 - ``environment``: cleans that of child processes of keys, tokens and passwords (P-4).
-- ``git_hooks_guard``: protects files that make git run programs later, outside the sandbox.
+- ``git_hooks_guard``: protects the hooks and configuration of git, which would make it run programs
+  later, outside the sandbox.
 - ``job_object``: starts processes that end with everything they started, on Windows.
 - ``jobs``: keeps commands that go on in the background of a chat.
-- ``keeper``: starts processes that end with everything they started, also when this is killed.
-- ``keeper_process``: the small process that finds and kills a command's children on Linux
-  and macOS.
+- ``keeper``: starts processes that end with everything they started, by way of its process.
+- ``keeper_process``: the small process that outlives a killed program, and finds and kills what its
+  commands left, on Linux and macOS.
 - ``piped_command``: runs a command that is given something and answers on two streams.
 - ``sandbox``: finds out which sandbox works here, and explains what it blocked.
 - ``sandbox_mounts``: lists what a sandboxed command sees of the computer, and what is hidden.

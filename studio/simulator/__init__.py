@@ -9,7 +9,7 @@ It uses the standard library only.
 - ``simulator``: answers requests from a script and records them; also as a program of its own.
 - ``script``: describes the answers as turns of text, thinking and calls, the same for every API.
 - ``faults``: names what can go wrong in an answer, as values that a turn of a script carries.
-- ``fault_injection``: applies these faults to an answer.
+- ``fault_injection``: applies these faults to an answer, such as a connection that is cut.
 - ``demo``: the script of the demo provider, with rules instead of a model.
 - ``demo_outputs``: fills in the JSON that a request asks for, from what the demo has found.
 - ``transport``: answers ``httpx2`` within one process, without a socket.

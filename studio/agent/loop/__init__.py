@@ -12,7 +12,8 @@
 - ``turn_context``: What a turn runs on, how far it is, how it ends; its events and its guards.
 - ``guards``: Notice that an agent repeats itself, remind it of its plan, check answers.
 - ``wrap_up``: Asks the person for more ahead of a limit, or tells the model to finish.
-- ``findings``: What the results of a turn have told so far, and whether another tells more.
+- ``findings``: What the results of a turn have told so far, and whether another tells more;
+  ``guards`` ends a turn by it.
 - ``structured_output``: Describes and parses answers that have to fit a JSON schema.
 - ``user_messages``: The words that the person reads about errors and ends of turns.
 """

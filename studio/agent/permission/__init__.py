@@ -19,8 +19,9 @@ Tools do not check permission: the tool runner does, before it runs a call.
 - ``path_scope``: Resolves the paths that rules name; lists what commands may not read.
 - ``pattern_match``: Finds the other spellings of a command, which rules that forbid match too.
 - ``shell_lexer``: Reads one word of a command line.
-- ``shell_parser``: Reads a command line into simple commands.
-- ``command_parts``: Finds every program that a command line runs and every file it writes.
+- ``shell_parser``: Reads a command line into simple commands, for ``command_parts``.
+- ``command_parts``: Splits a command line at ``&&``, pipes and ``$(…)`` into parts that are each
+  decided about: every program it runs, every file it writes.
 - ``command_places``: Says which files a command runs, and in which folders.
 - ``program_facts``: Has what programs may do with other arguments than those asked about.
 - ``program_options``: Finds the arguments with which a program runs another or writes a file.

@@ -3,7 +3,8 @@
 - ``adapter``: speaks Chat Completions with the model's server.
 - ``process``: starts and stops the server, a child process.
 - ``server``: runs llama.cpp's server in the child process.
-- ``prompt``: rewrites a request so that a model of 135 million parameters can follow.
+- ``prompt``: rewrites a request so that a model of 135 million parameters can follow, and has
+  it open the file that was named.
 - ``certain``: gives the answers that need no model, where this one would make something up.
 """
 

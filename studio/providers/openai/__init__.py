@@ -2,6 +2,7 @@
 
 - ``adapter``: makes the body of a request, sends it and maps errors.
 - ``batch``: sends batches as files, finds them again and reads their results.
+- ``models``: leaves out of the list of models what does not chat: embeddings, speech, pictures.
 - ``stream``: adds the events of a stream up to deltas and output items.
 - ``validate``: says what makes a stored list of items invalid.
 

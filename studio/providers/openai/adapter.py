@@ -9,7 +9,6 @@ items stay plain JSON, fields unknown to this SDK version included.
 from __future__ import annotations
 
 import json
-import re
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import AsyncExitStack, aclosing
@@ -18,7 +17,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from studio.domain.errors import ProviderError
-from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects, as_text
+from studio.domain.jsonvalue import Json, JsonObject, as_object, as_text
 from studio.domain.ledger import canonical_json
 from studio.domain.messages import File, Image, Message, Said, Text, ToolCall, ToolResult
 from studio.domain.models import ModelInfo, nearest_effort
@@ -53,6 +52,7 @@ from studio.providers.structured_output import is_format_refusal, is_schema_refu
 
 from . import PROVIDER
 from .batch import OpenAIBatches
+from .models import chat_models
 from .stream import ResponsesAccumulator, calls_of
 from .validate import OUTPUTS, history_problem
 
@@ -61,11 +61,6 @@ if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 
-_CHAT = re.compile(r"^(gpt-|chatgpt-|codex-|o\d)")
-_NOT_CHAT = re.compile(
-    r"embedding|audio|realtime|transcribe|translate|tts|whisper|image|dall-e|moderation|instruct"
-    r"|search|deep-research|computer-use|-live|^gpt-oss|:ft|^ft[:-]|ckpt-|-base$"
-)
 _KEY_LENGTH = 64
 LEAST_OUTPUT = 16
 """Tokens: the smallest output limit that Responses takes; other APIs take less."""
@@ -300,37 +295,6 @@ def _error_of(refused: Refused) -> Json:
 def _parameter(refused: Refused) -> str:
     """The parameter that was refused, where that is said."""
     return as_text(as_object(_error_of(refused)).get("param"))
-
-
-def chat_models(listed: Json, now: float) -> list[ModelInfo]:
-    """The models of ``/v1/models`` that chat, newest first (P-2).
-
-    The list says nothing of a model's abilities, so names decide. Models shut
-    down before ``now`` (seconds since 1970) are left out.
-    """
-    found: list[tuple[float, ModelInfo]] = []
-    for fields in as_objects(listed):
-        identifier, created = fields.get("id"), fields.get("created")
-        if not isinstance(identifier, str) or not _CHAT.match(identifier):
-            continue
-        retires = _date(fields.get("shutdown_date"))
-        if _NOT_CHAT.search(identifier) or (retires and retires < _day(now)):
-            continue
-        age = created if isinstance(created, int | float) and abs(created) < 1e11 else 0
-        found.append((age, ModelInfo(identifier, retires=retires)))
-    found.sort(key=lambda pair: (-pair[0], pair[1].id))
-    return [info for _, info in found]
-
-
-def _date(value: Json) -> str:
-    """``2026-11-21`` of such a text or of seconds since 1970; empty for anything else."""
-    if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d", value):
-        return value[:10]
-    return _day(value) if isinstance(value, int | float) and 0 < value < 1e11 else ""
-
-
-def _day(seconds: float) -> str:
-    return time.strftime("%Y-%m-%d", time.gmtime(seconds))
 
 
 def _put(body: JsonObject, name: str, value: Json) -> None:

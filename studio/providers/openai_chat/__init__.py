@@ -4,7 +4,8 @@
 - ``stream``: adds chunks up to deltas and one assistant message.
 - ``validate``: says what makes a stored history of Chat Completions or Ollama invalid.
 - ``errors``: reads OpenAI's error objects, and remembers which parameters a server refuses.
-- ``models``: reads a list of models, and says which of OpenAI's think and at which efforts.
+- ``models``: reads a list of models, all of them, and says which of OpenAI's think and at
+  which efforts.
 """
 
 from studio.providers.descriptor import ProviderDescriptor

@@ -5,6 +5,7 @@ It makes the risk less; it makes nobody anonymous: who knows the facts may know 
 - ``folding``: Folds a text so that Müller, MÜLLER, Mueller and M&uuml;ller are the same.
 - ``common``: Names that are words too, and where they are names.
 - ``known``: Whom and what an Akte knows: people, firms, numbers, addresses.
-- ``finding``: Finds them in a text, in every form, and numbers and addresses by how they look.
+- ``finding``: Finds them in a text, in every form, also inflected, and numbers and addresses
+  by how they look.
 - ``mask``: Puts placeholders for them that stay the same, and words for placeholders.
 """
