@@ -120,7 +120,7 @@ async def test_options_follow_what_is_chosen_in_either_place(tmp_path: Path) -> 
 
 
 async def test_the_agents_plan_is_the_editors_plan(tmp_path: Path) -> None:
-    """Live and when the chat is opened again; it is no call, and a wrong one is no plan."""
+    """C-2: live and when the chat is opened again; it is no call, and a wrong one is no plan."""
 
     def plan(*states: str) -> Turn:
         items = [{"text": f"step {n}", "status": state} for n, state in enumerate(states, 1)]

@@ -272,7 +272,7 @@ class Viewport(QObject):
         """Set the width of the column from that of the widget; returns whether it changed."""
         px = self.style.px
         self.scroller.height, self.scroller.width = height, width
-        room = min(px(self.style.theme.column) + px(AVATAR), width - 2 * SIDE)
+        room = min(px(self.style.theme.column) + px(AVATAR), width - 2 * px(SIDE))
         column = float(max(200, room - px(AVATAR)))
         self.column_left = round((width - room) / 2) + px(AVATAR)
         if column == self.context.width:

@@ -133,7 +133,9 @@ async def test_c1_the_person_is_asked_ahead_and_the_agent_works_on_meanwhile(
             if isinstance(event, StepStarted):
                 steps.append(event.step)
                 if event.step == 20:  # it can only go on with an answer
-                    assert session.info.state == "waiting"
+                    assert session.info.state == "waiting" and session._turn is not None
+                    clock = session._turn._state.clock
+                    await until(lambda clock=clock: clock._since is None, what="the clock stands")
                     session.answer_question(asked[-1][1].call_id, "Yes, 20 more steps")
             elif isinstance(event, AwaitingReply):
                 asked.append((steps[-1], event))

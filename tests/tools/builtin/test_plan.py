@@ -13,7 +13,7 @@ from studio.domain.messages import ToolCall
 from studio.domain.plans import Plan
 from studio.domain.transcript import Transcript
 from studio.tools import Context, Workspace
-from studio.tools.builtin.plan import MOST, plan
+from studio.tools.builtin.plan import plan
 
 
 def items(*states: str) -> dict[str, Any]:
@@ -31,7 +31,9 @@ async def test_a_plan_is_counted_and_a_wrong_one_refused(tmp_path: Path) -> None
     guard = ExfiltrationGuard(Transcript([]))
     assert not guard.new_exposures(plan.spec, ToolCall("c1", "plan", {}), told)
     blank = {"items": [{"text": " ", "status": "done"}]}
-    for wrong in (items(), items(*["done"] * (MOST + 1)), items("active", "active"), blank):
+    for wrong in (items(), items(*["done"] * 31), items("active", "active"), blank):
         with pytest.raises(NothingRead):
             await plan.call(context, wrong)
     assert len(shown) == 1
+    await plan.call(context, items(*["done"] * 30))
+    assert shown[-1].count == (30, 30)

@@ -259,6 +259,10 @@ async def test_several_edits_are_one_draft_or_none(tmp_path: Path) -> None:
     many = [{"old": f"line {n}\n", "new": f"{'x' * 900}\n{n}\n"} for n in range(20, 30)]
     result = await call(edit, tmp_path, Box(), path="a", edits=many)
     assert len(result.text) < 12_000
+    long = "\n".join(f"new {n}" for n in range(1, 61))
+    result = await call(edit, tmp_path, Box(), path="a", old="line 9", new=long)
+    shown = result.text.split("\n")
+    assert shown[-2:] == ["45\tnew 37", "[… 26 more lines …]"]
 
 
 async def test_line_ends_of_the_file_are_kept(tmp_path: Path) -> None:

@@ -29,6 +29,23 @@ def test_200_near_misses_land_rightly_and_none_wrongly() -> None:
     assert len(missed) * 20 <= len(near), missed
 
 
+@pytest.mark.parametrize(
+    ("text", "old", "ignored"),
+    [
+        ("a\n  b\n", "  b\n", ""),
+        ("a\r\nb\r\n", "a\nb\n", ""),
+        ("a  \nb\n", "a\nb\n", "blanks at line ends"),
+        ("  a\n    b\n", "a\n  b\n", "indentation"),
+        ("x = “a”\n", 'x = "a"\n', "typographic characters"),
+        ("  x = “a”\n  b\n", 'x = "a"\nb\n', "indentation and typographic characters"),
+        ("a\nb\n", "1\ta\n2\tb\n", "line numbers"),
+    ],
+)
+def test_the_first_rung_that_finds_a_copy_is_told(text: str, old: str, ignored: str) -> None:
+    """C-5: exactly, line ends, trailing blanks, indentation, typographic characters."""
+    assert replace(text, "f", old, "c\n").ignored == ignored
+
+
 def test_what_could_be_meant_otherwise_is_refused() -> None:
     """C-5: several places, lines left out, likeness, uneven indentation."""
     for name, case in cases(TRAPS).items():

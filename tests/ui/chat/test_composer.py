@@ -55,6 +55,23 @@ async def test_it_grows_and_shrinks_with_its_text(tmp_path: Path, text_size: int
             await person.done()
 
 
+@pytest.mark.parametrize("text_size", [100, 160])
+@on_window_loop
+async def test_it_ends_where_the_chat_above_it_ends(tmp_path: Path, text_size: int) -> None:
+    """In a small window the margins of both grow with the text."""
+
+    def setup(file: object) -> None:
+        file.values.text_size = text_size  # type: ignore[attr-defined]
+
+    script = [Turn(Text("Yes."))]
+    async with at_window(tmp_path, "anthropic", script, setup=setup, size=(1000, 640)) as person:
+        person.say("Go")
+        await person.done()
+        canvas = person.view.canvas_viewport
+        right = canvas.column_left + canvas.context.width
+        assert abs(right - (person.composer.x() + person.composer.width())) <= 2
+
+
 @on_window_loop
 async def test_only_what_can_be_done_in_the_folder_is_offered(tmp_path: Path) -> None:
     def offered() -> list[str]:
