@@ -166,7 +166,7 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("{server} asks: {message}"),
     tr_later("Install it, or write the whole path of the command."),
     tr_later(
-        "uv starts it: have that fetched, 20 MB from PyPI, here or with “agent-studio mcp get-uv”."
+        "Have uv fetched, which starts it: 20 MB from PyPI, here or with “agent-studio mcp get-uv”."
     ),
     tr_later("There is no uv to fetch for this computer’s system or processor."),
     tr_later("uv cannot be fetched from PyPI: status {status}."),

@@ -25,7 +25,7 @@ _ADVICE: dict[FaultKind, str] = {
 }
 
 
-NO_UV = "uv starts it: have that fetched, 20 MB from PyPI, here or with “agent-studio mcp get-uv”."
+NO_UV = "Have uv fetched, which starts it: 20 MB from PyPI, here or with “agent-studio mcp get-uv”."
 
 
 def needs_uv(entry: ServerEntry, fault: ServerFailed | None) -> bool:

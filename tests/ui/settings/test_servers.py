@@ -21,6 +21,7 @@ from studio.domain.permissions import Rule
 from studio.mcp.entries import ServerEntry
 from studio.mcp.lists import ServerLists, ServerTool
 from studio.storage.config.keychain import Keychain
+from studio.ui import translation
 from studio.ui.forms.schema_form import SchemaForm
 from studio.ui.settings.dialog import SettingsDialog
 from studio.ui.settings.pages.permissions import PermissionsPage
@@ -422,8 +423,15 @@ async def test_x3_a_click_fetches_uv_and_the_server_starts(
         await until(lambda: "simple" in page.rows)
         row = page.rows["simple"]
         await until(row.uv.isVisible)
-        assert "uv starts it" in row.problem.text() and not row.restart.isVisible()
+        assert "Have uv fetched" in row.problem.text() and not row.restart.isVisible()
         assert not site.asked
+        translation.use("de")
+        try:
+            told = await page.servers.facts("simple")
+        finally:
+            translation.use("en")
+        assert told is not None and "Gesucht wurde in" in told.doctor
+        assert "Lasse uv holen, das ihn startet" in told.doctor
         person.click(row.uv)
         await until(lambda: site.asked and row.uv.isEnabled())
         assert row.facts.needs_uv

@@ -190,7 +190,9 @@ class ServersModel:
         if fault is not None and fault.kind in SIGN_IN:
             doctor = asked or advice(fault, view.entry)
         elif doctor and fault is not None:
-            doctor = f"{doctor.rstrip('.')}. {advice(fault, view.entry)}"
+            # Each by itself: the end of the first may be anything, such as the last of a list.
+            what = tr_engine(f"{doctor.rstrip('.')}.")
+            doctor = f"{what} {tr_engine(advice(fault, view.entry))}"
         if missing and (not doctor or view.state.kind == "failed"):
             short = missing[0].rpartition("/")[2]
             doctor = tr("{name} is missing, which the server needs.").format(name=short)
