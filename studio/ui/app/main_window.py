@@ -103,6 +103,8 @@ class MainWindow(QMainWindow):
         self.sidebar = Sidebar(theme)
         self.chat = ChatPage(theme, self.runner, shared.unsent, number)
         self.pages = PageStack(theme, self.chat, self.sidebar, self._later)
+        if not self.settings.values.first_run_done:
+            self.pages.show_nothing()
         self.banner = Banner(theme)
         self.column = column_of([self.banner, (self.pages, 1)], spacing=0)
         rail = Rail(theme)

@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QFileSystemWatcher, QTimer, Signal
+from PySide6.QtCore import QFileSystemWatcher, Qt, QTimer, Signal
 from PySide6.QtGui import QAccessible
 from PySide6.QtWidgets import QStackedWidget
 from shiboken6 import isValid
@@ -25,6 +25,7 @@ from studio.ui.pages import registry
 from studio.ui.pages.page import Page, Run
 from studio.ui.sidebar.sidebar import Sidebar
 from studio.ui.theme import Theme
+from studio.ui.widgets.painting import PaintedWidget
 from studio.ui.widgets.roles import give_role
 from studio.ui.widgets.thread_signal import ThreadSignal
 
@@ -46,7 +47,7 @@ class PackPlaces:
 
 
 class PageStack(QStackedWidget):
-    """Shows one page and marks it in the sidebar; before ``set_engine`` only the chat."""
+    """Shows one page and marks it in the sidebar; before ``set_engine`` the chat, or none."""
 
     open_wanted = Signal(str)
     """The id of a chat that a page names."""
@@ -90,6 +91,15 @@ class PageStack(QStackedWidget):
         """The chat that is open, or the new one."""
         self.setCurrentWidget(self._chat)
         self.mark_chat()
+
+    def show_nothing(self) -> None:
+        """Show no page, as long as it is not known whether the first one of all is to be shown."""
+        empty = PaintedWidget(self._theme)
+        empty.ground = "surface"
+        self.addWidget(empty)
+        empty.setFocusPolicy(Qt.FocusPolicy.StrongFocus)  # else the search field has the keyboard
+        self.setCurrentWidget(empty)
+        empty.setFocus()
 
     def mark_chat(self) -> None:
         """Mark the chat in the sidebar, if it is on screen."""

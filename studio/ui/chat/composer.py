@@ -305,8 +305,9 @@ class Composer(PaintedWidget):
         self._space()
 
         self.context.set_part(None)
-        self.effort.hide()
-        self.folder.hide()
+        self._spacious = self._known = False
+        for menu in (self.agent, self.model, self.effort, self.mode, self.folder):
+            menu.hide()  # there is nothing to choose from yet
         self.editor.submitted.connect(model.submit)
         self.editor.submitted_now.connect(lambda: model.submit(now=True))
         self.editor.escaped.connect(self._escape)
@@ -327,6 +328,7 @@ class Composer(PaintedWidget):
         self.add.clicked.connect(self.attachments.choose_files)
         theme.changed.connect(self._space)
         self.setFocusProxy(self.editor)
+        self.editor.placeholder = model.placeholder
         model.subscribe(self._changed, "input", "state", "attachments", "chat", "options")
 
     @property
@@ -443,8 +445,16 @@ class Composer(PaintedWidget):
     def set_spacious(self, spacious: bool) -> None:
         """Show three lines from the start, and the folder: for a new chat."""
         self.editor.least = 62 if spacious else 0
-        self.folder.setVisible(spacious)
+        self._spacious = spacious
+        self.folder.setVisible(spacious and self._known)
         self.editor.fit()
+
+    def show_menus(self) -> None:
+        """Show the menus: what is chosen in them is known now."""
+        self._known = True
+        for menu in (self.agent, self.model, self.mode):
+            menu.show()
+        self.folder.setVisible(self._spacious)
 
     def _space(self) -> None:
         self._mark_words()

@@ -170,6 +170,7 @@ class OptionMenus(QObject):
         composer.folder.set_items(folder_items(engine.settings.values.recent_folders))
         composer.folder.set_current(options.folder)
         composer.folder.set_face(options.folder_name, "folder")
+        composer.show_menus()
 
     def _fill_agents(self) -> None:
         """The agents, and below them the modes of the next turns."""

@@ -252,7 +252,7 @@ class ChatModel:
     @property
     def placeholder(self) -> str:
         """What stands in the empty input."""
-        if self.input.closed or self.engine is None:
+        if self.input.closed:
             return self.input.closed
         if self.input.state == "waiting":
             return tr("Answer above, or tell {agent} what to do instead").format(
