@@ -21,6 +21,7 @@ WITH_ROWS = (
     "step",
     "history",
     "search",
+    "notes",
     "office",
     "stall",
     "sessions",

@@ -13,7 +13,8 @@ from studio.domain.errors import ProviderError
 from studio.domain.messages import File, Image, Text, ToolResult
 from studio.domain.models import Usage
 from studio.providers.http import Http
-from studio.providers.openai.adapter import OpenAIProvider, chat_models
+from studio.providers.openai.adapter import OpenAIProvider
+from studio.providers.openai.models import chat_models
 from studio.providers.openai.stream import ResponsesAccumulator, said
 from studio.simulator import (
     Call,
