@@ -45,6 +45,14 @@ def unpack(
             return _Unpacking(packed, private_folder(into), most_bytes).all(most_files, deepest)
     except DAMAGED as error:
         raise UnpackError(f"{path} is no zip file that can be read: {error}.") from error
+    except OSError as error:
+        raise UnpackError(f"The zip file cannot be unpacked: {error.strerror}.") from error
+
+
+def check_measurable(entry: zipfile.ZipInfo) -> None:
+    """Raise UnpackError for what is unpacked by more than is read of it: a bomb fills memory."""
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise UnpackError("The zip file is packed in a way that is not known: only deflate is.")
 
 
 class _Unpacking:
@@ -71,6 +79,7 @@ class _Unpacking:
         return left_out
 
     def _one(self, entry: zipfile.ZipInfo, target: Path) -> None:
+        check_measurable(entry)
         grows = entry.file_size > _RATIO_FROM
         if grows and entry.file_size > _RATIO * max(entry.compress_size, 1):
             raise UnpackError("The zip file grows without measure when it is unpacked. Refused.")

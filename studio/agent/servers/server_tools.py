@@ -321,7 +321,7 @@ class ServerTools:
         entries = [*(await self.refresh()).by_name.values()]
         from studio.mcp.importing.bundle import delete_unused
 
-        await asyncio.to_thread(delete_unused, self.servers.bundles, entries)
+        await asyncio.to_thread(delete_unused, self.servers.bundles, entry, entries)
 
     async def connect(self, entry: ServerEntry, folder: Path | None = None) -> Known:
         """Start a server and remember what it offers. Raises ServerFailed."""

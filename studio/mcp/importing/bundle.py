@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from studio.files.folders import private_folder
-from studio.files.unpacking import DAMAGED, UnpackError, unpack
+from studio.files.unpacking import DAMAGED, UnpackError, check_measurable, place_within, unpack
 from studio.mcp.entries import LONGEST_NAME, ServerEntry, key_prefix
 
 from .common import read_object, table
@@ -49,17 +49,20 @@ def read_bundle(path: Path, around: Surroundings) -> Found:
             info = packed.getinfo(MANIFEST)
             if info.file_size > _MOST_MANIFEST:
                 raise ValueError("its manifest is too large")
+            check_measurable(info)
             data = packed.read(info)
             names = set(packed.namelist())
     except KeyError:
         raise ValueError(NOTHING) from None
+    except UnpackError as error:
+        raise ValueError(str(error).rstrip(".")) from error
     except DAMAGED as error:
         raise ValueError(str(error)) from error
     manifest = read_object(data.decode("utf-8-sig"))
     server = table(manifest.get("server"))
     name = str(manifest.get("display_name") or manifest.get("name") or "").strip()[:LONGEST_NAME]
     plain = re.sub(r"[^A-Za-z0-9]+", "-", name).strip("-")[:40]
-    folder = around.bundles / f"{plain}-{_digest(data, path)}"
+    folder = around.bundles / f"{plain}-{_digest(path)}"
     made = _Made(name, folder, table(manifest.get("user_config")), around)
     entry = made.entry(server, names)
     found = found_server(Keys({}), entry, around, abouts=made.abouts)
@@ -141,10 +144,10 @@ class _Made:
         return f"${{{KEYCHAIN}{key_prefix(self._name)}{short}}}"
 
 
-def _digest(manifest: bytes, bundle: Path) -> str:
-    """Tells one bundle from another and from its next version."""
-    size = str(bundle.stat().st_size).encode()
-    return hashlib.sha256(manifest + size).hexdigest()[:8]
+def _digest(bundle: Path) -> str:
+    """Tells one bundle from all others: none may replace the files of one that was approved."""
+    with bundle.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:20]
 
 
 def unpack_bundle(found: Found) -> None:
@@ -157,12 +160,16 @@ def unpack_bundle(found: Found) -> None:
     fresh = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=above))
     try:
         unpack(found.bundle, fresh)
-        data = (fresh / MANIFEST).read_bytes()
-        if not found.folder.name.endswith(_digest(data, found.bundle)):
+        if not found.folder.name.endswith(_digest(found.bundle)):
             raise UnpackError("The bundle was changed meanwhile: open it again.")
         start = Path(found.entry.command)
-        if start.is_relative_to(found.folder):  # a zip file of Windows says of none that it runs
-            (fresh / start.relative_to(found.folder)).chmod(0o700)
+        if start.is_relative_to(found.folder):
+            place = start.relative_to(found.folder).as_posix()
+            inside = [fresh / one for one in (place, f"{place}.exe") if place_within(one)]
+            program = next((one for one in inside if one.is_file()), None)
+            if program is None:
+                raise UnpackError("The bundle is damaged: the program that it starts is not in it.")
+            program.chmod(0o700)  # a zip file of Windows says of none that it runs
         shutil.rmtree(found.folder, ignore_errors=True)
         fresh.rename(found.folder)
     except BaseException:
@@ -170,9 +177,14 @@ def unpack_bundle(found: Found) -> None:
         raise
 
 
-def delete_unused(bundles: Path, entries: Iterable[ServerEntry]) -> None:
-    """Delete the unpacked bundles that no server is in any more. Blocks."""
-    used = json.dumps([[one.command, one.folder, *one.arguments] for one in entries])
+def delete_unused(bundles: Path, deleted: ServerEntry, entries: Iterable[ServerEntry]) -> None:
+    """Delete the files of a deleted server that came in a bundle and no other has. Blocks."""
+
+    def names(entry: ServerEntry) -> str:
+        return json.dumps([entry.command, entry.folder, *entry.arguments])
+
+    used = [names(one) for one in entries]
     for folder in bundles.iterdir() if bundles.is_dir() else ():
-        if folder.name not in used and not folder.name.startswith("."):
+        name = folder.name
+        if name in names(deleted) and not any(name in one for one in used):
             shutil.rmtree(folder, ignore_errors=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -150,10 +151,19 @@ async def test_m23_a_bundle_is_unpacked_started_and_deleted_with_its_server(
     async with running_servers(tmp_path, seen) as servers:
         lists = await servers.start("notes", None)
         assert [one.name for one in lists.tools] == ["keep"]
-    delete_unused(tmp_path / "bundles", [entry])
+    delete_unused(tmp_path / "bundles", entry, [replace(entry, name="twice")])
     assert Path(entry.folder).is_dir()
-    delete_unused(tmp_path / "bundles", [])
+    delete_unused(tmp_path / "bundles", replace(entry, folder=""), [])
     assert not Path(entry.folder).exists()
+
+
+async def test_m23_files_of_a_server_that_was_not_deleted_stay(tmp_path: Path) -> None:
+    """Also those of one whose entry cannot be read at the moment."""
+    file = EntriesFile(tmp_path / "mcp.json", tmp_path / "consents.json")
+    path = pack(tmp_path / "n.mcpb", manifest(mcp_config=CONFIG))
+    (entry,) = await take([only(path, tmp_path)], file, _nothing)
+    delete_unused(tmp_path / "bundles", replace(entry, arguments=(), folder="/else"), [])
+    assert Path(entry.folder).is_dir()
 
 
 @pytest.mark.parametrize("name", ["../out.txt", "/out.txt", "a/../../out.txt", "C:\\out.txt"])
@@ -183,15 +193,76 @@ async def test_m23_a_bundle_that_was_changed_meanwhile_is_not_taken(tmp_path: Pa
     assert not file.read().by_name and not [*(tmp_path / "bundles").iterdir()]
 
 
-async def test_m23_a_program_of_a_bundle_can_be_run(tmp_path: Path) -> None:
+async def test_m12_another_bundle_does_not_replace_the_files_of_one_that_was_approved(
+    tmp_path: Path,
+) -> None:
+    """Not even one with the same manifest that is as large."""
+    file = EntriesFile(tmp_path / "mcp.json", tmp_path / "c.json")
+    bundles = [
+        pack(tmp_path / f"{word}.mcpb", manifest(mcp_config=CONFIG), **{"main.py": word})
+        for word in ("good", "evil")
+    ]
+    sizes = [one.stat().st_size for one in bundles]
+    assert sizes[0] == sizes[1]
+    (good,) = await take([only(bundles[0], tmp_path)], file, _nothing)
+    (evil,) = await take([only(bundles[1], tmp_path)], file, _nothing)
+    assert (Path(good.folder) / "main.py").read_text() == "good"
+    assert (Path(evil.folder) / "main.py").read_text() == "evil"
+
+
+@pytest.mark.parametrize("start", ["../../mine", "no/such/program"])
+async def test_m23_taking_a_bundle_touches_nothing_outside(tmp_path: Path, start: str) -> None:
+    (tmp_path / "mine").write_text("mine")
+    (tmp_path / "mine").chmod(0o640)
+    config = {"command": f"${{__dirname}}/{start}"}
+    path = pack(tmp_path / "n.mcpb", manifest(mcp_config=config))
+    file = EntriesFile(tmp_path / "mcp.json", tmp_path / "c.json")
+    with pytest.raises(UnpackError, match="the program that it starts is not in it"):
+        await take([only(path, tmp_path)], file, _nothing)
+    assert (tmp_path / "mine").stat().st_mode & 0o777 == 0o640
+    assert not file.read().by_name and not [*(tmp_path / "bundles").iterdir()]
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+async def test_m23_bundles_packed_so_that_they_cannot_be_measured_are_refused(
+    tmp_path: Path, method: int
+) -> None:
+    """A megabyte of these can be gigabytes, which are unpacked at once, whatever is read of it."""
+    path = pack(tmp_path / "n.mcpb", manifest(mcp_config=CONFIG))
+    with zipfile.ZipFile(path, "a", method) as packed:
+        packed.writestr("big", "x")
+    file = EntriesFile(tmp_path / "mcp.json", tmp_path / "c.json")
+    with pytest.raises(UnpackError, match="packed in a way"):
+        await take([only(path, tmp_path)], file, _nothing)
+    with zipfile.ZipFile(path, "w", method) as packed:
+        packed.writestr("manifest.json", json.dumps(manifest(mcp_config=CONFIG)))
+    assert "packed in a way" in read_path(path, around(tmp_path)).problem
+
+
+@pytest.mark.parametrize("names", [("a", "a"), ("a", "a/b"), ("n" * 300,)])
+async def test_m23_files_that_cannot_be_written_are_told(
+    tmp_path: Path, names: tuple[str, ...]
+) -> None:
+    path = pack(tmp_path / "n.mcpb", manifest(mcp_config=CONFIG))
+    with zipfile.ZipFile(path, "a") as packed:
+        for name in names:
+            with warnings.catch_warnings(action="ignore"):
+                packed.writestr(name, "x")
+    file = EntriesFile(tmp_path / "mcp.json", tmp_path / "c.json")
+    with pytest.raises(UnpackError, match="cannot be unpacked"):
+        await take([only(path, tmp_path)], file, _nothing)
+    assert not file.read().by_name and not [*(tmp_path / "bundles").iterdir()]
+
+
+@pytest.mark.parametrize("program", ["bin/notes", "bin/notes.exe"])
+async def test_m23_a_program_of_a_bundle_can_be_run(tmp_path: Path, program: str) -> None:
     """The zip files of Windows say of no file that it is a program."""
-    path = pack(
-        tmp_path / "n.mcpb", manifest(mcp_config={"command": "bin/notes"}), **{"bin/notes": ""}
-    )
+    path = pack(tmp_path / "n.mcpb", manifest(mcp_config={"command": "bin/notes"}), **{program: ""})
     (entry,) = await take(
         [only(path, tmp_path)], EntriesFile(tmp_path / "m.json", tmp_path / "c.json"), _nothing
     )
-    assert Path(entry.command).is_file() and Path(entry.command).stat().st_mode & 0o100
+    assert entry.command == str(Path(entry.folder) / "bin" / "notes")
+    assert (Path(entry.folder) / program).stat().st_mode & 0o100
 
 
 def test_m18_no_bundle_gets_the_secret_of_another_server(tmp_path: Path) -> None:
