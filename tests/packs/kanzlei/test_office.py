@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime
 import json
+import sys
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -18,6 +19,7 @@ from studio.domain.drafts import KindDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.events import Failed, ToolFinished
 from studio.domain.persons import Person
+from studio.extensions.packs.loading import load_class
 from studio.processes.keeper_process import MARK
 from studio.simulator import Call, Text, Turn
 from studio.tools.packs.policy import AskedRequest
@@ -386,3 +388,35 @@ async def test_addresses_of_the_office_have_titles(tmp_path: Path) -> None:
         titles = [one.title if one else None for one in found.values()]
         norm = "§ 520 II ZPO: Berufungsbegründung"
         assert titles == [f"Akte {akte.az}", norm, "VV 3100 RVG", None, None, None]
+
+
+async def test_kz17_other_holidays_call_a_person_and_change_no_frist(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An open Frist that would end on another day now raises an alert, once with each version of the
+    holidays; it stays as it was entered, and so does one that is done."""
+    async with office(tmp_path) as (home, pack, akte):
+        fields = load_class("kanzlei", "tools.office.frist_kind:FristFields")
+        enter = sys.modules[fields.__module__].enter
+        for event in ("2026-02-02", "2026-02-03", "2026-02-04"):
+            enter(pack.person, fields(akte.id, "Berufung", "BE", event), pack)
+        fristen, notizen = service(pack, "Fristen"), service(pack, "Notizen")
+        first, second, third = fristen.find(pack.person)
+        fristen.check(pack.person, second)
+        fristen.done(pack.person, fristen.get(pack.person, second.id), "Eingelegt.")
+        assert await home.command("packs", "run", "kanzlei", "fristen") == 0
+        assert notizen.alerts(pack.person) == [], "as they were entered"
+        sql = "UPDATE frist SET ende = ? WHERE id = ?"  # as older holidays had it
+        for one in (first, second):
+            pack.records.write(sql, (one.end - datetime.timedelta(days=1)).isoformat(), one.id)
+        assert await home.command("packs", "run", "kanzlei", "fristen") == 0
+        assert notizen.alerts(pack.person) == [], "the holidays are the same"
+        pack.records.write("UPDATE nachgerechnet SET feiertage = '0.1'")
+        for _ in range(2):
+            assert await home.command("packs", "run", "kanzlei", "fristen") == 0
+        (alert,) = notizen.alerts(pack.person)
+        assert alert.level == "dringend" and f"{first.end:%d.%m.%Y}" in alert.text
+        assert "Geändert wurde nichts" in alert.text
+        assert fristen.get(pack.person, first.id).end == first.end - datetime.timedelta(days=1)
+        assert fristen.get(pack.person, third.id).end == third.end
+        capsys.readouterr()

@@ -35,6 +35,7 @@ from ..tools.office.aufgaben import Aufgaben
 from ..tools.office.fristen import COMPUTED, Fristen
 from ..tools.office.kalender import write_calendar
 from ..tools.office.notizen import Notizen
+from ..tools.office.recheck import recheck
 from ..tools.office.settings import OfficeSettings
 from ..tools.office.termine import Termine
 from ._choosing import choose_path
@@ -54,6 +55,7 @@ _MOST = 16_777_215
 
 def read_entries(home: Home) -> list[Entry]:
     """All that has a day and that the person may see, by day. Blocks."""
+    recheck(home)
     found: list[Entry] = []
     for one in home.service(Fristen).find(home.person):
         target = ("akten", str(one.akte))

@@ -27,6 +27,7 @@ from ..tools.office.aufgaben import Aufgabe, Aufgaben
 from ..tools.office.entwuerfe import Entwuerfe
 from ..tools.office.fristen import CHECKED, COMPUTED, Frist, Fristen
 from ..tools.office.notizen import Alert, Notizen
+from ..tools.office.recheck import recheck
 from ..tools.office.termine import Termin, Termine
 from ..tools.office.zeiten import Stopwatch, Zeiten
 from ._akte_facts import PROPOSED
@@ -130,6 +131,7 @@ class TodayPage(Page):
     def _read(self) -> TodayFacts:
         home, today = self.home, self.today
         person, last = home.person, today + datetime.timedelta(days=DAYS_AHEAD)
+        recheck(home)
         drafts = home.service(Entwuerfe).find(person)
         return TodayFacts(
             home.service(Fristen).find(person),

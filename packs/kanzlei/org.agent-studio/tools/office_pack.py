@@ -50,6 +50,7 @@ from .office.index_kind import INDEX
 from .office.notiz_kind import ALERT, NOTIZ
 from .office.notizen import Notizen
 from .office.persons import ROLES, person_here
+from .office.recheck import recheck
 from .office.retention import Aufbewahrung
 from .office.secrecy import AktenPolicy
 from .office.settings import OfficeSettings
@@ -191,6 +192,7 @@ def frist(context: Context, nummer: int, tun: str, notiz: str = "") -> str:
 
 
 def _open(context: Context, akte: int | None) -> list[Frist]:
+    recheck(context.home)
     return context.service(Fristen).find(context.person, akte=akte)
 
 

@@ -9,6 +9,7 @@ from ._lists import MOST, listed
 from .deadlines.reading import read_day
 from .office.akten import akte_here
 from .office.fristen import OPEN, STATES, Frist, Fristen
+from .office.recheck import recheck
 
 
 @tool(effect="read", verb="Reading Fristen", done="Read Fristen")
@@ -25,6 +26,7 @@ def read_fristen(
     here = akte_here(context, akte)
     if state and state not in STATES:
         raise ToolFailed(f"„{state}“ ist kein Zustand. Es gibt: {', '.join(STATES)}.")
+    recheck(context.home)
     found = context.service(Fristen).find(
         context.person,
         akte=here.id,

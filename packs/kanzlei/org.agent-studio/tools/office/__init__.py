@@ -20,6 +20,7 @@
 - ``notiz_kind``: Drafts of notes and alerts.
 - ``notizen``: Notes, and alerts that call a person on a day.
 - ``persons``: Who works here, and in which role.
+- ``recheck``: Computes Fristen anew when there are other holidays, and calls a person.
 - ``retention``: Which Akten may go, what is held, and what goes with an Akte.
 - ``rows``: What belongs to an Akte, read within what a person may see.
 - ``secrecy``: Which provider may see an Akte.
