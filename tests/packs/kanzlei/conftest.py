@@ -20,6 +20,7 @@ MODULES = {
     "check": "law.check",
     "laws": "law.laws",
     "files": "law.files",
+    "fetching": "law.fetching",
     "folding": "masking.folding",
     "known": "masking.known",
     "mask": "masking.mask",

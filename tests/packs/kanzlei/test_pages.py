@@ -3,7 +3,14 @@
 from __future__ import annotations
 
 import datetime
+import io
 import json
+import sys
+import threading
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -697,3 +704,132 @@ async def test_kz34_a_versandmappe_is_put_together_on_the_page(tmp_path: Path) -
         card.go.click()
         await until(lambda: f"Versand {akte.az.replace('/', '-')}" in card.told.text())
         assert "ungeprüft" in "".join(one.text() for one in card.findChildren(Label))
+
+
+class LawSite(BaseHTTPRequestHandler):
+    """Answers as the site of the laws does: a zip with one XML, elsewhere a redirect or nothing."""
+
+    law = b""
+
+    def do_GET(self) -> None:
+        if self.path == "/bgb/xml.zip":
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(self.law)
+        elif self.path == "/away":
+            self.send_response(302)
+            self.send_header("Location", "https://example.com/xml.zip")
+            self.end_headers()
+        else:
+            self.send_error(404)
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@contextmanager
+def law_site() -> Iterator[str]:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        archive.write(Path(__file__).parent / "cases" / "laws" / "bgb.xml", "BJNR001950896.xml")
+    LawSite.law = made.getvalue()
+    with ThreadingHTTPServer(("127.0.0.1", 0), LawSite) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@on_window_loop
+async def test_kz27_a_law_is_loaded_by_a_button_from_its_site_alone(tmp_path: Path) -> None:
+    """Or read from a file; another host, also behind a redirect, is not asked, and what is not there
+    is told."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        page = await page_of(person, "recherche")
+        pack = person.engine.services.packs.homes["kanzlei"]
+        normen = pack.service(load_class("kanzlei", "tools.law.normen:Normen"))
+        page.to_load.click()
+        card = page.card
+        assert "gesetze-im-internet.de" in card.about.text() and not card.isHidden()
+
+        async def told(wanted: str) -> str:
+            card.wanted.setText(wanted)
+            card.load_button.click()
+            await until(lambda: card.load_button.isEnabled())
+            return card.told.text() + card.problem.text()
+
+        for elsewhere in ("https://example.com/bgb.zip", "http://www.gesetze-im-internet.de/bgb",
+                          "file:///etc/passwd"):  # fmt: skip
+            assert "Geladen wird nur von" in await told(elsewhere)
+        assert "keine Abkürzung" in await told("BGB; x")
+        with law_site() as place:
+            card.hosts = (place,)
+            assert "nur von" in await told(f"http://{place}/away")
+            assert "hat dort nichts" in await told(f"http://{place}/zpo/xml.zip")
+            before = {str(one["kurz"]): one["auszug"] for one in normen.laws()}
+            assert before["BGB"], "an excerpt ships"
+            said = await told(f"http://{place}/bgb/xml.zip")
+            assert said.startswith("1 Gesetze"), said
+        assert not {str(one["kurz"]): one["auszug"] for one in normen.laws()}["BGB"]
+        card.file.field.setText(str(Path(__file__).parent / "cases" / "laws" / "bgb.xml"))
+        card.file_button.click()
+        await until(lambda: card.told.text() == "1 Gesetze, 0 neu oder geändert")
+        page.where._group.button(1).click()
+        page.to_load.click()
+        assert "rechtsprechung-im-internet.de" in card.about.text()
+
+
+@on_window_loop
+async def test_kz33_a_letter_and_the_audit_become_pdfs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KZ-33, KZ-41: by LibreOffice where it is there, else of the words; it lies beside the letter."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        page = await page_of(person, "akten")
+        pack = person.engine.services.packs.homes["kanzlei"]
+        pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
+        pack.settings_file.write_text(json.dumps({"ordner": str(tmp_path / "Akten")}))
+        akte = service(pack, "Akten").open(pack.person, "Wagner ./. Reiter")
+        load_class("kanzlei", "tools.office.dokument_kind:DokumentKind")
+        docx_of = sys.modules["studio_pack_kanzlei.tools.office.letters"].docx_of
+        letter = tmp_path / "Brief.docx"
+        letter.write_bytes(docx_of("Sehr geehrte Frau Wagner,\n\nanbei das Urteil."))
+        documents = service(pack, "Dokumente")
+        made = documents.add(pack.person, akte, letter)
+        bin = tmp_path / "bin"
+        bin.mkdir()
+        monkeypatch.setenv("PATH", str(bin))
+        page.show_akte(akte.id, "dokument", str(made.id))
+        tab = page.view.documents
+        await until(lambda: tab.shown is not None and not tab.as_pdf.isHidden())
+        tab.as_pdf.click()
+        await until(lambda: len(documents.find(akte)) == 2)
+        pdf = documents.find(akte)[0]
+        assert pdf.name == "Brief.pdf" and "anbei das Urteil" in " ".join(pdf.begin.split())
+        await until(lambda: "LibreOffice fehlt" in tab.told.text())
+        office = bin / "soffice"  # stands for LibreOffice, which writes beside what it is given
+        office.write_text(
+            f"#!{sys.executable}\nimport sys\nfrom pathlib import Path\n"
+            "out = Path(sys.argv[sys.argv.index('--outdir') + 1]) / 'dokument.pdf'\n"
+            "assert Path(sys.argv[-1]).read_bytes()[:2] == b'PK'\n"
+            "out.write_bytes(b'%PDF-1.4 made')\n"
+        )
+        office.chmod(0o755)
+        tab.as_pdf.click()
+        await until(lambda: len(documents.find(akte)) == 3)
+        folder = documents.folder_of(akte)
+        assert (folder / documents.find(akte)[0].name).read_bytes() == b"%PDF-1.4 made"
+        office.write_text("#!/bin/sh\nexit 1\n")
+        tab.as_pdf.click()
+        await until(lambda: "konnte aus Brief.docx kein PDF" in tab.problem.text())
+
+        paper = tmp_path / "protokoll.pdf"
+        page.view.print_audit(str(paper))
+        await until(lambda: "Zeilen stehen in" in page.view.told.text())
+        words = " ".join(PdfReader(paper).pages[0].extract_text().split())
+        assert "Ende der Kette" in words and "angelegt" in words

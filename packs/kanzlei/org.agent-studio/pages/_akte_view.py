@@ -29,6 +29,7 @@ from studio.packs.ui import (
 
 from ..tools import _german as german
 from ..tools.deadlines.free_days import LAENDER
+from ..tools.office import audit
 from ..tools.office.akten import Akte
 from ..tools.office.dokumente import Dokument, Dokumente
 from ..tools.office.fristen import Frist, Fristen
@@ -45,9 +46,11 @@ from ._akte_tabs import (
     check_words,
     participant_row,
 )
+from ._choosing import choose_path
 from ._documents import DocumentsTab
 from ._frist_form import FristForm
 from ._frist_row import FristRow, due_of
+from ._print import table, write_pdf
 from ._rows import AGENT, ElidedLabel, LinkTitle, ScrolledColumn, pair, section
 
 TABS = (
@@ -202,7 +205,8 @@ class AkteView(QWidget):
         nothing = "Noch keine Frist. Mit F rechnest Du eine."
         self._show_rows(self.fristen, "Fristen", self.rows, nothing)
         changes = [self._change_row(one) for one in facts.changes]
-        self._show_rows(self.history, "Verlauf", changes, "Noch nichts geschehen.")
+        link = Button(self.theme, "Protokoll als PDF …", "link", clicked=self._ask_audit)
+        self._show_rows(self.history, "Verlauf", changes, "Noch nichts geschehen.", link)
 
     def _fill_overview(self, facts: AkteFacts) -> None:
         parts: list[QWidget] = []
@@ -303,12 +307,41 @@ class AkteView(QWidget):
         return widget_of(row_of([when, (text, 1), who], spacing=12, margins=(0, 7, 0, 7)))
 
     def _show_rows(
-        self, place: ScrolledColumn, title: str, rows: Sequence[QWidget], nothing: str
+        self,
+        place: ScrolledColumn,
+        title: str,
+        rows: Sequence[QWidget],
+        nothing: str,
+        link: QWidget | None = None,
     ) -> None:
         if rows:
-            place.show_parts([section(self.theme, title, rows)])
+            place.show_parts([section(self.theme, title, rows, link)])
         else:
             place.show_parts([Label(self.theme, nothing, "ui", "text2")])
+
+    def _ask_audit(self) -> None:
+        if self.facts is not None:
+            name = f"Protokoll {self.facts.akte.az.replace('/', '-')}.pdf"
+            choose_path(self, "PDF", "*.pdf", self.print_audit, save=name)
+
+    def print_audit(self, path: str) -> None:
+        """Write what was sent, refused, changed and decided in the Akte as pages (KZ-41)."""
+        assert self.facts is not None
+        akte, home = self.facts.akte, self.page.home
+
+        async def made() -> None:
+            rows, end = await self.page.in_thread(
+                lambda: (audit.rows_of(home.records, akte.id), audit.verify(home.records)[1])
+            )
+            body = table(f"Protokoll {akte.title}", audit.HEADS, rows)
+            try:
+                write_pdf(Path(path), akte.title, f"{body}<p>Ende der Kette: {end}</p>")
+            except ToolFailed as error:
+                self.tell("", str(error))
+                return
+            self.tell(f"{len(rows)} Zeilen stehen in {path}.")
+
+        self.page.run(made())
 
     # What the person does
 

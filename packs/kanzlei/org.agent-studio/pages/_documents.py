@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from itertools import groupby
+from pathlib import Path, PurePath
 
 from PySide6.QtCore import Qt, QTimer, QUrl, Signal
 from PySide6.QtGui import QDesktopServices
@@ -33,13 +35,16 @@ from ..tools import _german as german
 from ..tools.intake.kinds import FOLDER
 from ..tools.office.akten import Akte
 from ..tools.office.dokumente import Dokument, Dokumente
+from ..tools.office.pdf import by_libreoffice, libreoffice
 from ._intake_card import CardPlace, IntakeCard
+from ._print import text, write_pdf
 from ._rows import ChoiceLine, text_reader
 from ._versand_card import VersandCard
 
 LIST = 248
 _WAIT = 120
 """Milliseconds after the last letter before it is looked for."""
+_WORDS = (".docx", ".doc", ".odt", ".rtf")
 _NO_FOLDER = "Ohne Ordner"
 
 
@@ -93,8 +98,10 @@ class DocumentsTab(QWidget):
         self.after = IconButton(t, "chevron-down", "Seite danach", clicked=lambda: self._turn(1))
         self.place = Label(t, "", "small", "text2", digits=True)
         self.outside = Button(t, "Öffnen", clicked=self._open_outside)
+        self.as_pdf = Button(t, "Als PDF ablegen", clicked=self.make_pdf)
         close = IconButton(t, "x", "Schließen", clicked=self.close_document)
-        parts = [self.name, STRETCH, self.before, self.place, self.after, self.outside, close]
+        parts = [self.name, STRETCH, self.before, self.place, self.after, self.as_pdf]
+        parts += [self.outside, close]
         head = row_of(parts, spacing=8, margins=(14, 8, 10, 8))
         self.whence = Label(t, "", "small")
         back = Button(t, "Zurück zur Übersicht", "ghost", keycap="Esc", clicked=self.left.emit)
@@ -103,8 +110,10 @@ class DocumentsTab(QWidget):
         self.strip = widget_of(row_of([strip], margins=(14, 0, 14, 8)))
         self.problem = Label(t, "", "small", "err", wrap=True)
         self.words = text_reader(t, "Text der Seite")
-        text = column_of([self.problem, (self.words, 1)], margins=(14, 0, 14, 0))
-        self.reader = widget_of(column_of([head, self.strip, (widget_of(text), 1)], spacing=0))
+        self.told = Label(t, "", "small", "text2", wrap=True)
+        self.told.hide()
+        body = column_of([self.problem, self.told, (self.words, 1)], margins=(14, 0, 14, 0))
+        self.reader = widget_of(column_of([head, self.strip, (widget_of(body), 1)], spacing=0))
         self.nothing = Label(t, "Wähle ein Dokument.", "ui", "text2")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         line = Hairline(t, upright=True)
@@ -192,7 +201,10 @@ class DocumentsTab(QWidget):
         self.shown, self._texts, self._numbers = document, texts, sorted(texts)
         self._at = self._numbers.index(page) if page in texts else 0
         self.name.setText(document.name)
+        words = document.name.lower().endswith(_WORDS)
+        self.as_pdf.setVisible(words and not document.missing)
         self.problem.show_text(wrong or document.missing)
+        self.told.show_text("")
         gone = f"Die Seite {page} gibt es in dieser Version nicht." if page not in texts else ""
         self.whence.setText(f"Aus einer Antwort: {gone or f'Seite {page}'}" if page else "")
         self.strip.setVisible(from_chat and bool(page))
@@ -225,6 +237,43 @@ class DocumentsTab(QWidget):
         for one in (self.before, self.after):
             one.setVisible(many > 1)
         self.words.setPlainText(self._texts.get(number, ""))
+
+    def make_pdf(self) -> None:
+        """Put a PDF of the document beside it: by LibreOffice, else of its words alone (KZ-33)."""
+        akte, document, texts = self.akte, self.shown, self._texts
+        if akte is None or document is None:
+            return
+        home, program = self.page.home, libreoffice()
+        name = f"{PurePath(document.name).stem}.pdf"
+
+        async def made() -> None:
+            self.as_pdf.setEnabled(False)
+            told = problem = ""
+            try:
+                with tempfile.TemporaryDirectory() as folder:
+                    path = Path(folder) / name
+                    if program:
+                        service = home.service(Dokumente)
+                        await self.page.in_thread(lambda: path.write_bytes(by_libreoffice(
+                            program, document.name,
+                            service.content(akte, document.folder, document.name))))  # fmt: skip
+                    else:
+                        write_pdf(path, document.name, text("\n".join(texts.values())))
+                        told = " LibreOffice fehlt: es hat nur die Worte, nicht die Gestaltung."
+                    kept = await self.page.in_thread(
+                        lambda: home.service(Dokumente).add(
+                            home.person, akte, path, folder=document.folder, kind=document.kind
+                        )
+                    )
+                told = f"{kept.name} liegt daneben.{told}"
+            except ToolFailed as error:
+                problem = str(error)
+            self.as_pdf.setEnabled(True)
+            self.told.show_text(told)
+            self.problem.show_text(problem)
+            self.changed.emit()
+
+        self.page.run(made())
 
     def _open_outside(self) -> None:
         if self.akte is None or self.shown is None:

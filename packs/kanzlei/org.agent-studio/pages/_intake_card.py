@@ -96,9 +96,10 @@ class IntakeCard(Card):
         self._do(lambda: home.service(Intake).undo(home.person, number), changes=True)
 
     def _do(self, work: Callable[[], list[str]], *, changes: bool = False) -> None:
+        for one in (self.look_button, self.keep_button, self.undo_button):
+            one.setEnabled(False)
+
         async def done() -> None:
-            for one in (self.look_button, self.keep_button, self.undo_button):
-                one.setEnabled(False)
             told, problem = list[str](), ""
             try:
                 told = await self.page.in_thread(work)

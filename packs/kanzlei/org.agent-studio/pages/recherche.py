@@ -30,6 +30,8 @@ from ..tools.law.urteile import Urteil, Urteile
 from ..tools.office.akten import Akten
 from ..tools.office.dokumente import Dokumente
 from ..tools.office.suche import Suche
+from ._intake_card import CardPlace
+from ._law_card import LawCard
 from ._rows import ChoiceLine, ScrolledColumn, text_reader
 
 SIDE = 360
@@ -147,7 +149,10 @@ class RecherchePage(Page):
         self.search.returnPressed.connect(self._first)
         self.where = Segmented(t, WHERE, name="Wo")
         self.where.chosen.connect(self._go)
-        head = [Label(t, "Recherche", "heading"), self.where, (self.search, 1)]
+        self.card = LawCard(self)
+        self.card.changed.connect(lambda: self.run(self.load()))
+        self.to_load = Button(t, "Laden", icon="hard-drive-download", clicked=self._ask)
+        head = [Label(t, "Recherche", "heading"), self.where, (self.search, 1), self.to_load]
         self.list = ScrolledColumn(t)
         self.list.setFixedWidth(t.px(SIDE))
         self.title = Label(t, "", "ui_strong", wrap=True)
@@ -165,7 +170,8 @@ class RecherchePage(Page):
         line = Hairline(t, upright=True)
         middle = row_of([self.list, line, (self.reader, 1), (self.nothing, 1)], spacing=0)
         bar = row_of(head, spacing=14, margins=(20, 10, 14, 10))
-        column_of([bar, Hairline(t), (middle, 1)], spacing=0, on=self)
+        parts = [bar, Hairline(t), CardPlace(self.card), (middle, 1)]
+        column_of(parts, spacing=0, on=self)
 
     def open(self, *target: str) -> None:
         if target:
@@ -186,7 +192,12 @@ class RecherchePage(Page):
         self._read(found[1])
         self.words.setFocus()
 
+    def _ask(self) -> None:
+        self.card.ask(decisions=self.where.current == DECISIONS)
+
     def _go(self, where: int) -> None:
+        self.to_load.setVisible(where in (LAWS, DECISIONS))
+        self.card.hide()
         self.search.setPlaceholderText(_HINTS[where])
         self._soon.start()
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from studio.packs import Context, verb
 
 from .law.check import check
+from .law.fetching import address_of, fetched
 from .law.normen import Normen
 from .law.urteile import Urteile
 from .office.dokumente import read_words
@@ -41,6 +42,27 @@ def gesetze_import(context: Context, pfad: str) -> list[str]:
     done = context.service(Normen).add(Path(pfad).expanduser())
     told = f"{done.laws} Gesetze, {done.sections} Paragrafen, {done.changed} Wortlaute geändert"
     return [told, *done.problems]
+
+
+@verb
+def gesetze_laden(context: Context, gesetz: str) -> list[str]:
+    """Ein Gesetz von gesetze-im-internet.de laden und einlesen; sonst fragt das Paket niemanden.
+
+    gesetz: Seine Abkürzung: BGB.
+    """
+    done = fetched(address_of(gesetz), context.service(Normen).add)
+    told = f"{done.laws} Gesetze, {done.sections} Paragrafen, {done.changed} Wortlaute geändert"
+    return [told, *done.problems]
+
+
+@verb
+def urteile_laden(context: Context, adresse: str) -> list[str]:
+    """Eine Entscheidung von rechtsprechung-im-internet.de laden und einlesen.
+
+    adresse: Die Adresse ihrer zip-Datei („XML“ auf der Seite der Entscheidung).
+    """
+    done = fetched(address_of(adresse), context.service(Urteile).add)
+    return [f"{done.laws} Entscheidungen, {done.changed} neu oder geändert", *done.problems]
 
 
 @verb(effect="read")

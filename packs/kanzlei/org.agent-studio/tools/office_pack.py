@@ -34,7 +34,16 @@ from .intake.verbs import (
 from .law.citations import cited_by
 from .law.normen import Normen
 from .law.urteile import Urteile
-from .law_verbs import gesetz, gesetze, gesetze_import, urteile, urteile_import, zitate
+from .law_verbs import (
+    gesetz,
+    gesetze,
+    gesetze_import,
+    gesetze_laden,
+    urteile,
+    urteile_import,
+    urteile_laden,
+    zitate,
+)
 from .masking.mask import Masken
 from .muster.filling import all_muster
 from .office.agreements import Vereinbarungen
@@ -309,8 +318,10 @@ pack = Pack(
         gesetz,
         gesetze,
         gesetze_import,
+        gesetze_laden,
         urteile,
         urteile_import,
+        urteile_laden,
         suche,
         zitate,
         *RECORDS_COMMANDS,

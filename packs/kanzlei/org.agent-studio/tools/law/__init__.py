@@ -3,6 +3,7 @@
 - ``check``: Whether what a text cites is in the store, and quoted as it is there.
 - ``citations``: Citations of norms in a text, and their addresses.
 - ``decisions``: Citations of decisions in a text.
+- ``fetching``: Takes laws and decisions from the two sites that publish them.
 - ``files``: The laws or decisions of a file, a zip or a folder, one after the other.
 - ``judgment``: One decision from the XML of rechtsprechung-im-internet.de.
 - ``laws``: One law from the XML of gesetze-im-internet.de.

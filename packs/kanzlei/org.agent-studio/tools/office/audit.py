@@ -99,6 +99,16 @@ def as_csv(records: Records, akte: int) -> str:
     return made.getvalue()
 
 
+HEADS = ("Zeit", "Person", "Rolle", "Anbieter", "Modell", "Was", "Entscheidung")
+
+
+def rows_of(records: Records, akte: int) -> list[tuple[str, ...]]:
+    """The rows of one Akte under ``HEADS``, for paper. Blocks."""
+    names = ("zeit", "person", "rolle", "anbieter", "modell", "was", "entscheidung")
+    rows = records.read("SELECT * FROM protokoll WHERE akte = ? ORDER BY id", akte)
+    return [tuple(str(row[name] or "") for name in names) for row in rows]
+
+
 def private(path: str, flags: int) -> int:
     """Opens a file that its owner alone may read: what it holds is secret (§ 203 StGB)."""
     return os.open(path, flags, 0o600)

@@ -1,0 +1,72 @@
+"""Fetching: takes laws and decisions from the two sites that publish them, from no other (KZ-27).
+
+Nothing of an Akte goes there: only what the person typed, a law's short name or an address.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TypeVar
+from urllib.parse import urlsplit
+
+from studio.packs import ToolFailed
+
+HOSTS = ("www.gesetze-im-internet.de", "www.rechtsprechung-im-internet.de")
+LAW = "https://www.gesetze-im-internet.de/{law}/xml.zip"
+_SHORT = re.compile(r"[a-z0-9_]{1,60}")
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", " ": "_", "-": "_"})
+_MOST = 60_000_000
+_SECONDS = 60.0
+T = TypeVar("T")
+
+
+def address_of(wanted: str) -> str:
+    """Where a law of a short name lies, as ``BGB``; an address stays. Raises ToolFailed."""
+    wanted = wanted.strip()
+    if "://" in wanted:
+        return wanted
+    law = wanted.casefold().translate(_UMLAUTS)
+    if not _SHORT.fullmatch(law):
+        raise ToolFailed(f"„{wanted}“ ist keine Abkürzung eines Gesetzes wie BGB oder ZPO.")
+    return LAW.format(law=law)
+
+
+def fetched(address: str, take: Callable[[Path], T], hosts: Iterable[str] = HOSTS) -> T:
+    """Hand what lies at an address to ``take``, as a file. Blocks; raises ToolFailed."""
+    _require(address, hosts)
+
+    class Within(urllib.request.HTTPRedirectHandler):
+        def redirect_request(self, req, fp, code, msg, headers, newurl):  # type: ignore[no-untyped-def]
+            _require(newurl, hosts)
+            return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+    asked = urllib.request.Request(address, headers={"User-Agent": "Agent Studio"})
+    host = urlsplit(address).hostname
+    try:
+        with urllib.request.build_opener(Within()).open(asked, timeout=_SECONDS) as answer:
+            data = answer.read(_MOST + 1)
+    except urllib.error.HTTPError as error:
+        raise ToolFailed(
+            f"{host} hat dort nichts (Antwort {error.code}). Stimmt die Abkürzung?"
+        ) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", "") or error
+        raise ToolFailed(f"{host} ist nicht zu erreichen: {reason}.") from error
+    if len(data) > _MOST:
+        raise ToolFailed(f"Was {host} sendet, ist größer als 60 MB. Lade es als Datei.")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / (Path(urlsplit(address).path).name or "datei.zip")
+        path.write_bytes(data)
+        return take(path)
+
+
+def _require(address: str, hosts: Iterable[str]) -> None:
+    """Raise ToolFailed unless an address is of one of the hosts, encrypted on the way."""
+    parts = urlsplit(address)
+    if parts.netloc not in hosts or (parts.scheme != "https" and parts.hostname != "127.0.0.1"):
+        raise ToolFailed(f"Geladen wird nur von {' und '.join(HOSTS)} (https).")
