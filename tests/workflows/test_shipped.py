@@ -8,6 +8,8 @@ from pathlib import Path
 from studio.domain.jsonvalue import Json
 from studio.domain.run_events import RunEvent, StepAsked
 from studio.simulator import Call, RequestView, Returned, Text, Turn
+from studio.tools.memory.note_store import NoteStore, place_of
+from studio.tools.memory.notes import Notes
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 from support.engine_home import EngineHome, engine_home
@@ -124,4 +126,36 @@ async def test_w60_batch_summary(tmp_path: Path) -> None:
         found = states(run)
         assert (found["each/a.md"], found["each/b.md"]) == ("done", "failed")
         assert run.step("table").text == "Two rows."
+        assert not home.simulator.violations
+
+
+async def test_w46_tidy_notes_proposes_and_changes_nothing(tmp_path: Path) -> None:
+    """What one note says of another, and that one is forgotten, waits for the person."""
+    calls = iter(
+        [
+            Call("notes_read", {}),
+            Call("remember", {"name": "build", "text": "Build with make; it needs 3.11."}),
+            Call("remember", {"name": "old-build", "text": ""}),
+        ]
+    )
+
+    def script(view: RequestView) -> Turn:
+        call = next(calls, None)
+        return Turn(call) if call is not None else Turn(Text("Two notes say how to build."))
+
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        notes = Notes(home.engine.services.notes, home.folder)
+        for name, text in (("old-build", "It needs 3.11."), ("build", "Build with make.")):
+            notes.remember(name, text)
+        run = await carry_out(await start(home, "tidy-notes"))
+        assert run.end is not None and run.end.state == "done", (run.end, states(run))
+        assert {one.name: one.text for one in notes.all()} == {
+            "build": "Build with make.",
+            "old-build": "It needs 3.11.",
+        }
+        store, place = NoteStore(home.engine.services.notes), place_of(home.folder)
+        waiting = {one.name: (one.text, one.forgets) for one in store.all(place, "proposed")}
+        assert waiting["build"] == ("Build with make; it needs 3.11.", False)
+        assert waiting["old-build"][1] and store.waiting() == 2
+        assert run.started is not None and run.caps[""].dollars == 0.5
         assert not home.simulator.violations
