@@ -9,9 +9,15 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication
 
+from studio.domain.items import ItemTally
+from studio.domain.run_events import ItemsCounted, RunStarted
+from studio.domain.workflows import Step, Workflow
 from studio.simulator import RequestView, Text, Turn
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.pages.workflows.runs.items_table import Columns
+from studio.ui.pages.workflows.runs.pace_chart import PaceChart
+from studio.ui.pages.workflows.runs.run_record import RunRecord
+from studio.ui.theme import Theme
 from support.waiting import until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
 from support.workflow_home import asked_in, workflow
@@ -115,3 +121,24 @@ async def test_w54_w55_items_in_the_window(tmp_path: Path) -> None:
         assert table.isVisible(), "a retry does not jump back to the timeline"
         assert view.record is not None and view.record.run.tallies["read"].linked == 59
         assert view.record.run.end is not None and view.record.run.end.state == "done"
+
+
+def test_w56_how_many_are_worked_on_at_a_time_is_a_curve() -> None:
+    record = RunRecord(Workflow("Story", (Step("read", "agent"),)), {})
+    started = RunStarted("r", "Story", "")
+    record.apply([(1.0, started)])
+    theme = Theme("light")
+    chart = PaceChart(theme)
+    for at, (value, found) in enumerate([(4, 0), (8, 0), (0, 0), (3, 6)]):
+        tally = ItemTally(count=60, at_a_time=value, found=found)
+        record.apply([(2.0 + at, ItemsCounted("read", tally))])
+        chart.show_points(record.paces.get("read", []), found)
+        assert chart.isHidden() == (at < 3), "two points are no curve"
+    assert [value for _, value in record.paces["read"]] == [4, 8, 3]
+    assert chart.accessibleName() == "At a time, 3, limit found at 6"
+    chart.resize(chart.sizeHint())
+    ink, image = theme.color("accent_text").rgb(), chart.grab().toImage()
+    seen = {image.pixelColor(x, y).rgb() for x in range(image.width()) for y in range(20, 60)}
+    assert ink in seen
+    chart.deleteLater()
+    theme.deleteLater()

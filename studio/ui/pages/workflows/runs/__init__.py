@@ -17,6 +17,7 @@
 - ``runs_below``: What is known of the runs of its steps, and what of them is unfolded; free of Qt.
 - ``run_inspector``: The panel at the right, with the three tabs below.
 - ``run_tab``: State, budget, the form that raises caps, agents and breakpoints of the run.
+- ``pace_chart``: How many items were worked on at a time, as a curve.
 - ``step_tab``: One step: prompt, result, and buttons to continue, change and run again.
   ``step_facts`` has what it shows; free of Qt.
 - ``worker_facts``: The workers of a run's cluster, their load and their speed; free of Qt.

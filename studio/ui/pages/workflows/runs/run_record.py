@@ -10,6 +10,7 @@ from studio.domain.agents import Agent
 from studio.domain.run_events import (
     CapRaised,
     CapReached,
+    ItemsCounted,
     RunEvent,
     RunFinished,
     RunResumed,
@@ -80,6 +81,8 @@ class RunRecord:
         """How many events it has."""
         self.reached: CapReached | None = None
         """The cap that the run is paused at, until it goes on."""
+        self.paces: dict[str, list[tuple[float, int]]] = {}
+        """When how many items of a step were worked on at a time."""
         self.lanes = Lanes(workflow, agents)
         self.log: list[LogRow] = []
         self.ledger = LedgerRows(workflow)
@@ -91,6 +94,8 @@ class RunRecord:
             self.count += 1
             self.run.apply(at, event)
             self.lanes.apply(at, event)
+            if isinstance(event, ItemsCounted) and event.tally.at_a_time:
+                self.paces.setdefault(event.step, []).append((at, event.tally.at_a_time))
             if isinstance(event, CapReached):
                 self.reached = event
             elif isinstance(event, CapRaised | RunResumed | RunFinished):

@@ -22,6 +22,7 @@ from studio.workflows.missions.cycles import Cycles
 from .changes_list import ChangesList
 from .log_rows import breakpoint_words
 from .mission_part import MissionPart
+from .pace_chart import PaceChart
 from .question_card import QuestionCard
 from .run_record import RunRecord
 from .worker_facts import worker_facts
@@ -78,6 +79,7 @@ class RunTab(QWidget):
         )
         self._raise.hide()
         self.mission = MissionPart(theme)
+        self.pace = PaceChart(theme)
         self.workers = FactList(theme)
         self.agents = FactList(theme)
         self.changes = ChangesList(theme)
@@ -133,6 +135,7 @@ class RunTab(QWidget):
             self.mission,
             self.budget,
             raise_row,
+            self.pace,
             self.workers,
             self.agents,
             self.changes,
@@ -175,6 +178,8 @@ class RunTab(QWidget):
             self.show_caps(record)
             self._raise.setVisible(record.reached.cap in ("run", "minutes"))
         self._reached = record.reached
+        step, points = next(iter(record.paces.items()), ("", []))
+        self.pace.show_points(points, run.tallies[step].found if step in run.tallies else 0)
         self.agents.show_facts(record.agent_facts())
         self._show_stops(record)
 
