@@ -279,6 +279,12 @@ async def test_kz34_a_versandmappe_has_numbered_pdfs_and_a_list(
         rows = pack.records.read("SELECT was FROM protokoll WHERE akte = ?", akte.id)
         assert rows[-1]["was"] == "Versandmappe mit 2 Dokumenten"
 
+        formula = take(pack, akte, tmp_path / "+1+2.pdf", pdf("Rechnung"))
+        assert await home.command(*run, str(formula.id), str(tmp_path / "F")) == 0
+        capsys.readouterr()
+        rows = (tmp_path / "F" / "Verzeichnis.csv").read_text("utf-8-sig").splitlines()
+        assert rows[1].startswith("1;01_1_2.pdf;'+1+2.pdf;")  # no spreadsheet computes a name
+
         for numbers, place, why in (
             (f"{one.id}", target, "gibt es schon"),
             (f"{one.id},{word.id}", tmp_path / "b", "ist kein PDF"),

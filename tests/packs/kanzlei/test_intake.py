@@ -230,11 +230,31 @@ async def test_kz51_a_calendar_is_read_in_and_taken_back(
             assert "keine Kalenderdatei" in capsys.readouterr().err
         days = "".join(
             f"BEGIN:VEVENT\nDTSTART;TZID={zone}:{when}\nSUMMARY:Tag\nEND:VEVENT\n"
-            for zone, when in (("../../etc", "20260101T100000"), ("X", "20269999"), ("", "T" * 999))
+            for zone, when in (
+                ("../../etc", "20260101T100000"),
+                ("X", "20269999"),
+                ("", "T" * 999),
+                ("Asia/Tokyo", "00010101T000000"),
+                ("", "99991231T235900Z"),
+            )
         )
         path.write_text(f"BEGIN:VCALENDAR\n{days}")
         said = await told("kalender-einlesen", str(path), "--az", akte.az)
-        assert said.startswith("1 übernommen") and "ist kein Tag" in said
+        assert said.startswith("1 übernommen") and said.count("ist kein Tag") == 3
+
+        akten = service(pack, "Akten")
+        for az in ("1/26 A", "2/26 (B)"):
+            akten.open(pack.person, az, az=az)
+        days = "".join(
+            f"BEGIN:VEVENT\nDTSTART:2026050{day}T100000\nSUMMARY:{title}\nEND:VEVENT\n"
+            for day, title in enumerate(
+                ("11/26 A Ortstermin", "1/26 AB Ortstermin", "Ortstermin (1/26 A)", "2/26 (B): LG"),
+                start=1,
+            )
+        )
+        path.write_text(f"BEGIN:VCALENDAR\n{days}")
+        said = await told("kalender-einlesen", str(path))
+        assert said.startswith("2 übernommen") and said.count("nennt keine Akte") == 2
 
 
 async def test_kz51_akten_of_another_program_are_opened_and_taken_back(

@@ -27,6 +27,8 @@ MOST = 20_000
 """Entries of one file."""
 _MOST_AKTEN = 1_000_000
 _HERE = "Europe/Berlin"
+_ByWord = dict[str, list[tuple[str, Akte]]]
+"""Akten with their Aktenzeichen, by its first word."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +129,10 @@ def _time(parameters: str, value: str) -> datetime.date | datetime.datetime:
         there = time.replace(tzinfo=ZoneInfo(name))
     except (ZoneInfoNotFoundError, ValueError, OSError):  # none, or its own program's name for one
         return time
-    return there.astimezone(ZoneInfo(_HERE)).replace(tzinfo=None)
+    try:
+        return there.astimezone(ZoneInfo(_HERE)).replace(tzinfo=None)
+    except OverflowError as error:  # before the first year, or after the last
+        raise ValueError(f"„{value[:20]}“ ist kein Tag.") from error
 
 
 class CalendarIntake:
@@ -200,16 +205,25 @@ class CalendarIntake:
             (one.akte, one.due, one.text) for one in aufgaben if one.due is not None
         }
 
-    def _akten(self, person: Person) -> dict[str, Akte]:
-        return {one.az: one for one in self._home.service(Akten).find(person, most=_MOST_AKTEN)}
+    def _akten(self, person: Person) -> _ByWord:
+        found: _ByWord = {}
+        for one in self._home.service(Akten).find(person, most=_MOST_AKTEN):
+            az = _plain(one.az)
+            found.setdefault(az.partition(" ")[0], []).append((az, one))
+        return found
 
 
-def _named(entry: CalendarEntry, akten: dict[str, Akte]) -> Akte | None:
+def _named(entry: CalendarEntry, akten: _ByWord) -> Akte | None:
     """The one Akte whose Aktenzeichen the entry has; None for none or several."""
-    said = " ".join((entry.title, entry.place, entry.text))
-    words = {word.strip(".,;:()[]") for word in said.split()}
-    found = [akte for az, akte in akten.items() if az in words or (" " in az and az in said)]
+    said = _plain(f"{entry.title} {entry.place} {entry.text}")
+    near = (one for word in set(said.split()) for one in akten.get(word, ()))
+    found = [akte for az, akte in near if f" {az} " in f" {said} "]
     return found[0] if len(found) == 1 else None
+
+
+def _plain(text: str) -> str:
+    """The words of a text, without the marks around them."""
+    return " ".join(filter(None, (word.strip(".,;:()[]") for word in text.split())))
 
 
 def take_back(home: Home, person: Person, number: int) -> tuple[int, list[str]]:

@@ -95,7 +95,7 @@ def as_csv(records: Records, akte: int) -> str:
     names = ("id", *_FIELDS)
     writer.writerow(names)
     for row in rows:
-        writer.writerow([_cell(str(row[name] if row[name] is not None else "")) for name in names])
+        writer.writerow([cell(str(row[name] if row[name] is not None else "")) for name in names])
     return made.getvalue()
 
 
@@ -114,6 +114,6 @@ def private(path: str, flags: int) -> int:
     return os.open(path, flags, 0o600)
 
 
-def _cell(text: str) -> str:
+def cell(text: str) -> str:
     """A value that no spreadsheet computes."""
     return f"'{text}" if text.startswith(_FORMULA) else text

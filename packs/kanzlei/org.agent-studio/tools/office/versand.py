@@ -13,7 +13,7 @@ from pathlib import Path
 from studio.packs import Home, Person, ToolFailed
 
 from .akten import Akte
-from .audit import append
+from .audit import append, cell
 from .dokumente import Dokument, Dokumente
 from .history import now
 
@@ -115,4 +115,5 @@ def _write_list(path: Path, sent: Sequence[Sent]) -> None:
         table.writerow(["Nr.", "Datei", "Dokument", "Art", "Datum", "Seiten", "Bytes", "SHA-256"])
         for at, one in enumerate(sent, 1):
             d = one.document
-            table.writerow([at, one.name, d.name, d.kind, d.date, d.pages, one.bytes, one.digest])
+            row = [at, one.name, d.name, d.kind, d.date, d.pages, one.bytes, one.digest]
+            table.writerow([cell(str(value if value is not None else "")) for value in row])
