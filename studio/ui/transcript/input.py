@@ -383,6 +383,7 @@ class MouseInput:
     def follow(self, at: QPointF) -> None:
         """Update hover and cursor."""
         viewport = self._viewport
+        viewport.mouse_at = at
         bar = viewport.scroller.bar
         over_bar = bool(bar.most) and bar.strip.contains(at)
         over_pill = viewport.pill is not None and viewport.pill[1].contains(at)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from math import inf
 from typing import TypeAlias
 
-from PySide6.QtCore import QObject, QPoint, QRect, QRectF, QSize, QTimer, Signal
+from PySide6.QtCore import QObject, QPoint, QPointF, QRect, QRectF, QSize, QTimer, Signal
 
 from studio.domain.blocks import TranscriptBlock
 from studio.ui.translation import tr
@@ -193,6 +193,8 @@ class Viewport(QObject):
         self.column_left = 0.0
         self.pill: tuple[Pill, QRectF] | None = None
         self.under_mouse: Item | None = None
+        self.mouse_at = QPointF()
+        """Where the mouse was last; it may rest while what is under it moves."""
         self.message_row: MessageRow | None = None
         """The actions of the message that has the mouse, or else the keyboard."""
         self.need_keys = ""
@@ -453,15 +455,22 @@ class Viewport(QObject):
 
     def find_message_row(self) -> None:
         """Set the row of actions of the message that has the mouse, or else the keyboard."""
-        found = None
-        for item in (self.under_mouse, self.focus.item if self.focus else None):
-            index = None if item is None else self.canvas.index(item)
-            if index is not None and found is None:
-                found = row_of(
-                    self.canvas, index, self.column_left, self.scroller.value,
-                    height=self.scroller.height,
-                )  # fmt: skip
-        self.message_row = found
+        found = self._row_for(self.under_mouse)
+        if found is not None and not self._has_mouse(found):
+            found = self.under_mouse = None
+        self.message_row = found or self._row_for(self.focus.item if self.focus else None)
+
+    def _row_for(self, item: Item | None) -> MessageRow | None:
+        index = None if item is None else self.canvas.index(item)
+        if index is None:
+            return None
+        height, scrolled = self.scroller.height, self.scroller.value
+        return row_of(self.canvas, index, self.column_left, scrolled, height=height)
+
+    def _has_mouse(self, row: MessageRow) -> bool:
+        """Whether the mouse is on a row or its message, which may have moved away from it."""
+        here = self.canvas.at(self.mouse_at.y() + self.scroller.value)
+        return row.message.first <= here < row.message.last or row.zone.contains(self.mouse_at)
 
     def show_message_row(self) -> Sequence[Hit]:
         """Scroll until the actions of the focused message are seen; returns them."""

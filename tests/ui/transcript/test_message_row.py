@@ -85,6 +85,21 @@ def test_the_row_of_a_message_has_what_can_be_done_with_it(shown: TranscriptWind
     assert shown.view.viewport().grab().toImage() == before
 
 
+def test_the_row_goes_when_its_message_moves_away(shown: TranscriptWindow) -> None:
+    """G-1: no actions stay between messages, where nobody points at the one that they are of."""
+    shown.ask()
+    shown.tell(TextDelta("An answer."), TurnComplete("done"))
+    QTest.mouseMove(shown.view.viewport(), QPoint(450, 560))  # below all, as it rests mostly
+    assert "copy" in actions(shown)
+    said = (Text("And now?"),)
+    shown.tell(TurnStarted("s", "two", said, "Coder", "p", "Model", "inline"))
+    assert not actions(shown)
+    shown.tell(TextDelta("Another answer."), TurnComplete("done"))
+    assert not actions(shown)  # nor do others come to a mouse that rests
+    QTest.mouseMove(shown.view.viewport(), QPoint(450, 570))
+    assert "copy" in actions(shown)
+
+
 def test_keys_reach_the_row_and_lead_back(shown: TranscriptWindow) -> None:
     shown.view.context.in_chat = True
     talk(shown)
