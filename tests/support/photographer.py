@@ -99,11 +99,13 @@ USED = Usage(inp=76_200, cache_read=58_000, out=1_200)
 @pytest.fixture
 def language() -> Generator[None]:
     """The language and direction that are asked for. What tests look for on screen they look up."""
-    translation.use(os.environ.get("AGENT_STUDIO_LANGUAGE", "en"))
+    app = QApplication.instance()
+    assert isinstance(app, QApplication)
+    translation.use(os.environ.get("AGENT_STUDIO_LANGUAGE", "en"), app)  # Qt's own texts too
     if os.environ.get("AGENT_STUDIO_DIRECTION") == "rtl":
         QGuiApplication.setLayoutDirection(Qt.LayoutDirection.RightToLeft)
     yield
-    translation.use("en")
+    translation.use("en", app)
     QGuiApplication.setLayoutDirection(Qt.LayoutDirection.LeftToRight)
 
 

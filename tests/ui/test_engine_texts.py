@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import studio
 from studio.agent.budget import OverBudget
 from studio.agent.loop.user_messages import describe_end
+from studio.agent.permission.policy import Policy
 from studio.agent.permission.rule_suggestions import warning_about
 from studio.domain.agents import Caps
 from studio.domain.permissions import Rule
+from studio.tools.builtin.run import run
 from studio.ui.engine_texts import TEMPLATES, tr_engine
 from studio.workflows.run_accounts import out_of_time
 from studio.workflows.step_tries import YOU_SAID
@@ -151,3 +154,25 @@ def test_what_a_run_says_is_said_in_german() -> None:
             assert tr_engine(said) != said, said
         assert tr_engine("Story, run 5, took its place.").startswith("Story, Lauf 5, ")
         assert "60 Minuten" in tr_engine(out_of_time(60))
+
+
+def test_parts_of_a_command_are_listed_in_the_persons_language() -> None:
+    parts = ("ls", "put a and b", "rm x", "df", "id")
+    texts = [why_asked(parts[:count]) for count in (2, 3, 5)]
+    assert texts == [
+        "No rule allows “ls” and “put a and b”.",
+        "No rule allows “ls”, “put a and b” and “rm x”.",
+        "No rule allows “ls”, “put a and b”, “rm x” and 2 more.",
+    ]
+    with language("de"):
+        assert [tr_engine(text) for text in (*texts, "No rule allows “ls”.")] == [
+            "Keine Regel erlaubt „ls“ und „put a and b“.",
+            "Keine Regel erlaubt „ls“, „put a and b“ und „rm x“.",
+            "Keine Regel erlaubt „ls“, „put a and b“, „rm x“ und 2 weitere.",
+            "Keine Regel erlaubt „ls“.",
+        ]
+
+
+def why_asked(parts: Sequence[str]) -> str:
+    """What the policy says of a line of commands that no rule names."""
+    return Policy("ask").explain(run.spec, " && ".join(parts)).why

@@ -16,9 +16,11 @@ from studio.domain.blocks import ToolBlock
 from studio.domain.permissions import Rule
 from studio.simulator import Call, Text, Turn
 from studio.ui.pages.agents.page import AgentsPage
-from studio.ui.settings.pages.permissions import PermissionsPage
+from studio.ui.settings.pages.permissions import PermissionsPage, tool_groups
 from studio.ui.transcript.items.approval_item import ApprovalItem, covered
 from studio.ui.transcript.items.tool_item import ToolsItem
+from studio.ui.translation import tr
+from support.languages import language
 from support.waiting import until, within
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
 
@@ -218,6 +220,15 @@ async def test_t7_a_kind_of_tool_is_allowed_asked_about_or_never(tmp_path: Path)
         await eventually(person, [("allow", "edit"), ("allow", "move"), ("allow", "write")])
         await until(lambda: page._tags["Write files"].accessibleName() == "Written at once")
         assert page._tags["Keep notes"].accessibleName() == "Waits for you"  # W-44: nobody is asked
+
+
+@on_window_loop
+async def test_each_tool_that_ships_has_a_row_in_the_persons_language(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "anthropic", []) as person:
+        titles = [group.title for group in tool_groups(person.engine.tools())]
+        assert "Start other agents" in titles
+        with language("de"):
+            assert [title for title in titles if tr(title) == title] == []
 
 
 @on_window_loop

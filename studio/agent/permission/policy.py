@@ -475,9 +475,10 @@ class Policy:
                 return why
         if len(line.parts) == 1:
             return "No rule allows this command."
-        shown = " and ".join(f"“{part.shown}”" for part in missing[:3])
-        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        return f"No rule allows {shown}{more}."
+        *some, last = [f"“{part.shown}”" for part in missing[:3]]
+        if len(missing) > 3:
+            some, last = [*some, last], f"{len(missing) - 3} more"
+        return f"No rule allows {' and '.join(filter(None, (', '.join(some), last)))}."
 
     def _decide_unclear(
         self, line: CommandLine, command: str, entries: Sequence[RuleEntry]

@@ -20,7 +20,7 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.events import Event, ToolStarted
 from studio.domain.permissions import Rule, Verdict
 from studio.domain.server_names import SERVER_SIGN, server_prefix
-from studio.domain.tools import BOARD_TOOLS
+from studio.domain.tools import BOARD_TOOLS, CHILD_TOOLS
 from studio.storage.config.permission_rules import StandingRule
 from studio.tools import Tool
 from studio.ui.chat.dialogs import trust_box
@@ -74,6 +74,7 @@ _GROUPS = (
     ToolGroup(tr_later("Keep notes"), "feather", ("remember", "memory"), "ask", proposes=True),
     ToolGroup(tr_later("Read notes"), "files", ("notes_read", "notes_detail", "recall"), "allow"),
     ToolGroup(tr_later("Share a board"), "list-todo", BOARD_TOOLS, "allow"),
+    ToolGroup(tr_later("Start other agents"), "bot", CHILD_TOOLS, "allow"),
 )
 _UNLISTED = ("apply_patch", "ask", "plan")
 """Tools without a row: asking and telling the person needs no permission, and for patches the
