@@ -27,6 +27,8 @@ MODULES = {
     "calculation": "deadlines.calculation",
     "free_days": "deadlines.free_days",
     "kinds": "deadlines.kinds",
+    "limitation": "deadlines.limitation",
+    "interest": "fees.interest",
     "lengths": "deadlines.lengths",
     "bill": "fees.bill",
     "costs": "fees.costs",

@@ -403,3 +403,68 @@ def test_the_calendar_knows_its_years(kanzlei: SimpleNamespace) -> None:
     """KZ-17: a day beyond those that were looked at is refused, not guessed."""
     with pytest.raises(ToolFailed, match="1996 bis 2100"):
         kanzlei.free_days.free_reason(datetime.date(2101, 1, 3), place(kanzlei, "BE"))
+
+
+@pytest.mark.parametrize(
+    ("arose", "known", "suspended", "end"),
+    [
+        ("2023-02-04", None, (), "2026-12-31"),
+        ("2023-12-31", None, (), "2026-12-31"),
+        ("2022-12-31", "2023-01-01", (), "2026-12-31"),
+        ("2013-02-04", "2021-05-01", (), "2023-02-04"),  # ten years, without regard to knowledge
+        ("2023-02-04", None, [("2024-03-01", "2024-03-31")], "2027-01-31"),
+        ("2023-02-04", None, [("2023-12-01", "2024-01-10")], "2027-01-10"),  # before it began
+        ("2023-02-04", None, [("2026-12-31", "2026-12-31")], "2027-01-01"),
+        ("2023-02-04", None, [("2027-01-01", "2027-06-30")], "2026-12-31"),  # too late
+        ("2013-02-04", "2021-05-01", [("2014-01-01", "2014-01-10")], "2023-02-14"),
+    ],
+)
+def test_kz22_limitation_by_195_and_199_bgb(
+    kanzlei: SimpleNamespace, arose: str, known: str | None, suspended: Any, end: str
+) -> None:
+    """From the end of the year, at most ten years, and times that do not count (§ 209)."""
+    day = date.fromisoformat
+    times = [(day(first), day(last)) for first, last in suspended]
+    found = kanzlei.limitation.limitation(day(arose), day(known) if known else None, times)
+    assert found.day == day(end) and "§ 195 BGB" in " ".join(found.steps)
+
+
+@pytest.mark.parametrize(
+    ("arrived", "since", "employer", "end"),
+    [
+        ("2026-01-18", None, False, "2026-02-15"),
+        ("2026-01-19", None, False, "2026-02-28"),
+        ("2026-01-31", None, False, "2026-02-28"),
+        ("2026-02-04", "2024-02-05", True, "2026-03-15"),  # not yet two years
+        ("2026-02-04", "2024-02-04", True, "2026-03-31"),
+        ("2026-01-31", "2021-01-31", True, "2026-03-31"),  # five years, two months
+        ("2026-02-04", "2018-02-04", True, "2026-05-31"),
+        ("2026-02-04", "2016-01-01", True, "2026-06-30"),
+        ("2026-02-04", "2014-01-01", True, "2026-07-31"),
+        ("2026-02-04", "2011-02-04", True, "2026-08-31"),
+        ("2026-02-04", "2006-02-04", True, "2026-09-30"),
+        ("2026-02-04", "2006-02-04", False, "2026-03-15"),
+    ],
+)
+def test_kz22_notice_by_622_bgb(
+    kanzlei: SimpleNamespace, arrived: str, since: str | None, employer: bool, end: str
+) -> None:
+    """Four weeks to the fifteenth or the end of a month; the employer's grows with the years."""
+    day = date.fromisoformat
+    begun = day(since) if since else None
+    found = kanzlei.limitation.notice(day(arrived), employer=employer, since=begun)
+    assert found.day == day(end)
+
+
+def test_kz22_what_cannot_be_is_refused(kanzlei: SimpleNamespace) -> None:
+    made, day = kanzlei.limitation, date(2026, 2, 4)
+    assert made.notice(day, employer=True, probation=True).day == date(2026, 2, 18)
+    for wrong in (
+        lambda: made.notice(day, employer=True),
+        lambda: made.notice(day, employer=True, since=date(2026, 3, 1)),
+        lambda: made.notice(day, employer=True, since=date(2025, 1, 1), probation=True),
+        lambda: made.limitation(day, date(2025, 1, 1)),
+        lambda: made.limitation(day, None, [(date(2027, 2, 1), date(2027, 1, 1))]),
+    ):
+        with pytest.raises(ToolFailed):
+            wrong()

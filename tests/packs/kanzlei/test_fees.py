@@ -397,3 +397,57 @@ def test_kz25_free_positions_and_what_paragraph_10_demands(kanzlei: SimpleNamesp
             kanzlei.bill.compute_bill(
                 reading.read_items(wrong), kanzlei.bill.Assignment(D(1000), day, day)
             )
+
+
+def test_kz22_default_interest_by_half_years(kanzlei: SimpleNamespace) -> None:
+    """§§ 247, 288 BGB: five points above the Basiszinssatz, nine among businesses; leap years; what
+    is not known is refused, unless the office says it."""
+    made = kanzlei.interest
+    found = made.default_interest(D(10000), date(2024, 1, 1), date(2024, 12, 31))
+    assert [(one.percent, one.days) for one in found.parts] == [
+        (D("8.62"), 182),
+        (D("8.37"), 184),
+    ]
+    exact = D(10000) * (D("8.62") * 182 + D("8.37") * 184) / 100 / 366
+    assert found.total == exact.quantize(D("0.01"), rounding="ROUND_HALF_UP")
+    assert "ungeprüft" in found.warnings[1]
+    whole = made.default_interest(D(365), date(2017, 1, 1), date(2017, 12, 31), business=True)
+    assert (whole.total, whole.parts[0].percent) == (D("29.64"), D("8.12"))
+    assert len(whole.warnings) == 1, "its rates have a source"
+    assert made.default_interest(D(1000), date(2026, 6, 30), date(2026, 6, 30)).parts
+    with pytest.raises(ToolFailed, match=r"01\.07\.2026=1,27"):
+        made.default_interest(D(1000), date(2026, 6, 1), date(2026, 7, 1))
+    own = made.read_rates("01.07.2026=1,02 %; 01.01.2027=0,5")
+    later = made.default_interest(D(1000), date(2026, 6, 30), date(2027, 6, 30), own=own)
+    assert [one.percent for one in later.parts] == [D("6.27"), D("6.02"), D("5.5")]
+    for wrong in ("1.7.26", "02.07.2026=1", "01.07.2026=viel"):
+        with pytest.raises(ToolFailed):
+            made.read_rates(wrong)
+    for first, last in (
+        (date(2001, 12, 31), date(2002, 1, 1)),
+        (date(2024, 1, 2), date(2024, 1, 1)),
+    ):
+        with pytest.raises(ToolFailed):
+            made.default_interest(D(1000), first, last)
+
+
+@given(
+    st.dates(date(2002, 1, 1), date(2026, 6, 29)),
+    st.dates(date(2002, 1, 1), date(2026, 6, 30)),
+    st.booleans(),
+)
+def test_kz22_interest_is_that_of_each_day(
+    kanzlei: SimpleNamespace, first: date, last: date, business: bool
+) -> None:
+    """A second calculation, day by day: equal, for any time."""
+    first, last = sorted((first, last))
+    made = kanzlei.interest
+    found = made.default_interest(D(1000), first, last, business=business)
+    assert sum(one.days for one in found.parts) == (last - first).days + 1
+    total, day = D(0), first
+    while day <= last:
+        percent = [one.percent for one in made.table() if one.since <= day][-1]
+        year = (date(day.year, 12, 31) - date(day.year - 1, 12, 31)).days
+        total += D(1000) * (percent + (9 if business else 5)) / 100 / year
+        day = date.fromordinal(day.toordinal() + 1)
+    assert abs(total - sum(one.amount for one in found.parts)) < D("0.000001")

@@ -319,7 +319,9 @@ async def test_aktenzeichen_follow_their_pattern(tmp_path: Path) -> None:
         assert settings is not None
         shown = [one["title"] for one in settings_schema(settings)["properties"].values()]  # type: ignore[union-attr]
         known = ["Aktenzeichen", "Tage einer Vorfrist", "Ordner", "Jahre der Aufbewahrung"]
-        assert shown == [*(*known, "Land", "Name der Kanzlei", "Steuernummer", "Erlaubte Rechner")]
+        assert shown == [
+            *(*known, "Land", "Name der Kanzlei", "Steuernummer", "Basiszins", "Erlaubte Rechner")
+        ]
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps({"aktenzeichen": "{jahr}-{lfd}"}))
         assert (
@@ -420,3 +422,28 @@ async def test_kz17_other_holidays_call_a_person_and_change_no_frist(
         assert fristen.get(pack.person, first.id).end == first.end - datetime.timedelta(days=1)
         assert fristen.get(pack.person, third.id).end == third.end
         capsys.readouterr()
+
+
+async def test_kz22_limitation_notice_and_interest_are_told_by_commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """KZ-50: in German, each with its steps; what the office knows of later rates counts."""
+    async with office(tmp_path) as (home, pack, _):
+
+        async def told(*words: str, code: int = 0) -> str:
+            assert await home.command("packs", "run", "kanzlei", *words) == code
+            said = capsys.readouterr()
+            return said.out + said.err
+
+        said = await told("verjaehrung", "04.02.2023", "--gehemmt", "01.03.2024-31.03.2024")
+        assert said.startswith("Verjährt mit Ablauf des So 31.01.2027") and "§ 209" in said
+        said = await told("kuendigung", "04.02.2026", "--seit", "01.01.2014", "--arbeitgeber")
+        assert said.startswith("Endet mit Ablauf des Fr 31.07.2026") and "§ 622 II" in said
+        said = await told("zinsen", "10.000,00", "01.01.2026", "30.06.2026")
+        assert "6,27 %" in said and "310,92 €" in said
+        late = ("zinsen", "1000", "01.07.2026", "01.07.2026")
+        assert "ist kein Basiszinssatz hinterlegt" in await told(*late, code=1)
+        pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
+        pack.settings_file.write_text(json.dumps({"basiszins": "01.07.2026=1,02"}))
+        assert "6,02 %" in await told(*late)
+        assert "ist kein Tag" in await told("verjaehrung", "morgen", code=1)

@@ -17,6 +17,7 @@ from ._person_commands import COMMANDS as PERSON_COMMANDS
 from ._plan_commands import COMMANDS as PLAN_COMMANDS
 from ._records_commands import COMMANDS as RECORDS_COMMANDS
 from ._secrecy_commands import COMMANDS as SECRECY_COMMANDS
+from ._term_commands import COMMANDS as TERM_COMMANDS
 from .beispiel.verbs import beispiel
 from .contacts.konflikte import Konflikte
 from .contacts.kontakte import Kontakte
@@ -328,6 +329,7 @@ pack = Pack(
         *PLAN_COMMANDS,
         *SECRECY_COMMANDS,
         *PERSON_COMMANDS,
+        *TERM_COMMANDS,
     ),
     pages=(
         PageEntry("heute", "Heute", "pages.today:TodayPage", "calendar-check"),

@@ -2,6 +2,7 @@
 
 - ``bill``: All fees of an assignment, by matter, with what is credited, costs and VAT.
 - ``costs``: Paper, travel, postage: costs with a rate of their own; free positions.
+- ``interest``: Default interest, half-year by half-year.
 - ``note``: A bill as a Kostennote has to have it (§ 10 II RVG).
 - ``positions``: The numbers that are known, and why others are refused.
 - ``reading``: Makes positions of what somebody wrote.

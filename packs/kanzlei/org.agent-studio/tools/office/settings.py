@@ -16,6 +16,7 @@ class OfficeSettings:
     land: Das Bundesland, dessen Feiertage der Kalender zeigt, wie BY.
     kanzlei: Wie die Kanzlei in Schreiben heißt.
     steuernummer: Die Steuernummer in Kostennoten.
+    basiszins: Basiszinssätze, die noch nicht hinterlegt sind: 01.07.2026=1,27.
     erlaubte_hosts: Rechner, deren Modelle Akten im Modus „lokal“ sehen dürfen, mit Komma getrennt.
     """
 
@@ -26,4 +27,5 @@ class OfficeSettings:
     land: str = "BY"
     kanzlei: str = field(default="", metadata={"title": "Name der Kanzlei"})
     steuernummer: str = ""
+    basiszins: str = ""
     erlaubte_hosts: str = field(default="", metadata={"title": "Erlaubte Rechner"})
