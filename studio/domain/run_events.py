@@ -48,13 +48,13 @@ class RunQuestion:
 
     ``approve`` takes true or false, ``ask`` what fits ``form`` or a text. ``permission`` and
     ``reply`` are questions of a step's session ``session_id`` and are answered there; ``choices``
-    are the answers that a ``reply`` suggests, and ``server`` is what a server asks there: it takes
-    an object with ``action`` and ``content``. ``unsure`` takes one of ``UNSURE``. ``conflict``
-    takes one of its ``choices`` or the whole text of the file (W-25). ``path`` names who asks: the
-    run, its steps, the agent (W-22). ``rules`` are those that the answer “run” to a permission
-    adds: they count for the whole run, with all runs below it. ``sample`` takes one of its
-    ``choices``, and its step goes on (W-55). ``paused`` is never stored: it stands for a mission
-    that paused by itself, and takes “go_on” or “stop” (W-50).
+    are the answers that a ``reply`` suggests, ``abouts`` what is said of each, and ``server`` is
+    what a server asks there: it takes an object with ``action`` and ``content``. ``unsure`` takes
+    one of ``UNSURE``. ``conflict`` takes one of its ``choices`` or the whole text of the file
+    (W-25). ``path`` names who asks: the run, its steps, the agent (W-22). ``rules`` are those that
+    the answer “run” to a permission adds: they count for the whole run, with all runs below it.
+    ``sample`` takes one of its ``choices``, and its step goes on (W-55). ``paused`` is never
+    stored: it stands for a mission that paused by itself, and takes “go_on” or “stop” (W-50).
     """
 
     id: str
@@ -67,6 +67,7 @@ class RunQuestion:
     path: tuple[str, ...] = ()
     rules: tuple[Rule, ...] = ()
     server: ServerQuestion | None = None
+    abouts: tuple[str, ...] = ()
 
 
 MERGE = ""

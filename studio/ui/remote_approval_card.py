@@ -24,7 +24,8 @@ from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets import Button, Card, Label, Mark, OverlayBar, make_transparent, plain_tip
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.lone_letter import LoneLetter
-from studio.ui.widgets.painting import PaintedWidget, centred, paint_rounded
+from studio.ui.widgets.painting import PaintedWidget
+from studio.ui.widgets.question_tile import QuestionTile
 from studio.ui.widgets.scrolled_body import ScrolledBody
 
 if TYPE_CHECKING:
@@ -106,7 +107,9 @@ class RemoteApprovalCard(PaintedWidget):
         self.body = ScrolledBody(theme, widget_of(column_of(parts, spacing=0)))
         column = column_of([self.body, px(10), buttons], spacing=0)
         margins = (px(16), px(13), px(16), px(12))
-        row_of([(_Shield(theme), top), (column, 1)], spacing=px(12), margins=margins, on=self.card)
+        row_of(
+            [(QuestionTile(theme), top), (column, 1)], spacing=px(12), margins=margins, on=self.card
+        )
         theme.changed.connect(self._follow)
         self._follow()
         self.hide()
@@ -246,19 +249,6 @@ def escape_invisible(text: str) -> str:
         else f"\\u{ord(one):04x}"
         for one in text
     )
-
-
-class _Shield(PaintedWidget):
-    """The tile of a question."""
-
-    def __init__(self, theme: Theme) -> None:
-        super().__init__(theme)
-        self.setFixedSize(theme.px(28), theme.px(28))
-
-    def paint(self, painter: QPainter, rect: QRectF) -> None:
-        t = self.theme
-        paint_rounded(painter, rect, 6, t.color("warn_soft"))
-        t.paint_icon(painter, centred(rect, t.px(16)), "shield-question-mark", "warn")
 
 
 class _Detail(QPlainTextEdit):

@@ -53,6 +53,7 @@ def session_question(
                 session_id=session_id,
                 path=path,
                 server=event.form,
+                abouts=tuple(one.about for asked in event.questions[:1] for one in asked.choices),
             )
             return StepAsked(*key, question)
         case PermissionResolved():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import socket
@@ -21,12 +22,14 @@ from studio.providers.model_files.folder import Source
 from studio.simulator import Call, HubRepo, HubSimulator, RequestView, Text, Turn
 from studio.storage.config.settings import SettingsFile
 from studio.ui.pages.agents.page import AgentsPage
+from studio.ui.pages.needs.page import NeedsPage
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.pages.workflows.runs.run_inspector import HISTORY, RUN, STEP
 from studio.ui.settings.dialog import SettingsDialog
 from studio.ui.transcript.items.approval_item import ApprovalItem
 from studio.ui.transcript.items.question_item import QuestionItem
 from studio.ui.transcript.items.turn_items import FailureItem
+from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 from support.delegation_home import delegate, results
 from support.llama_server import TEMPLATE, random_gguf, random_projector
 from support.photographer import (
@@ -42,7 +45,9 @@ from support.photographer import (
     fonts,
     language,
     read,
-    runs,
+)
+from support.photographer import (
+    runs as run_command,
 )
 from support.waiting import until
 from support.window import CTRL, Key, alone, at_window, message, on_window_loop
@@ -251,7 +256,7 @@ async def test_questions_and_pills(tmp_path: Path, atlas: Path) -> None:
     ]
     script = [
         Turn(Text(f"{FINDING}\n" * 6)),
-        Turn(Text(FINDING), runs("pytest tests/test_retry.py --count 50"), usage=USED),
+        Turn(Text(FINDING), run_command("pytest tests/test_retry.py --count 50"), usage=USED),
         Turn(Call("ask", {"questions": several}), stop="tool_use"),
         Turn(Text("Done.")),
     ]
@@ -502,3 +507,66 @@ async def test_the_demo_of_the_first_minute(tmp_path: Path) -> None:
         pictures.keep("00-first-minute-demo", film)
         person.session.stop()
         await until(lambda: not person.session.running)
+
+
+PARTS = """\
+---
+name: Release notes
+inputs: {tag: {type: string, default: v2.4}}
+max_parallel: 5
+steps:
+  - {id: code, agent: Coder, desk: own, prompt: Do code.}
+  - {id: guide, agent: Writer, desk: own, prompt: Do guide.}
+  - {id: research, agent: Researcher, for_each: [pool, Retry-After], prompt: "Which ${{ item }}?"}
+  - {id: publish, agent: Coder, prompt: Publish it.}
+  - {id: ok, needs: [code, guide], approve: Write the drafts?}
+---
+"""
+
+
+def parts(view: RequestView) -> Turn:
+    """Writes, reads and asks, runs a command, as its step says."""
+    done, asked = len(results(view)), asked_in(view)
+    if "Do code." in asked or "Do guide." in asked:
+        names = ("src/atlas/retry.py", "src/atlas/more.py") if "code" in asked else ("docs/up.md",)
+        if done:
+            return Turn(Text("Written."))
+        return Turn(*(Call("write", {"path": one, "content": "new\n" * 9}) for one in names))
+    if done > 2:
+        return Turn(Text("Done."))
+    if "Publish it." in asked:
+        return Turn(run_command("git push origin release-2.4 --follow-tags"))
+    if not done:
+        return Turn(Call("search", {"pattern": "retry_after"}), read("src/atlas/retry.py"))
+    choices = [
+        {"text": "release-2.4", "about": "41 commits, cut on 9 May"},
+        {"text": "main", "about": "58 commits, 17 after the cut"},
+    ]
+    question = "Which branch do the notes describe?"
+    return Turn(Call("ask", {"questions": [{"question": question, "choices": choices}]}))
+
+
+@on_window_loop
+async def test_what_needs_you(tmp_path: Path, atlas: Path) -> None:
+    """34: what waits, a question with choices, a gate, a command."""
+    own = tmp_path / "studio" / "workflows"
+    own.mkdir(parents=True)
+    (own / "release.md").write_text(PARTS)
+    async with at_atlas(tmp_path, atlas, parts) as person:
+        pictures, window = Photographer(person), person.window
+        runs = WorkflowRuns(person.engine)
+        options = RunOptions({"tag": "v2.4"}, provider="anthropic", model="claude-sonnet-5-5")
+        runner = await runs.start(own / "release.md", person.folder, options)
+        work = asyncio.create_task(runner.carry_out())
+        await until(lambda: len([*runner.run.questions]) >= 4, "all that waits")
+        window.pages.show_page("needs")
+        page = window.pages.currentWidget()
+        assert isinstance(page, NeedsPage)
+        await until(lambda: len(page.rows) >= 4 and page.changes.groups)
+        for kind in ("reply", "permission", "approve"):
+            at = next(at for at, row in enumerate(page.rows) if row.question.kind == kind)
+            page.list.setCurrentIndex(page.list.model().index(at, 0))
+            person.press(Key.Key_1)
+            await pictures.show(f"34-needs-you-{kind}", (LARGE, SMALL))
+        await runner.stop()
+        await work

@@ -122,7 +122,8 @@ class FoldingButton(PaintedButton):
 class Button(FoldingButton):
     """A button with words; ``keycap`` shows the key that does the same.
 
-    Folded it is its icon alone, or ``folded_icon``; without either only the key goes.
+    Folded it is its icon alone, or ``folded_icon``; without either only the key goes. ``small``:
+    it stands in a narrow column.
     """
 
     def __init__(
@@ -136,8 +137,10 @@ class Button(FoldingButton):
         *,
         clicked: Callable[..., object] | None = None,
         folded_icon: str | None = None,
+        small: bool = False,
     ) -> None:
         super().__init__(theme, parent)
+        self._small = small
         if clicked is not None:
             self.clicked.connect(clicked)
         self._kind: Kind = kind
@@ -170,15 +173,22 @@ class Button(FoldingButton):
     def wide_size(self) -> QSize:
         return self._words_size(keycap=True)
 
+    @property
+    def _role(self) -> str:
+        return "small_medium" if self._small else "ui_medium"
+
+    @property
+    def _pad(self) -> int:
+        return 2 if self._kind == "link" else self.theme.px(8 if self._small else 12)
+
     def _words_size(self, *, keycap: bool) -> QSize:
-        t = self.theme
-        pad = 2 if self._kind == "link" else t.px(12)
-        width = t.metrics("ui_medium").horizontalAdvance(self.text()) + 2 * pad
+        t, pad = self.theme, self._pad
+        width = t.metrics(self._role).horizontalAdvance(self.text()) + 2 * pad
         if self._icon:
             width += t.px(16) + t.px(6)
         if keycap and self._keycap and t.keycaps:
             width += keycaps_width(t, self._keycap) + t.px(8) - t.px(6)
-        return QSize(width, t.height(24 if self._kind == "link" else 28))
+        return QSize(width, t.height(24 if self._kind == "link" or self._small else 28))
 
     def _ink(self) -> str:
         if not self.isEnabled():
@@ -201,12 +211,12 @@ class Button(FoldingButton):
         if kind != "link":
             self.paint_overlay(painter, rect)
         ink = t.color(self._ink())
-        font = t.font("ui_medium")
+        font = t.font(self._role)
         font.setUnderline(kind == "link" and self.overlay() is not None)
         if self.folded and self._folded_icon:
             t.paint_icon(painter, centred(rect, t.px(16)), self._folded_icon, ink)
             return
-        x = 2.0 if kind == "link" else float(t.px(12))
+        x = float(self._pad)
         if self._icon:
             side = t.px(16)
             t.paint_icon(
@@ -218,7 +228,7 @@ class Button(FoldingButton):
         text = QRectF(x, 0, rect.width() - x, rect.height())
         words = self.text()
         if rect.width() < self.sizeHint().width():
-            words = elided(t.metrics("ui_medium"), words, rect.width() - x - t.px(8))
+            words = elided(t.metrics(self._role), words, rect.width() - x - t.px(8))
         draw_text(painter, text, Qt.AlignmentFlag.AlignVCenter.value, words)
         if self._keycap and t.keycaps and not self.folded:
             at = rect.width() - t.px(6) - keycaps_width(t, self._keycap)

@@ -110,10 +110,11 @@ async def test_w50_w51_a_mission_in_the_window(tmp_path: Path) -> None:
         await until(lambda: len(waits.rows) == 1)
         assert waits.card.title.text() == tab.reason.text()
         person.press(Key.Key_1)  # it goes on
+        person.press(Key.Key_Return)
         await until(lambda: record.run.cycle == 6, "the next cycle")
         await until(lambda: record.run.paused, "the limit of cycles")
         await until(lambda: [row.question.text for row in waits.rows] == [record.run.paused])
-        assert [one.text() for one in waits.card.buttons if one.isVisible()] == ["Stop"]
+        assert [one.text() for one in waits.card.rows if one.isVisible()] == ["Stop"]
         person.click(waits.to_asker)
         await until(lambda: page.isVisible() and view.isVisible())
         person.click(tab.mission.chat)

@@ -6,17 +6,20 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QApplication
 
 from studio.agent.session.session import Session
 from studio.domain.blocks import NoticeBlock
-from studio.domain.run_events import RunStarted, StepStarted
+from studio.domain.run_events import RunQuestion, RunStarted, StepStarted
 from studio.domain.runs import Run
 from studio.simulator import Call, RequestView, Turn
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
+from studio.ui.pages.needs.choice_card import ChoiceCard
 from studio.ui.pages.needs.page import NeedsPage, going_on
 from studio.ui.pages.needs.waiting import Known, count_waiting, find_waiting
 from studio.ui.pages.workflows.page import WorkflowsPage
+from studio.ui.theme import Theme
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 from support.delegation_home import agent, cast, delegate, results, save, says
 from support.engine_home import engine_home
@@ -83,8 +86,11 @@ async def test_w22_what_waits_is_listed_with_its_path_and_answered(tmp_path: Pat
         assert person.focused() is page.list
         person.press(Key.Key_J)
         assert page.card.title.text() == "Which branch?"
-        assert [b.text() for b in page.card.buttons if b.isVisible()] == ["main", "release"]
+        shown = [row.text() for row in page.card.rows if row.isVisible()]
+        assert shown == ["main", "release", "Something else…"]
         person.press(Key.Key_2)
+        assert len(page.rows) == 2, "it is chosen, not given"
+        person.press(Key.Key_Return)
         await until(lambda: len(page.rows) == 1, "the answer is given")
         await until(lambda: person.blocks(NoticeBlock), "its end")
         assert results_of(child) == ["release"]
@@ -117,6 +123,7 @@ async def test_w22_an_answer_is_given_though_the_page_looks_again(tmp_path: Path
         assert isinstance(page, NeedsPage)
         await until(lambda: len(page.rows) == 1)
         person.press(Key.Key_2)
+        person.press(Key.Key_Return)
         page._again.timeout.emit()
         await until(lambda: results_in(person.session) == ["b"], "the answer")
 
@@ -134,7 +141,7 @@ def reader(view: RequestView) -> Turn:
 
 @on_window_loop
 async def test_w22_the_oldest_comes_first_and_what_came_before_is_seen(tmp_path: Path) -> None:
-    """Up to nine choices are buttons with their numbers."""
+    """Up to eight choices are rows with their numbers."""
     save(Paths.below(tmp_path / "studio").agents, agent("Helper", tools="read, ask"))
     (tmp_path / "gate.md").write_text(GATE)
 
@@ -168,9 +175,10 @@ async def test_w22_the_oldest_comes_first_and_what_came_before_is_seen(tmp_path:
         person.press(Key.Key_K)
         await until(page.before.isVisible, "what the agent did")
         assert [fact.left for fact in page.before.facts] == ["Just before", "Read  notes.txt"]
-        shown = [one for one in page.card.buttons if one.isVisible()]
-        assert [one.text() for one in shown] == ["one", "two", "three", "four", "five"]
+        shown = [one.text() for one in page.card.rows if one.isVisible()]
+        assert shown == ["one", "two", "three", "four", "five", "Something else…"]
         person.press(Key.Key_4)
+        person.press(Key.Key_Return)
         await until(lambda: results_in(person.session)[-1:] == ["four"], "the answer")
         person.click(page.order.segment(0))
         await until(lambda: [one.group for one in page.rows] == ["Gate, run 1"])
@@ -239,8 +247,9 @@ async def test_w22_a_question_of_a_run_is_answered_where_all_of_them_are(tmp_pat
         page = person.window.pages.currentWidget()
         assert isinstance(page, NeedsPage)
         await until(lambda: len(page.rows) == 1, "the question")
-        assert page.card.buttons[0].isEnabled()
+        assert page.card.rows[0].isEnabled() and not page.card.send.isEnabled()
         person.press(Key.Key_1)
+        person.click(page.card.send)
         await until(lambda: not page.rows, "it is answered")
         workflows = await until(lambda: person.window.pages._made.get("workflows"))
         assert isinstance(workflows, WorkflowsPage)
@@ -279,6 +288,7 @@ async def test_w22_an_item_is_skipped_where_it_asks(tmp_path: Path) -> None:
         person.click(page.card.skip)
         await until(lambda: page.card.title.text() == "Take b?", "the other one")
         person.press(Key.Key_1)
+        person.press(Key.Key_Return)
         await until(lambda: not page.rows, "all is answered")
 
         workflows = await until(lambda: person.window.pages._made.get("workflows"))
@@ -347,7 +357,9 @@ async def test_w26_what_a_run_changed_stands_by_step_and_is_approved(tmp_path: P
             ("Writers", 0),
             ("ok", 1),
         ]
+        page.list.setFocus()
         person.press(Key.Key_1)
+        person.press(Key.Key_Return)
         workflows = await until(lambda: person.window.pages._made.get("workflows"))
         assert isinstance(workflows, WorkflowsPage)
         ended = list[str]()
@@ -382,3 +394,40 @@ def results_of(child: object) -> list[str]:
 
     assert isinstance(child, Child)
     return results_in(child.session)
+
+
+def test_w22_a_tick_lets_an_answer_count_for_the_run(qapp: QApplication) -> None:
+    """Nothing is chosen at first, and Enter gives only what is; other words can be typed."""
+    card, given = ChoiceCard(Theme()), list[object]()
+    card.answered.connect(lambda _, value: given.append(value))
+    card.show_question(RunQuestion("a", "permission", "Run it?", "make"), ("Story", "ok"))
+    card.show()
+    card.give()
+    assert not given and card.chosen is None and not card.send.isEnabled()
+    card.choose(1)
+    card.widely.click()
+    card.give()
+    card.choose(2)
+    assert not card.widely.isEnabled(), "a refusal counts once"
+    card.give()
+    card.show_question(
+        RunQuestion("b", "permission", "Run it?", "make"), ("A chat",), for_chat=True
+    )
+    assert card.chosen is None and not card.widely.isChecked(), "each question begins anew"
+    card.choose(1)
+    card.give()
+    card.widely.click()
+    card.give()
+    assert given == ["run", "deny", "once", "session"]
+    choices = RunQuestion("c", "reply", "Which?", choices=("a", "b"), abouts=("old", "new"))
+    card.show_question(choices, ("Story", "ok"))
+    assert [one.accessibleName() for one in card.rows[:2]] == ["a, old", "b, new"]
+    card.choose(3)
+    assert card.field.isVisible() and not card.send.isEnabled()
+    card.field.setText("c")
+    card.give()
+    assert given[-1] == "c"
+    card.set_open(False)
+    card.give()
+    assert given[-1:] == ["c"] and len(given) == 5, "another program has to take it"
+    card.close()

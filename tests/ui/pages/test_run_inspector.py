@@ -49,6 +49,7 @@ def test_w64_all_answers_of_a_question_are_in_sight(qapp: QApplication, written:
             place = one.rect().translated(one.mapTo(inspector, one.rect().topLeft()))
             assert inspector.rect().contains(place), one.text()
             assert one.width() == one.sizeHint().width(), "its words are whole"
+        assert len({one.y() for one in buttons}) == 1, "they stand beside each other"
         assert card.detail.edit.verticalScrollBar().maximum() == 0, "all of it is seen"
         around.close()
 

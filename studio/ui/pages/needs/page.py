@@ -25,11 +25,10 @@ from studio.ui.inspector.fact_list import Fact, FactList
 from studio.ui.pages.page import Page, Run
 from studio.ui.pages.workflows.runs.changes_list import ChangesList
 from studio.ui.pages.workflows.runs.letter_list import LetterList
-from studio.ui.pages.workflows.runs.question_card import QuestionCard
 from studio.ui.theme import Theme, joined
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.transcript.model import row_status, verb
-from studio.ui.translation import tr, tr_in, tr_plural
+from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Button, Hairline, Index, Label, Segmented
 from studio.ui.widgets.key_foot import KeyFoot
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
@@ -38,11 +37,15 @@ from studio.ui.widgets.panels import scrolled
 from studio.ui.widgets.row_list import RowDelegate, RowModel, paint_row_ground
 from studio.workflows.run_changes import approve_drafts, changes_by_step
 
+from .choice_card import ChoiceCard
 from .waiting import Known, Waiting, find_waiting, just_before
 
 BY_RUN = 0
 LIST = 376
+MOST_OF_WIDTH = 0.44
+"""The list leaves the rest to the question, however large its words are."""
 CHANGES = 320
+DIGITS = [*"123456789"]
 AGAIN = 2_000
 """Milliseconds between two looks while the page is on screen."""
 
@@ -184,26 +187,33 @@ class NeedsPage(Page):
         self.list.setModel(self._model)
         self.list.setItemDelegate(_Line(t, self._model))
         self.list.selectionModel().currentChanged.connect(lambda *_: self._show_chosen())
-        self.list.activated.connect(lambda _: self.open_asker())
+        self.list.doubleClicked.connect(lambda _: self.open_asker())
         self.path = Label(t, "", "ui", "text2")
         self.to_asker = Button(t, tr("Open"), clicked=self.open_asker)
-        self.card = QuestionCard(t, digits=True)
+        self.card = ChoiceCard(t)
         self.card.answered.connect(lambda _, value: self._answer(value))
         self.card.left_out.connect(lambda _: self._leave_out())
         self.nothing = Label(t, tr("Nothing needs you."), "ui", "text2")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        self.order = Segmented(t, [tr("By run"), tr("Oldest")], name=tr("Order"))
+        self.order = Segmented(
+            t, [tr("By run"), tr("Oldest")], name=tr("Order"), icons=["workflow", "clock"]
+        )
         self.order.chosen.connect(self.show_order)
         heading = Label(t, tr("Needs you"), "heading")
         self._list_head = widget_of(
-            row_of([heading, (self.count, 1), self.order], 8, (16, 0, 10, 0))
+            row_of(
+                [heading, (self.count, 1), self.order],
+                *(8, (16, 0, 10, 0)),
+                folding=[self.order],
+            )
         )
         hints = [
             (("Ctrl+J",), tr("Next")),
             (("J", "K"), tr("Move")),
-            (("1", "9"), tr_in("a button", "Answer")),
+            (("1", "9"), tr("Choose")),
         ]
-        foot = KeyFoot(t, hints, tr("Ctrl+J goes to what waits next, J and K move, 1 to 9 answer"))
+        words = tr("Ctrl+J goes to what waits next, J and K move, 1 to 9 choose, Enter answers")
+        foot = KeyFoot(t, hints, words)
         self._head = widget_of(row_of([(self.path, 1), self.to_asker], 8, (20, 0, 12, 0)))
         parts = [self._list_head, Hairline(t), (self.list, 1), foot]
         self._left = widget_of(column_of(parts, spacing=0))
@@ -234,7 +244,6 @@ class NeedsPage(Page):
 
     def _follow(self) -> None:
         px = self._theme.px
-        self._left.setFixedWidth(px(LIST))
         for head in (self._list_head, self._head):
             head.setFixedHeight(px(48))
         self._place()
@@ -246,6 +255,7 @@ class NeedsPage(Page):
     def _place(self) -> None:
         """What the run changed stands beside the question, or below it where there is no room."""
         px = self._theme.px
+        self._left.setFixedWidth(min(px(LIST), round(self.width() * MOST_OF_WIDTH)))
         beside = self.width() >= px(LIST + 420 + CHANGES)
         way = QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.TopToBottom
         self._body.setDirection(way)
@@ -309,8 +319,7 @@ class NeedsPage(Page):
             self.card.show_question(None, ())
             return
         self.card.show_question(row.question, row.path, for_chat=not row.run_id, item=row.item)
-        for part in (*self.card.buttons, self.card.field, self.card.send, self.card.asked):
-            part.setEnabled(row.here)
+        self.card.set_open(row.here)
         words = tr("Open the run") if row.run_id else tr("Open the chat")
         self.to_asker.set_text(words)
 
@@ -388,16 +397,24 @@ class NeedsPage(Page):
         else:
             session.answer_question(row.question.id, str(value))
 
+    def _enter(self) -> None:
+        """Give the answer that is chosen; without one show who asks."""
+        if self.card.send.isEnabled() and not self.card.isHidden():
+            self.card.give()
+        else:
+            self.open_asker()
+
     def keyPressEvent(self, event: QKeyEvent) -> None:
-        """J and K choose, digits press the buttons of the answers, Escape leaves."""
+        """J and K move, digits choose an answer and Enter gives it, Escape leaves."""
         here, rows = self.list.currentIndex().row(), len(self._model.rows)
         key = event.key()
-        shown = [one for one in self.card.buttons if one.isVisible() and one.isEnabled()]
         if key in (Qt.Key.Key_J, Qt.Key.Key_K):
             at = min(max(here + (1 if key == Qt.Key.Key_J else -1), 0), rows - 1)
             self.list.setCurrentIndex(self._model.index(at))
-        elif event.text().isdigit() and 0 < int(event.text()) <= len(shown):
-            shown[int(event.text()) - 1].click()
+        elif event.text() in DIGITS:
+            self.card.choose(int(event.text()))
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._enter()
         elif key == Qt.Key.Key_Escape:
             self.left.emit()
         else:

@@ -167,5 +167,6 @@ def _questions(session: Session) -> Sequence[RunQuestion]:
             asked = block.asks[0]
             choices = tuple(one.text for one in asked.choices)
             words = asked.text if len(block.asks) == 1 else tr("Several questions")
-            found.append(RunQuestion(block.call_id, "reply", words, choices=choices))
+            abouts = tuple(one.about for one in asked.choices)
+            found.append(RunQuestion(block.call_id, "reply", words, choices=choices, abouts=abouts))
     return found

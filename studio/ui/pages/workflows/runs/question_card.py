@@ -40,6 +40,8 @@ ANSWERS: Mapping[str, Sequence[tuple[str, Json]]] = {
 """The buttons of a question, with the answer that each gives. The last one stands apart."""
 
 
+TYPED = ("ask", "reply", "conflict")
+"""Questions that take any words."""
 MOST = 9
 """Choices that have a button; of more one is typed."""
 SERVER = 480
@@ -47,45 +49,45 @@ SERVER = 480
 
 
 class QuestionCard(Card):
-    """Buttons for the answers that there are, else a field.
-
-    ``digits``: the page presses them by their numbers, which they show.
-    """
+    """Buttons for the answers that there are, else a field."""
 
     answered = Signal(str, object)
     """The id of a question, and its answer."""
     left_out = Signal(str)
     """The item that asks this is to be left out."""
 
-    def __init__(self, theme: Theme, *, digits: bool = False) -> None:
+    def __init__(self, theme: Theme) -> None:
         super().__init__(theme, "raised", "warn_line")
-        self._digits = digits
         self._question: RunQuestion | None = None
         self._values: list[Json] = []
         self.title = Label(theme, "", "ui_strong", wrap=True)
         self.path = Label(theme, "", "small", "text2", wrap=True)
         self.detail = CodeBox(theme, tr("What it would do"), 10, least=1)
-        self.buttons = [
-            Button(theme, "", "primary" if not at else "secondary") for at in range(MOST)
-        ]
-        for at, button in enumerate(self.buttons):
-            button.clicked.connect(lambda _=False, at=at: self._answer(self._values[at]))
         self.field = Field(theme, tr("Your answer"))
-        self.field.returnPressed.connect(lambda: self._answer(self.field.text()))
-        self.send = Button(theme, tr_in("a button", "Answer"), "primary")
-        self.send.clicked.connect(lambda: self._answer(self.field.text()))
-        head = row_of([(Mark(theme, "shield-question-mark", "warn"), 0), (self.title, 1)], 8)
-        self._choices = WrappingRow(self.buttons, apart=True)
-        self._said = widget_of(row_of([(self.field, 1), self.send], 8))
+        self.field.returnPressed.connect(self.give)
+        self.send = Button(theme, tr_in("a button", "Answer"), "primary", clicked=self.give)
         self.skip = Button(theme, tr("Skip item"), clicked=self._leave_out)
         self.skip.hide()
         self.server: QuestionPanel | None = None
         self.asked = Slot()
-        self._head = widget_of(head)
-        parts = [self._head, self.path, self.detail, self._choices, self._said, self.asked]
+        self._lay()
+        self.hide()
+
+    def _lay(self) -> None:
+        theme = self.theme
+        self.buttons = [
+            Button(theme, "", "primary" if not at else "secondary", small=True)
+            for at in range(MOST)
+        ]
+        for at, button in enumerate(self.buttons):
+            button.clicked.connect(lambda _=False, at=at: self._answer(self._values[at]))
+        head = row_of([(Mark(theme, "shield-question-mark", "warn"), 0), (self.title, 1)], 8)
+        self._choices = WrappingRow(self.buttons, apart=True)
+        self._said = widget_of(row_of([(self.field, 1), self.send], 8))
+        self.head = widget_of(head)
+        parts = [self.head, self.path, self.detail, self._choices, self._said, self.asked]
         parts.append(row_of([self.skip, STRETCH]))
         column_of(parts, spacing=8, margins=(12, 12, 12, 12), on=self)
-        self.hide()
 
     @property
     def question(self) -> RunQuestion | None:
@@ -121,17 +123,8 @@ class QuestionCard(Card):
             detail = "\n".join(map(tr_engine, detail.split("\n")))
         self.detail.show_text(detail)
         self.detail.setVisible(bool(detail))
-        answers = [(tr(words), value) for words, value in ANSWERS.get(question.kind, ())]
-        if for_chat and question.kind == "permission":
-            answers[1] = tr("For this chat"), "session"
-        if question.kind in ("sample", "paused"):
-            answers = [one for one in answers if one[1] in question.choices]
-        if question.kind in ("reply", "conflict") and 0 < len(question.choices) <= MOST:
-            answers = [(words, words) for words in question.choices]
-        self._choices.setVisible(bool(answers))
         asked = question.server
-        self._said.setVisible(question.kind in ("ask", "reply", "conflict") and asked is None)
-        self._head.setVisible(asked is None)
+        self.head.setVisible(asked is None)
         self.asked.setVisible(asked is not None)
         self.server = None
         if asked is not None:
@@ -140,18 +133,26 @@ class QuestionCard(Card):
             self.server.appear()
             self.server.answered.connect(lambda answer: self._answer(answer.told))
             self.asked.put(self.server)
+        self._show_answers(question, for_chat)
+        self.setAccessibleName(f"{self.title.text()}. {self.path.text()}. {detail}")
+        self.show()
+
+    def _show_answers(self, question: RunQuestion, for_chat: bool) -> None:
+        answers = answers_to(question, for_chat)
+        self._choices.setVisible(bool(answers))
+        self._said.setVisible(question.kind in TYPED and question.server is None)
         placed = [*answers[:-1], *[None] * (3 - len(answers)), *answers[-1:]]
         placed += [None] * (MOST - len(placed))
-        self._values, number = [], 0
+        self._values = []
         for button, answer in zip(self.buttons, placed, strict=True):
             button.setVisible(answer is not None)
             self._values.append(answer[1] if answer is not None else None)
             if answer is not None:
                 button.set_text(answer[0])
-                number += 1
-                button.set_keycap(str(number) if self._digits else None)
-        self.setAccessibleName(f"{self.title.text()}. {self.path.text()}. {detail}")
-        self.show()
+
+    def give(self) -> None:
+        """Give the answer that was typed."""
+        self._answer(self.field.text())
 
     def _leave_out(self) -> None:
         if self._question is not None:
@@ -160,3 +161,17 @@ class QuestionCard(Card):
     def _answer(self, value: Json) -> None:
         if self._question is not None and value != "":
             self.answered.emit(self._question.id, value)
+
+
+def answers_to(question: RunQuestion, for_chat: bool = False) -> list[tuple[str, Json]]:
+    """The answers that a question suggests, with their words."""
+    found = [(tr(words), value) for words, value in ANSWERS.get(question.kind, ())]
+    if question.kind == "permission":
+        found[0] = tr_in("a button in a narrow column", "Allow once"), "once"
+        if for_chat:
+            found[1] = tr("For this chat"), "session"
+    if question.kind in ("sample", "paused"):
+        found = [one for one in found if one[1] in question.choices]
+    if question.kind in ("reply", "conflict") and 0 < len(question.choices) <= MOST:
+        return [(words, words) for words in question.choices]
+    return found

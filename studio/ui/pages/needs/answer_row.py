@@ -1,0 +1,106 @@
+"""Answer row: one of the answers to a question, with the key that chooses it (W-22)."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QPointF, QRect, QRectF, QSize, Qt
+from PySide6.QtGui import QPainter, QResizeEvent
+from PySide6.QtWidgets import QSizePolicy
+
+from studio.ui.theme import Theme, joined
+from studio.ui.theme.mirroring import draw_text
+from studio.ui.widgets.buttons import PaintedButton
+from studio.ui.widgets.painting import keycaps_width, paint_keycaps, paint_rounded
+
+_WRAP = int(Qt.TextFlag.TextWordWrap)
+
+
+class AnswerRow(PaintedButton):
+    """A radio button as wide as its card; long words are wrapped, never cut.
+
+    What is said about the answer stands beside it where there is room, else below.
+    """
+
+    radius = 8
+
+    def __init__(self, theme: Theme, number: int) -> None:
+        super().__init__(theme)
+        self._key, self._about = str(number), ""
+        self.setCheckable(True)
+        self.setAutoExclusive(True)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.toggled.connect(self.update)
+
+    def show_answer(self, text: str, about: str = "") -> None:
+        self._about = about
+        self.setText(text)
+        self.setAccessibleName(joined((text, about)))
+        self.updateGeometry()
+        self.update()
+
+    def sizeHint(self) -> QSize:
+        return QSize(self.theme.px(200), self._tall(self.width()))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(0, self._tall(self.width()))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if event.size().width() != event.oldSize().width():
+            self.updateGeometry()
+
+    @property
+    def _left(self) -> int:
+        return self.theme.px(12 + 16 + 10)
+
+    def _room(self, width: float) -> float:
+        t = self.theme
+        return max(1.0, width - self._left - keycaps_width(t, self._key) - 2 * t.px(12))
+
+    def _lines(self, role: str, text: str, room: float) -> float:
+        """How tall a text is."""
+        bounds = QRect(0, 0, int(room), 10_000)
+        return self.theme.metrics(role).boundingRect(bounds, _WRAP, text).height()
+
+    def _beside(self, room: float) -> float:
+        """Where what is said about it begins, right of the answer; 0 where it goes below."""
+        m = self.theme.metrics("ui_medium"), self.theme.metrics("ui")
+        left = m[0].horizontalAdvance(self.text()) + self.theme.px(10)
+        return left if left + m[1].horizontalAdvance(self._about) <= room else 0.0
+
+    def _tall(self, width: int) -> int:
+        t, room = self.theme, self._room(width)
+        tall = self._lines("ui_medium", self.text(), room)
+        if self._about and not self._beside(room):
+            tall += self._lines("ui", self._about, room)
+        return max(t.height(42), round(tall) + t.px(18))
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t, chosen, here = self.theme, self.isChecked(), self.isEnabled()
+        line = ("accent_text", 2.0) if chosen else ("control", 1.0)
+        paint_rounded(painter, rect, self.radius, t.color("button"), t.color(line[0]), line[1])
+        self.paint_overlay(painter, rect)
+        side = t.px(16)
+        ring = QRectF(t.px(12), rect.center().y() - side / 2, side, side)
+        mark = t.color(("accent" if chosen else "strong") if here else "control")
+        paint_rounded(painter, ring, side / 2, mark if chosen else None, mark, 1.5)
+        if chosen:
+            inner = ring.adjusted(t.px(5), t.px(5), -t.px(5), -t.px(5))
+            paint_rounded(painter, inner, inner.width() / 2, t.color("accent_on"))
+        room, ink = self._room(rect.width()), "text1" if here else "text3"
+        beside = self._beside(room) if self._about else 0.0
+        first = self._lines("ui_medium", self.text(), room)
+        below = self._lines("ui", self._about, room) if self._about and not beside else 0.0
+        top = (rect.height() - first - below) / 2
+        self._write(painter, QRectF(self._left, top, room, first), "ui_medium", self.text(), ink)
+        if self._about:
+            at = (beside, top, first) if beside else (0.0, top + first, below)
+            place = QRectF(self._left + at[0], at[1], room - at[0], at[2])
+            self._write(painter, place, "ui", self._about, "text2" if here else "text3")
+        if t.keycaps:
+            x = rect.width() - t.px(12) - keycaps_width(t, self._key)
+            paint_keycaps(painter, t, QPointF(x, rect.center().y()), self._key)
+
+    def _write(self, painter: QPainter, place: QRectF, role: str, text: str, ink: str) -> None:
+        painter.setFont(self.theme.font(role))
+        painter.setPen(self.theme.color(ink))
+        draw_text(painter, place, _WRAP, text)

@@ -1,0 +1,100 @@
+"""Choice card: a question whose answers are rows; digits choose, Enter gives the answer (W-22)."""
+
+from __future__ import annotations
+
+from studio.domain.jsonvalue import Json
+from studio.domain.run_events import RunQuestion
+from studio.ui.pages.workflows.runs.question_card import MOST, TYPED, QuestionCard, answers_to
+from studio.ui.translation import tr
+from studio.ui.widgets import Check
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.question_tile import QuestionTile
+
+from .answer_row import AnswerRow
+
+
+class ChoiceCard(QuestionCard):
+    """The answer of a permission counts once, or with a tick for the whole run or chat.
+
+    No row is chosen at first: Enter must not give an answer that nobody has read.
+    """
+
+    def _lay(self) -> None:
+        theme = self.theme
+        self.rows = [AnswerRow(theme, at + 1) for at in range(MOST)]
+        for row in self.rows:
+            row.toggled.connect(self._follow)
+        self.field.textChanged.connect(self._follow)
+        self.send.set_keycap("Enter")
+        self.widely = Check(theme, "")
+        self._wide: Json = ""
+        self.head = widget_of(row_of([QuestionTile(theme), (self.title, 1)], 12))
+        foot = row_of([self.send, self.skip, STRETCH, self.widely], 8)
+        parts = [self.head, 4, self.detail, *self.rows, self.field, self.asked, 4, foot]
+        column_of(parts, spacing=6, margins=(16, 14, 16, 14), on=self)
+
+    @property
+    def chosen(self) -> AnswerRow | None:
+        """The row that is chosen."""
+        return next((row for row in self.rows if not row.isHidden() and row.isChecked()), None)
+
+    @property
+    def value(self) -> Json:
+        """What would be answered now; nothing where nothing is chosen or typed."""
+        if not self.field.isHidden():
+            return self.field.text().strip()
+        value = self._values[self.rows.index(self.chosen)] if self.chosen is not None else ""
+        return self._wide if value == "once" and self.widely.isChecked() else value
+
+    def set_open(self, here: bool) -> None:
+        """Whether this program can take the answer."""
+        for part in (*self.rows, self.field, self.asked):
+            part.setEnabled(here)
+        self._follow()
+
+    def choose(self, number: int) -> None:
+        """Choose the row with a number, if there is one."""
+        if number <= len(self._values) and self.rows[number - 1].isEnabled():
+            self.rows[number - 1].setChecked(True)
+
+    def give(self) -> None:
+        if self.send.isEnabled():
+            self._answer(self.value)
+
+    def _show_answers(self, question: RunQuestion, for_chat: bool) -> None:
+        answers = answers_to(question, for_chat)
+        permission = question.kind == "permission"
+        if permission:  # the tick says for how long
+            self._wide = answers[1][1]
+            self.widely.setText(answers[1][0])
+            self.widely.setAccessibleName(answers[1][0])
+            answers = [(tr("Allow"), "once"), answers[2]]
+        elif answers and question.kind in TYPED:
+            answers = [*answers[: MOST - 1], (tr("Something else…"), None)]
+        self.widely.setVisible(permission)
+        self.widely.setChecked(False)
+        self._values = [value for _, value in answers]
+        abouts = dict(zip(question.choices, question.abouts, strict=False))
+        for at, row in enumerate(self.rows):
+            row.setAutoExclusive(False)
+            row.setChecked(False)
+            row.setAutoExclusive(True)
+            row.setVisible(at < len(answers))
+            if at < len(answers):
+                row.show_answer(answers[at][0], abouts.get(answers[at][0], ""))
+        self.send.setVisible(question.server is None)
+        self._follow()
+
+    def _follow(self) -> None:
+        question = self.question
+        if question is None:
+            return
+        own = question.kind in TYPED and question.server is None
+        if own and self._values:
+            own = self.chosen is not None and self._values[self.rows.index(self.chosen)] is None
+        if own and self._values and self.field.isHidden():
+            self.field.show()
+            self.field.setFocus()
+        self.field.setVisible(own)
+        self.widely.setEnabled(self.rows[0].isEnabled() and not self.rows[1].isChecked())
+        self.send.setEnabled(self.rows[0].isEnabled() and self.value != "")
