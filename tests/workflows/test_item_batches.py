@@ -196,7 +196,12 @@ async def test_w57_w20_half_the_price_and_never_above_the_cap(
 
 @pytest.mark.parametrize(
     ("provider", "letters", "most"),
-    [("anthropic", 1_000, 20_000), ("openai", 1_000, 20_000), ("gemini", 200_000, 0)],
+    [
+        ("anthropic", 1_000, 20_000),
+        ("openai", 1_000, 20_000),
+        ("gemini", 200_000, 0),
+        ("gemini", 800_000, 21_500_000),
+    ],
 )
 async def test_w57_a_batch_that_its_provider_finds_too_large_goes_out_in_parts(
     tmp_path: Path, provider: str, letters: int, most: int

@@ -8,6 +8,7 @@ the network, the provider is asked for the key: it is sent again only where it i
 from __future__ import annotations
 
 import asyncio
+import re
 import time
 import uuid
 from dataclasses import dataclass, replace
@@ -39,6 +40,8 @@ STORED = 500
 TRIES = 5
 """How often an item is sent again that failed by a fault of the provider."""
 _TYPICAL = 4_000
+_TOO_LARGE = re.compile(r"size exceeds|larger than|too large", re.IGNORECASE)
+"""What providers say of a batch, or of its file, that is more than they take."""
 
 
 @dataclass(slots=True)
@@ -213,7 +216,8 @@ class BatchWork:
             if error.status is None or error.status in (408, 409, 500, 502, 504):
                 return  # it may be there: the next look tells
             await self._end(key)
-            if error.fault == "too_long" and self._most > 1:
+            too_large = error.fault == "too_long" or _TOO_LARGE.search(str(error))
+            if too_large and len(chunk.items) > 1:
                 self._most = max(len(chunk.items) // 2, 1)
                 return
             raise
