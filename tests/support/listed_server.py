@@ -2,7 +2,7 @@
 
 The file has ``tools``, each with ``name``, ``description`` and ``schema``, and ``instructions``.
 A tool whose entry has ``asks`` (``message`` and ``schema``, or ``url``; or ``prompt`` and ``system``
-for a model) asks that first, and returns the answer. One with ``returns`` returns that as structured content; ``output`` is its schema. One with ``links`` returns links to these.
+for a model) asks that first, and returns the answer. One with ``returns`` returns that as structured content; ``output`` is its schema. One with ``links`` returns links to these, one with ``writes`` overwrites that file.
 Each call appends its name and arguments to the file beside it that ends with ``.calls``.
 """
 
@@ -51,6 +51,8 @@ async def call_tool(context: Any, params: Any) -> types.CallToolResult | types.I
         return types.CallToolResult(content=[types.TextContent(type="text", text=text)])
     with FILE.with_suffix(".calls").open("a", encoding="utf-8") as file:
         file.write(json.dumps([params.name, params.arguments]) + "\n")
+    if "writes" in tool:
+        Path(tool["writes"]).write_text("by the server", encoding="utf-8")
     if "links" in tool:
         links = [
             types.ResourceLink(type="resource_link", uri=one, name="") for one in tool["links"]
