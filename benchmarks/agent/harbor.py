@@ -125,7 +125,7 @@ class AgentStudio(BaseAgent):
         words = [
             *(f"{PLACE}/venv/bin/agent-studio", "run", "--json", "--mode", "long"),
             *("--provider", provider, "--model", model, "--agent", self._agent),
-            *("--permission", "auto", "--allow", "run", "--allow", "job", "--allow", "network(*)"),
+            *("--permission", "auto", "--allow", "run", "--allow", "job"),
             *(("--budget", self._budget) if self._budget else ()),
             *(("--effort", self._effort) if self._effort else ()),
             "-",

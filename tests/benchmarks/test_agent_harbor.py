@@ -49,6 +49,8 @@ class Container:
     root: Path
     installed: list[str] = field(default_factory=list[str])
     fails: bool = False
+    given: dict[str, str] | None = None
+    """The variables of the last command that has any."""
 
     def below(self, text: str) -> str:
         for name in ("/opt/agent-studio", "/logs/agent", "/tmp/agent-studio"):
@@ -66,6 +68,7 @@ class Container:
         if "uv pip install" in command:
             self.installed.append(command)
             return Done(int(self.fails), "", "no network" if self.fails else "")
+        self.given = env or self.given
         (self.root / "app").mkdir(exist_ok=True)
         process = await asyncio.create_subprocess_shell(
             self.below(command),
@@ -148,6 +151,7 @@ async def test_harbor_runs_the_program_and_gets_what_was_used(
         await agent.run(INSTRUCTION, container, used)
         assert simulator.requests[-1].json["input"][0]["content"][-1]["text"] == INSTRUCTION
         assert not simulator.violations
+    assert container.given == extra
     assert place.read_text() == "it's $HOME"
     assert (used.n_input_tokens, used.n_cache_tokens, used.n_output_tokens) == (35_000, 21_000, 490)
     assert used.cost_usd is not None and used.cost_usd > 0

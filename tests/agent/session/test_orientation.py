@@ -145,7 +145,9 @@ async def test_c17_later_only_changes_are_told(tmp_path: Path) -> None:
         services.today = lambda: date(2026, 11, 22)
         repository(home.folder, "Begin")
         session = await home.session()
-        assert "Git branch: harbour" in told(await say(session))["orientation"].splitlines()
+        first = told(await say(session))
+        assert "Git branch: harbour" in first["orientation"].splitlines()
+        assert set(first) == {"orientation"}, "nothing has changed yet"
         assert told(await say(session)) == {}
         services.today = lambda: date(2026, 11, 23)
         git(home.folder, "checkout", "-q", "-b", "harbour2")

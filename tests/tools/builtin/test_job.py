@@ -159,6 +159,7 @@ async def test_at_most_eight_of_a_chat(tmp_path: Path, jobs: Jobs) -> None:
 
 async def test_a_job_ends_when_nobody_looks_for_long(tmp_path: Path, jobs: Jobs) -> None:
     """C-13: also one that has ended and that nobody asked about."""
+    assert (Jobs().patience, Jobs().idle) == (60.0, 30 * 60.0)
     jobs.idle = 0.3
     here = context(tmp_path, jobs)
     await run.call(here, {"command": "sleep 3600", "background": True})

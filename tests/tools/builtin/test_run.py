@@ -197,6 +197,9 @@ async def test_nobody_has_to_leave_a_pager_or_an_editor(tmp_path: Path) -> None:
     """C-15, C-16."""
     told = await ran(tmp_path, 'echo "$PAGER $EDITOR $TERM"; printf "1 %%\\r2 %%\\n"')
     assert (told.text, told.keeps_end) == ("cat true dumb\n2 %", True)
+    names = ("NO_COLOR", "FORCE_COLOR", "PIP_PROGRESS_BAR", "npm_config_progress", "GIT_EDITOR")
+    told = await ran(tmp_path, f"echo {' '.join(f'${name}' for name in names)}")
+    assert told.text == "1 0 off false true"
     long = "\n".join(map(str, range(10_000)))
     short = shorten(long, 3_000, keeps_end=True)
     head, _, tail = short.partition("[…")
