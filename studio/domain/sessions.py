@@ -183,16 +183,24 @@ _WORD = re.compile(r"\S+")
 
 
 def title_of(said: Sequence[Said]) -> str:
-    """The title of a session from its first message."""
+    """The title of a session from its first message, without the marks of markdown's code."""
     texts = (part.text for part in said if isinstance(part, Text))
-    found = (word[0] for text in texts for word in _WORD.finditer(text))
+    found = (
+        word for text in texts for one in _WORD.finditer(text) if (word := one[0].replace("`", ""))
+    )
     words = list(islice(found, MAX_TITLE_LENGTH))  # no more are seen, and there may be millions
     if not words:
-        words = [part.name if isinstance(part, File) else "Picture" for part in said]
+        words = [_name_of(part) for part in said]
     title = " ".join(words)
     if len(title) <= MAX_TITLE_LENGTH:
         return title
     return title[: MAX_TITLE_LENGTH - 1].rsplit(" ", 1)[0] + "…"
+
+
+def _name_of(part: Said) -> str:
+    if isinstance(part, Text):
+        return part.text.strip()  # nothing, or marks alone
+    return part.name if isinstance(part, File) else "Picture"
 
 
 def title_from_messages(messages: Sequence[Message]) -> str:
