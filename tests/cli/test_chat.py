@@ -1,4 +1,4 @@
-"""``agent-studio chat``: the real program at a real pseudo-terminal, over the strict simulator."""
+"""``agent-studio chat``: the real program at a real pseudo-terminal, over the strict simulator (S-5)."""
 
 from __future__ import annotations
 

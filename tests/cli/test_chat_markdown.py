@@ -1,4 +1,4 @@
-"""Markdown on a terminal: nothing is lost, nothing is obeyed, and the work stays small."""
+"""Markdown on a terminal: nothing is lost, nothing is obeyed, and the work stays small (S-5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What Tab offers: from the parser and from what is stored, in real shells."""
+"""What Tab offers: from the parser and from what is stored, in real shells (S-5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a person who writes scripts expects of commands: days in words, codes, closed pipes."""
+"""What a person who writes scripts expects of commands: days in words, codes, closed pipes (S-5)."""
 
 from __future__ import annotations
 

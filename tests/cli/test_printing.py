@@ -1,4 +1,4 @@
-"""What the command line says of waits, silence and choices."""
+"""What the command line says of waits, silence and choices (S-5)."""
 
 from __future__ import annotations
 

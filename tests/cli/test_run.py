@@ -1,4 +1,4 @@
-"""``agent-studio run`` in scripts: real processes against a strict simulator."""
+"""``agent-studio run`` in scripts: real processes against a strict simulator (S-5)."""
 
 from __future__ import annotations
 

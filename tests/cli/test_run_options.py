@@ -1,4 +1,4 @@
-"""The short options of ``run``, and what they do to the request, the output and what is stored."""
+"""The short options of ``run``, and what they do to the request, the output and what is stored (S-5)."""
 
 from __future__ import annotations
 

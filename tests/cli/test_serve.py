@@ -1,4 +1,4 @@
-"""``agent-studio serve``, as a process of its own."""
+"""``agent-studio serve``, as a process of its own (S-3, S-4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Templates: messages with places, for ``run -t``, and the command that lists and edits them."""
+"""Templates: messages with places, for ``run -t``, and the command that lists and edits them (S-5)."""
 
 from __future__ import annotations
 

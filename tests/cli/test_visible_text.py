@@ -1,4 +1,4 @@
-"""What a model, a provider or a file called something shows at a terminal as what it is."""
+"""What a model, a provider or a file called something shows at a terminal as what it is (S-5)."""
 
 from __future__ import annotations
 
