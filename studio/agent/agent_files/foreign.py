@@ -321,14 +321,19 @@ def _models(names: Iterable[Any], found: Translation) -> None:
         if not isinstance(name, str):
             found.keep("model")
             continue
-        word = re.sub(r"\s*[(\[].*$", "", name).strip().lower()  # GPT-5 (copilot), sonnet[1m]
-        plain = re.sub(r"[\s_]+", "-", word)
-        if plain.startswith("claude"):
-            plain = plain.replace(".", "-")
-        if plain not in ("", "inherit", "auto"):
-            models.append(_MODELS.get(plain, plain))
+        if model := _model(name):
+            models.append(model)
     if models:
         found.values["fallback"] = tuple(models)
+
+
+def _model(name: str) -> str:
+    """Our name for a model; empty where the person's choice is meant."""
+    word = re.sub(r"\s*[(\[].*$", "", name).strip().lower()  # GPT-5 (copilot), sonnet[1m]
+    plain = re.sub(r"[\s_]+", "-", word)
+    if plain.startswith("claude"):
+        plain = plain.replace(".", "-")
+    return "" if plain in ("inherit", "auto") else _MODELS.get(plain, plain)
 
 
 def _hue(value: Any, found: Translation) -> None:
@@ -349,6 +354,7 @@ def _handoffs(value: Any, found: Translation) -> Iterator[Handoff]:
             continue
         texts = {key: str(fields.get(key) or "") for key in ("label", "prompt", "model")}
         texts["label"] = texts["label"] or agent
+        texts["model"] = _model(texts["model"])
         yield Handoff(agent=agent.strip(), send=fields.get("send") is True, **texts)
 
 

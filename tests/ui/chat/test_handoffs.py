@@ -17,9 +17,9 @@ pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
 
 HANDOFFS = """handoffs:
-  - {label: Build it, agent: Builder, prompt: Do the plan above., send: true, model: other-model}
+  - {label: Build it, agent: Builder, prompt: Do the plan above., send: true, model: MODEL}
   - {label: Look again, agent: Critic, prompt: Look at the plan.}
-  - {label: Nobody, agent: Nobody}"""
+  - {label: Nobody, agent: Nobody}""".replace("MODEL", "anthropic/maker/other-model")
 
 
 def shown(person: Person) -> list[str]:
@@ -37,6 +37,7 @@ async def test_w1_a_handoff_gives_the_chat_to_the_next_agent(tmp_path: Path) -> 
 
     def planner(settings: SettingsFile) -> None:
         settings.values.default_agent = "Planner"
+        settings.values.own_models["anthropic"] = ["maker/other-model"]
 
     script = [
         Turn(Text("A plan.")),
@@ -58,7 +59,7 @@ async def test_w1_a_handoff_gives_the_chat_to_the_next_agent(tmp_path: Path) -> 
         person.click(chat.handoffs.buttons[0])
         await until(lambda: len(person.asked) == 2 and person.composer.state == "idle", "its end")
         assert "Do the plan above." in person.asked[1]
-        assert "other-model" in person.asked[1] and "You are Builder" in person.asked[1]
+        assert "'maker/other-model'" in person.asked[1] and "You are Builder" in person.asked[1]
         assert person.session.info.agent == "Builder" and not shown(person)
         offered = [one.name for one in chat.model.options.offered_agents]
         assert "Builder" in offered, "the agent of the chat"

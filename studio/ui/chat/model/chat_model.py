@@ -297,12 +297,20 @@ class ChatModel:
     def hand_over(self, handoff: Handoff) -> None:
         """Give the chat to another agent, with what it is to do in the input, or sent (W-1)."""
         self.options.choose_agent(handoff.agent)
-        provider, _, model = handoff.model.rpartition("/")
-        if model:
-            self.options.choose_model(provider or self.options.provider, model)
         if handoff.prompt:
             self.input.set_text(handoff.prompt)
-        if handoff.prompt and handoff.send:
+        self._chat.run(self._hand_over(handoff))
+
+    async def _hand_over(self, handoff: Handoff) -> None:
+        """Choose the handoff's model, if it can be reached, and send the prompt, if that is so."""
+        session, engine = self.session, self.engine
+        if handoff.model and engine is not None:
+            found = await engine.model_names.reachable(handoff.model)
+            if self.session is not session or self.options.agent != handoff.agent:
+                return  # the person went on to something else meanwhile
+            if found is not None:
+                self.options.choose_model(found.provider, found.model)
+        if handoff.prompt and handoff.send and self.input.text == handoff.prompt:
             self.submit()
 
     # The message
