@@ -16,6 +16,7 @@ _WORDS = re.compile(rf"(?:[.,;:!?](?= |$))? ?(?:{_WORD} )*(?:{_WORD})?")
 _LAST_WORD = re.compile(_WORD)
 _BEGUN = re.compile("[A-Za-z]{2}")
 """A line that has this is text, whatever follows in it."""
+_BELOW_HEAD = re.compile(r"\|?[-:| ]*")
 
 
 class MarkdownStream:
@@ -123,6 +124,31 @@ class MarkdownStream:
             self._count += index
             self._offset, self._folds = line, folds
             return
+
+
+def settled_length(source: str) -> int:
+    """How much of a growing text is to be shown: all but what may become the head of a table.
+
+    Until the line below it tells, it would stand there as words with bars.
+    """
+    first, last = _line_before(source, len(source))
+    if _may_be_head(source, first, last):
+        return first
+    if _BELOW_HEAD.fullmatch(last):  # the line below a head, as far as it is written
+        first, above = _line_before(source, first - 1)
+        if _may_be_head(source, first, above):
+            return first
+    return len(source)
+
+
+def _may_be_head(source: str, start: int, line: str) -> bool:
+    return line.startswith("|") and not _line_before(source, start - 1)[1].startswith("|")
+
+
+def _line_before(source: str, end: int) -> tuple[int, str]:
+    """Where the line that ends at ``end`` begins, and its words."""
+    start = source.rfind("\n", 0, max(0, end)) + 1
+    return start, source[start : max(0, end)].strip()
 
 
 def _definitions(source: str) -> dict[str, tuple[str, str]]:

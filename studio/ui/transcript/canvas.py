@@ -155,6 +155,9 @@ class Canvas:
             older = self.items[max(0, len(self.items) - 12) :]
             newest = EndItem | FailureItem | NoticeItem | RetryItem
             touched |= {item for item in older if isinstance(item, newest)}
+            # A text that goes on no more is shown whole, also one that was waited with.
+            texts = (item for item in older if isinstance(item, TextItem))
+            touched |= {item for item in texts if item.has_unparsed}
         new = self._blocks[known:count]
         if any(isinstance(block, FilesBlock) for block in new) or any(
             isinstance(item, FilesItem) for item in touched

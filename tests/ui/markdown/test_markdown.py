@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from studio.ui.markdown.blocks import CODE, EMPHASIS, MATH, RAISED, STRIKE, STRONG, Block, cut
 from studio.ui.markdown.parser import MOST_FOLDS, parse, plain
 from studio.ui.markdown.spoken import SpokenText
-from studio.ui.markdown.stream import MarkdownStream
+from studio.ui.markdown.stream import MarkdownStream, settled_length
 
 PIECES = st.sampled_from(
     [
@@ -206,6 +206,19 @@ def test_a_line_that_was_a_tables_head_for_a_moment_belongs_to_the_words_above()
         stream.update(source[:size])
         assert stream.blocks == parse(source[:size])
     assert [block.kind for block in stream.blocks] == ["paragraph"]
+
+
+def test_what_may_become_a_tables_head_is_waited_with_until_the_line_below_tells() -> None:
+    """G-1: no bars flash up where a table comes."""
+    source = "Words.\n\n| a | b |\n|:-|-|\n| 1 | 2 |\n\nMore, | too.\n| no head\nof one."
+    stream, kinds = MarkdownStream(), set[str]()
+    for size in range(len(source) + 1):
+        stream.update(source[: settled_length(source[:size])])
+        shown = [block.kind for block in stream.blocks]
+        kinds |= {*shown[1:2]}
+        assert size - settled_length(source[:size]) <= len("| a | b |\n|:-|-|")
+    assert kinds == {"table"} and shown == ["paragraph", "table", "paragraph"]
+    assert settled_length(source) == len(source)
 
 
 def test_only_the_tail_is_parsed_again() -> None:

@@ -159,6 +159,18 @@ def test_a_message_stands_where_it_stays_before_its_turn_begins(shown: Transcrip
         assert view.canvas_viewport.outgoing is None
 
 
+def test_a_text_that_was_waited_with_is_shown_whole_when_it_ends(shown: TranscriptWindow) -> None:
+    """G-1: bars that become no table after all."""
+    shown.ask()
+    shown.tell(TextDelta("Words.\n\n| a"))
+    item = shown.view.canvas.items[-1]
+    assert [leaf.text for leaf in item.leaves] == ["Words."]
+    shown.tell(Notice("Something else."))
+    assert [leaf.text for leaf in item.leaves] == ["Words.", "| a"]
+    shown.tell(TextDelta("| b"), TurnComplete("done"))
+    assert [leaf.text for leaf in shown.view.canvas.items[-1].leaves] == ["| b"]
+
+
 def test_m11_rows_of_a_result_are_a_table(shown: TranscriptWindow) -> None:
     """Read to a screen reader and copied as any; what the model read is shown by a key."""
     table = (("tag", "size"), *((f"v{n}", str(n * 10)) for n in range(50)))

@@ -11,7 +11,7 @@ from studio.domain.blocks import AgentBlock, TextBlock
 from studio.ui.markdown.blocks import cut, folds_around, shown_text, without_markup
 from studio.ui.markdown.parser import parse
 from studio.ui.markdown.spoken import SpokenText
-from studio.ui.markdown.stream import MarkdownStream
+from studio.ui.markdown.stream import MarkdownStream, settled_length
 from studio.ui.transcript.height_index import HeightIndex
 from studio.ui.transcript.paint_style import PaintStyle
 from studio.ui.transcript.text.block_types import (
@@ -130,7 +130,7 @@ class TextItem(Item[TextBlock]):
         """The text for screen readers, also where it is not parsed for the window."""
         of = self.block.text, self._opened
         if self._spoken is None or self._spoken_of != of:
-            parsed = self.stream is not None and not self.has_unparsed
+            parsed = self.stream is not None and self.parsed == len(self.block.text)
             blocks = self.stream.blocks if parsed and self.stream else parse(self.block.text)
             self._spoken, self._spoken_of = SpokenText(blocks, opened=self._opened), of
         return self._spoken
@@ -138,7 +138,13 @@ class TextItem(Item[TextBlock]):
     @property
     def has_unparsed(self) -> bool:
         """Whether a part of the text waits for the next frame."""
-        return self.stream is not None and self.parsed < len(self.block.text)
+        return self.stream is not None and self.parsed < self._settled
+
+    @property
+    def _settled(self) -> int:
+        """How much of the text is to be shown by now."""
+        text = self.block.text
+        return settled_length(text) if self.block.live else len(text)
 
     def source(self) -> str:
         return self.block.text.strip("\n")
@@ -168,7 +174,7 @@ class TextItem(Item[TextBlock]):
         """Parse up to ``most`` further characters, and replace the leaves that changed."""
         assert self.stream is not None
         text = self.block.text
-        self.parsed = min(len(text), self.parsed + most)
+        self.parsed = max(self.parsed, min(self._settled, self.parsed + most))
         first = self.stream.update(text[: self.parsed])
         if not self._grow(first, context):
             self._rebuild(first, context)
