@@ -28,8 +28,13 @@ _FREE = """(state = 'open' OR (state = 'taken' AND NOT EXISTS (
     AND sessions.state IN ('running', 'waiting'))))"""
 """A task that nobody works on: also one whose agent ended without saying that it is done."""
 _BROKEN_OFF = """owner NOT IN ('', ?1) AND NOT EXISTS (SELECT 1 FROM audit
-    WHERE session_id = session AND call_id = call AND finished IS NOT NULL)"""
-"""What another program made, and was killed before the agent got the result of the call."""
+    WHERE session_id = session AND call_id = call AND finished IS NOT NULL) AND 1 >= (
+    SELECT count(*) FROM turns later WHERE later.session_id = session AND later.id > (
+    SELECT max(id) FROM turns WHERE turns.session_id = session AND turns.owner = made.owner))"""
+"""What another program made, and was killed before the agent got the result of the call.
+
+The turn after that one makes it again, or nobody does: what is said later is said anew.
+"""
 
 
 class BoardStore:
@@ -103,7 +108,7 @@ class BoardStore:
             board, words = _board(db, root), sanitise_text(text)
             row = db.execute(
                 f"""UPDATE board_messages SET owner = ?1, call = ?2 WHERE id = (SELECT min(id)
-                FROM board_messages WHERE board = ?3 AND session = ?4 AND text = ?5
+                FROM board_messages made WHERE board = ?3 AND session = ?4 AND text = ?5
                 AND channel = ?6 AND {_BROKEN_OFF}) RETURNING id""",
                 (self._db.owner, author.call, board, author.session, words, channel),
             ).fetchone()
@@ -190,7 +195,7 @@ class BoardStore:
             board, words = _board(db, root), sanitise_text(text)
             row = db.execute(
                 f"""UPDATE board_tasks SET owner = ?1, call = ?2 WHERE board = ?3 AND number = (
-                SELECT min(number) FROM board_tasks WHERE board = ?3 AND session = ?4
+                SELECT min(number) FROM board_tasks made WHERE board = ?3 AND session = ?4
                 AND text = ?5 AND {_BROKEN_OFF}) RETURNING {_TASK}""",
                 (self._db.owner, author.call, board, author.session, words),
             ).fetchone()

@@ -172,6 +172,25 @@ async def test_w40_what_is_made_again_after_a_kill_stands_once(tmp_path: Path) -
         assert await rows(counts) == [(2, 2)], "the agent knew of the first"
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="it has no SIGKILL")
+async def test_w40_what_is_said_long_after_a_kill_is_new(tmp_path: Path) -> None:
+    """An agent that did not make it again means another one when it says the same later."""
+    program = await asyncio.create_subprocess_exec(
+        *(sys.executable, __file__, str(tmp_path)),
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    async with within():
+        assert await program.wait() == -signal.SIGKILL
+    script = [says("."), Turn(Call("task_add", {"text": "Look."})), says(".")]
+    async with engine_home(tmp_path, "anthropic", script) as home, within():
+        (info,) = await home.engine.sessions.list()
+        session = await home.engine.sessions.open(info.id)
+        await say(session)
+        await say(session)
+        rows = await home.engine.services.database.rows("SELECT text FROM board_tasks")
+        assert rows == [("Look.",), ("Look.",)]
+
+
 async def test_w40_w43_what_strangers_wrote_follows_to_whoever_reads_it(tmp_path: Path) -> None:
     """By a message, a text and a task; a reader of none of these has read nothing of strangers."""
     calls = {
