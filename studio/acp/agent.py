@@ -53,6 +53,7 @@ from pydantic import ValidationError
 
 from studio import __version__
 from studio.agent.engine import Engine
+from studio.agent.handoffs import handoff_offer, offered_handoffs, take_handoff
 from studio.agent.permission.invisible_characters import escape_line
 from studio.agent.session.session import Session
 from studio.domain.agents import PermissionMode
@@ -65,7 +66,7 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
-from studio.domain.messages import Said
+from studio.domain.messages import Said, Text
 
 from .client_requests import ClientRequests
 from .editor_servers import EditorServers
@@ -77,6 +78,7 @@ from .slash_commands import (
     RETRY,
     available_commands,
     command_in,
+    handoff_in,
     run_command,
 )
 from .updates import STOPS, SessionUpdates, Update, end_note
@@ -297,7 +299,13 @@ class AcpAgent:
     ) -> StopReason:
         await self._engine.refresh_settings()
         command = command_in(prompt)
-        words = [] if command else await read_prompt(prompt)
+        number = handoff_in(prompt)
+        if number is not None:
+            words = await self._handed_over(session, number)
+            if not words:
+                return "end_turn"
+        else:
+            words = [] if command else await read_prompt(prompt)
         if named := named_files(prompt):
             await asyncio.to_thread(self._editors[session.info.id].mentioned, named)
         if not command:
@@ -331,7 +339,24 @@ class AcpAgent:
             raise RequestError(-32603, end.detail or "The turn failed.")
         if end.reason != "cancelled":
             await requests.drafts()
+            if offer := handoff_offer(await offered_handoffs(self._engine, session)):
+                await self._send(session, update_agent_message_text(f"\n\n{offer}"))
         return STOPS[end.reason]
+
+    async def _handed_over(self, session: Session, number: str) -> Sequence[Said]:
+        """Give the chat to the next agent; returns the message that it gets at once, if any."""
+        try:
+            taken = await take_handoff(self._engine, session, number)
+        except ConfigurationError as error:
+            await self._send(session, update_agent_message_text(str(error)))
+            return ()
+        await self._send_options(session)
+        if taken.prompt and taken.send:
+            return [Text(taken.prompt)]
+        told = f"{taken.agent} goes on with your next message."
+        told += f" What to say stands in the file:\n\n{taken.prompt}" if taken.prompt else ""
+        await self._send(session, update_agent_message_text(told))
+        return ()
 
     async def _turn(
         self, session: Session, words: Sequence[Said], requests: ClientRequests

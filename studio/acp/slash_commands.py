@@ -24,7 +24,9 @@ from .prompt_blocks import Content
 
 RETRY, DRAFTS = "retry", "drafts"
 """Commands that the agent carries out when there is something to do."""
+HANDOFF = "handoff"
 _COMMAND = re.compile(r"\s*/([a-z]+)\s*")
+_HANDOFF = re.compile(rf"\s*/{HANDOFF}(?:\s+(\d+))?\s*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,13 @@ _COMMANDS: dict[str, _Command] = {
 def available_commands(extensions: Extensions) -> list[AvailableCommand]:
     """The agent's own, and what the person and the folder have (K-5, K-7)."""
     own = [AvailableCommand(name=name, description=one.about) for name, one in _COMMANDS.items()]
+    own.append(
+        AvailableCommand(
+            name=HANDOFF,
+            description="Let the next agent go on, as this one's file says",
+            input=AvailableCommandInput(UnstructuredCommandInput(hint="number")),
+        )
+    )
     return own + [
         AvailableCommand(
             name=one.name,
@@ -98,7 +107,7 @@ def available_commands(extensions: Extensions) -> list[AvailableCommand]:
             else None,
         )
         for one in extensions.by_hand
-        if one.name not in _COMMANDS
+        if one.name not in (*_COMMANDS, HANDOFF)
     ]
 
 
@@ -109,6 +118,14 @@ def command_in(prompt: Sequence[Content]) -> str:
         if found and found[1] in _COMMANDS:
             return found[1]
     return ""
+
+
+def handoff_in(prompt: Sequence[Content]) -> str | None:
+    """The number of the handoff that a prompt takes, perhaps empty; None for all others."""
+    if len(prompt) == 1 and isinstance(prompt[0], TextContentBlock):
+        found = _HANDOFF.fullmatch(prompt[0].text)
+        return (found[1] or "") if found else None
+    return None
 
 
 async def run_command(name: str, session: Session) -> str:

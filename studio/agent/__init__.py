@@ -15,6 +15,7 @@ Folders:
 
 Modules:
 
+- ``handoffs``: Offers after an answer what the agent's file says comes next, at doors of words.
 - ``engine``: Holds all parts of the program for the window, the terminal and the server; chooses
   what a new chat runs on, and empties the bin.
 - ``bootstrap``: Opens what is stored and builds the engine.

@@ -20,7 +20,9 @@ from acp.schema import (
 
 from studio.simulator import Call, Turn, stall
 from studio.simulator import Text as Words
+from studio.storage.paths import Paths
 from support.acp_editor import CHAT, Editor, editor
+from support.delegation_home import agent, save
 from support.engine_home import reply_requests
 
 
@@ -171,7 +173,7 @@ async def test_slash_commands(tmp_path: Path) -> None:
         await person.until(lambda: bool(of(person, AvailableCommandsUpdate)))
         (offered,) = of(person, AvailableCommandsUpdate)
         named = [one.name for one in offered.available_commands]
-        assert named == ["compact", "undo", "redo", "retry", "drafts"]
+        assert named == ["compact", "undo", "redo", "retry", "drafts", "handoff"]
 
         async def told(command: str) -> str:
             before = len(person.words)
@@ -195,3 +197,30 @@ async def test_slash_commands(tmp_path: Path) -> None:
         assert await told("/etc/hosts") == "That is a path."
         said = str([one.json for one in reply_requests(person.simulator)])
         assert "/etc/hosts" in said and "/undo" not in said and "/retry" not in said
+
+
+HANDOFFS = """handoffs:
+  - {label: Build it, agent: Helper, prompt: Do the plan above., send: true}
+  - {label: Look again, agent: Critic, prompt: Look at the plan.}"""
+
+
+async def test_w1_handoffs_are_offered_in_an_editor(tmp_path: Path) -> None:
+    script = [Turn(Words("A plan.")), Turn(Words("Built.")), Turn(Words("Planned."))]
+    async with editor(tmp_path, script) as person:
+        save(Paths.below(person.terminal.home).agents, agent("Lead", HANDOFFS), agent("Helper"))
+        save(Paths.below(person.terminal.home).agents, agent("Critic"))
+        name = (await person.agent.new_session(cwd=str(person.folder))).session_id
+        await person.agent.set_config_option(config_id="agent", session_id=name, value="Lead")
+        await says(person, name, "Plan it")
+        assert "1 Build it (Helper), 2 Look again (Critic)" in person.words
+        await says(person, name, "/handoff 7")
+        assert len(reply_requests(person.simulator)) == 1
+        await says(person, name, "/handoff 1")
+        asked = str(reply_requests(person.simulator)[-1].json)
+        assert "Do the plan above." in asked and "You are Helper" in asked
+        options = of(person, ConfigOptionUpdate)[-1].config_options
+        assert {one.id: one.current_value for one in options}["agent"] == "Helper"
+        await person.agent.set_config_option(config_id="agent", session_id=name, value="Lead")
+        await says(person, name, "/handoff 2")
+        assert "Critic goes on" in person.words and "Look at the plan." in person.words
+        assert len(reply_requests(person.simulator)) == 2, "it is not sent"

@@ -8,11 +8,17 @@ from studio.simulator import Call, RequestView, Turn
 from studio.storage.paths import Paths
 from support.command import at_provider
 from support.delegation_home import agent, cast, delegate, repeats, results, save, says
-from support.terminal_emulator import at_terminal
+from support.engine_home import reply_requests
+from support.terminal_emulator import TerminalEmulator, at_terminal
 
 GATE = "while [ ! -e go ]; do sleep 0.02; done"
 BASE = ("--provider", "ollama", "--model", "m", "--agent", "Lead")
 LEAD = agent("Lead", "agents: [Helper]")
+
+
+def at_rest(glass: TerminalEmulator) -> bool:
+    """Whether the agent is done."""
+    return "/help" in glass.shown[-1]
 
 
 def helper(view: RequestView) -> Turn:
@@ -79,3 +85,37 @@ async def test_w22_an_agent_in_the_background_asks_at_the_terminal_after_the_tur
             await person.until("Helper, in the background, is done.")
             person.type("\x04")
             assert await person.end() == 0
+
+
+HANDOFFS = """handoffs:
+  - {label: Build it, agent: Helper, prompt: Do the plan above., send: true}
+  - {label: Nobody, agent: Nobody}
+  - {label: Look again, agent: Critic, prompt: Look at the plan.}"""
+
+
+async def test_w1_handoffs_are_offered_at_the_terminal(tmp_path: Path) -> None:
+    """By number, to agents that are there; what is not to be sent stands in the prompt."""
+    script = [says("A plan."), says("Built."), says("Planned anew.")]
+    async with at_provider(tmp_path, "ollama", script) as (terminal, simulator):
+        save(Paths.below(terminal.home).agents, agent("Lead", HANDOFFS), agent("Helper"))
+        save(Paths.below(terminal.home).agents, agent("Critic"))
+        async with at_terminal(terminal, "chat", *BASE, rows=40) as person:
+            await person.until("›")
+            person.type("/handoff 1\r")
+            await person.until("hands over to nobody now")
+            person.type("plan it\r")
+            await person.until("What may come next: 1 Build it (Helper), 2 Look again (Critic).")
+            await person.until(at_rest)
+            person.type("/handoff 3\r")
+            await person.until(at_rest)
+            person.type("/handoff 1\r")
+            await person.until("Built.")
+            await person.until(at_rest)
+            asked = str(reply_requests(simulator)[-1].json)
+            assert "Do the plan above." in asked and "You are Helper" in asked
+            person.type("/agent Lead\r")
+            await person.until("Agent: Lead")
+            person.type("/handoff 2\r")
+            await person.until("› Look at the plan.")
+            assert len(reply_requests(simulator)) == 2, "it is not sent"
+            person.type("\x03\x04")

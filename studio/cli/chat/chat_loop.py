@@ -12,6 +12,7 @@ from studio.agent.attachments import check_total_size
 from studio.agent.delegation.children import Child
 from studio.agent.delegation.report import ended_as
 from studio.agent.engine import Engine
+from studio.agent.handoffs import handoff_offer, offered_handoffs
 from studio.agent.servers.prompt_arguments import written
 from studio.agent.session.session import Session
 from studio.agent.usage_costs import format_dollars, total
@@ -220,6 +221,10 @@ class ChatLoop:
             if driver.stopped or not (queued := self.session.queue.next):
                 break
             said = queued
+        if not driver.stopped and (
+            offer := handoff_offer(await offered_handoffs(self.engine, self.session))
+        ):
+            self.screen.say(offer)
         self._give_back()
 
     def _heard_of_child(self, caller: Session, child: Child) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from studio.agent.attachments import attach, check_total_size
+from studio.agent.handoffs import take_handoff
 from studio.agent.session.event_channel import EventEnvelope
 from studio.agent.session.invocation import mistyped
 from studio.cli.commands.usage import print_usage
@@ -73,6 +74,9 @@ class SlashCommands:
             "/help": _Command(self._help, "these commands", beside=True),
             "/model": _Command(self._model, "list models, or use one", "model", "[MODEL]"),
             "/agent": _Command(self._agent, "list agents, or use one", "agent", "[AGENT]"),
+            "/handoff": _Command(
+                self._handoff, "let the next agent go on, as this one's file says", "", "[NUMBER]"
+            ),
             "/permission": _Command(
                 self._permission, "ask, act alone, or only plan", "permission", "[ask|auto|plan]"
             ),
@@ -247,6 +251,15 @@ class SlashCommands:
         agent = await chat.engine.agent(wanted, Path(info.folder))
         await chat.session.change(agent=agent.name)
         self._say(f"Agent: {agent.name}")
+
+    async def _handoff(self, number: str) -> None:
+        chat = self._chat
+        taken = await take_handoff(chat.engine, chat.session, number)
+        self._say(f"Agent: {taken.agent}")
+        if taken.prompt and taken.send:
+            await chat.run_turns([Text(taken.prompt)])
+        elif taken.prompt:
+            chat.screen.give_back(taken.prompt)
 
     async def _permission(self, wanted: str) -> None:
         modes = get_args(PermissionMode)
