@@ -9,6 +9,7 @@
 - ``pages``: Reads the pages that a pack declares, and what is done there to its records.
 - ``installed``: Keeps which packs there are, what of them is on, and what was approved.
 - ``brought``: Finds packs that ship with the program, and those of distributions.
+- ``script_heads``: Reads what the files of a pack's tools say that they need, as in PEP 723.
 - ``host``: Says how the Python of other people's packs is started, each in a process.
 - ``loading``: Runs the Python of packs that may run in the program.
 """

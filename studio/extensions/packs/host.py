@@ -1,6 +1,7 @@
 """Pack hosts: says how the Python of other people's packs is started, each in a process (X-3).
 
-Its environment is made by ``uv``, from the requirements in the pack's manifest. Without ``uv`` the
+Its environment is made by ``uv``, from the requirements in the pack's manifest and in the heads of
+its files. Without ``uv`` the
 pack's tools are off, and the reason is told.
 """
 
@@ -20,6 +21,7 @@ from studio.mcp.uv import uv_folder
 
 from .brought import IN_PROGRAM
 from .installed import InstalledPacks
+from .script_heads import requirements
 
 NO_UV = (
     "{pack}: its tools are off, because they need uv to run apart from the program, and uv was not "
@@ -58,7 +60,9 @@ class HostEntries:
             if not uv:
                 problems.append(NO_UV.format(pack=pack.id))
                 continue
-            needs = [word for one in pack.manifest.python for word in ("--with", one)]
+            needs = [
+                word for one in requirements(pack.manifest, pack.digest) for word in ("--with", one)
+            ]
             # The digest is among the arguments, so that another version is another process.
             words = ["run", "--no-project", "--no-config", "--python", ">=3.11", *needs]
             words += ["python", "-I", "-B", str(start), _checker()]

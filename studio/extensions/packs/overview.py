@@ -15,6 +15,7 @@ from studio.extensions.hooks.hook_file import parse_hooks
 from .contents import pack_files
 from .manifest import PackManifest, Part, PartName
 from .origins import Origin
+from .script_heads import read_heads
 from .servers import DATA, ROOT, pack_servers
 
 _MOST_FILES = 200
@@ -148,8 +149,10 @@ def _names(manifest: PackManifest, part: Part) -> Iterator[str]:
 
 
 def _tools(manifest: PackManifest, part: Part) -> Iterator[str]:
-    if manifest.python:
-        yield f"needs: {', '.join(manifest.python)}"
+    needs, wrong = read_heads(manifest)
+    if needs:
+        yield escape_line(f"needs: {', '.join(needs)}", 2_000)
+    yield from wrong
     yield from _whole(manifest, part)
 
 

@@ -374,3 +374,35 @@ def test_damaged_and_endless_zip_files_are_told(packs: InstalledPacks, tmp_path:
     with pytest.raises(PackError, match="deep"):
         packs.look(str(write_pack(place / "pack")))
     assert not staged(packs)
+
+
+HEAD = """# /// script
+# requires-python = ">=3.11"
+# dependencies = [
+#   "pypdf>=5",
+#   "--index-url=https://example.com",
+# ]
+# ///
+"""
+
+
+def test_x3_what_the_heads_of_files_need_is_shown_and_installed(
+    packs: InstalledPacks, tmp_path: Path
+) -> None:
+    """X-3: a head as in PEP 723 counts as the manifest does; none is an option of uv."""
+    files = {
+        f"{OURS}/tools/letters.py": f"{HEAD}import pypdf\n",
+        f"{OURS}/tools/plain.py": "# dependencies = ['none']\n",
+        f"{OURS}/tools/wrong.py": "# /// script\n# dependencies = [\n# ///\n",
+    }
+    source = write_pack(tmp_path / "pack", files, ours={"python": ["rich", "pypdf>=5"]})
+    offer = packs.look(str(source))
+    assert "needs: rich, pypdf>=5\n" in offer.text
+    for name in ("letters.py", "wrong.py"):
+        assert f"The head of {name} (# /// script) is wrong" in offer.text
+    packs.add(offer)
+    (entry,) = HostEntries(packs, lambda: "uv")()
+    with_words = [
+        one for at, one in enumerate(entry.arguments) if entry.arguments[at - 1] == "--with"
+    ]
+    assert with_words == ["rich", "pypdf>=5"]
