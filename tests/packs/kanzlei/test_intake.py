@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -322,3 +323,48 @@ async def test_kz51_akten_of_another_program_are_opened_and_taken_back(
             table.write_bytes(broken)
             assert await home.command(*run) != 0
             assert "Spalte" in capsys.readouterr().err
+
+
+async def test_kz50_import_takes_what_it_is_given_and_export_gives_an_akte_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A table of Akten or contacts, vCards, a calendar, a folder; and a whole Akte in one new zip,
+    which only a lawyer writes, never over another file."""
+    (tmp_path / "akten.csv").write_text("Aktenzeichen;Rubrum\n0007/19;Wagner ./. Reiter\n")
+    (tmp_path / "leute.csv").write_text("Name;Vorname;PLZ\nHuber;Petra;80331\n")
+    (tmp_path / "karte.vcf").write_text("BEGIN:VCARD\nN:Meier;Ute\nEND:VCARD\n")
+    (tmp_path / "alt.ics").write_text(
+        "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART:20260204T103000\nSUMMARY:Termin\nEND:VEVENT\n"
+    )
+    (tmp_path / "alt").mkdir()
+    (tmp_path / "alt" / "Brief.txt").write_text("Ein Brief.")
+    async with engine_home(tmp_path, "openai-compatible", [Turn(Text("Gut."))]) as home:
+        pack = switch_on(home)
+        pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
+        pack.settings_file.write_text(json.dumps({"ordner": str(tmp_path / "Akten")}))
+
+        async def told(*words: str, code: int = 0) -> str:
+            assert await home.command("packs", "run", "kanzlei", *words) == code
+            said = capsys.readouterr()
+            return said.out + said.err
+
+        assert "1 angelegt" in await told("import", str(tmp_path / "akten.csv"))
+        for name in ("leute.csv", "karte.vcf"):
+            assert "1 übernommen" in await told("import", str(tmp_path / name))
+        assert "1 neu" in await told(
+            "import", str(tmp_path / "alt.ics"), "--az", "0007/19", "--probe"
+        )
+        assert "--az" in await told("import", str(tmp_path / "alt"), code=1)
+        assert "1 eingelesen" in await told("import", str(tmp_path / "alt"), "--az", "0007/19")
+        assert "ist keine Datei" in await told("import", str(tmp_path / "nirgends.csv"), code=1)
+
+        target = tmp_path / "akte.zip"
+        assert "1 Dokumente" in await told("export", "0007/19", str(target))
+        assert "gibt es schon" in await told("export", "0007/19", str(target), code=1)
+        with zipfile.ZipFile(target) as made:
+            assert made.read("Dokumente/Brief.txt") == b"Ein Brief."
+            whole = json.loads(made.read("akte.json"))
+            assert b"angelegt" in made.read("protokoll.csv")
+            assert made.read("kalender.ics").startswith(b"BEGIN:VCALENDAR")
+        assert whole["akte"]["az"] == "0007/19" and len(whole["verlauf"]) >= 2
+        assert "herausgegeben" in str(pack.records.read("SELECT was FROM protokoll"))

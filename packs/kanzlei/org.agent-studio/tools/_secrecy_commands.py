@@ -11,6 +11,7 @@ from . import _german as german
 from .office import access_request, audit, backup
 from .office.agreements import Vereinbarungen
 from .office.akten import Akten
+from .office.export import write_akte
 from .office.persons import ADMIN, ANWALT
 from .office.retention import Aufbewahrung
 from .office.secrecy import forget_chats
@@ -192,6 +193,19 @@ def auskunft(context: Context, name: str, datei: str) -> str:
     )
 
 
+@verb(name="export")
+def give_out(context: Context, az: str, datei: str) -> str:
+    """Eine ganze Akte in eine zip-Datei schreiben: Daten, Dokumente, Kalender und Protokoll.
+
+    az: Das Aktenzeichen.
+    datei: Die neue Datei; sie ist nicht verschlüsselt.
+    """
+    akte = context.service(Akten).get(context.person, az)
+    path = Path(datei).expanduser()
+    count = write_akte(context.home, context.person, akte, path)
+    return f"{count} Dokumente und alle Daten der Akte {akte.az} in {path}."
+
+
 def _day(name: str, text: str) -> datetime.date:
     try:
         return german.read_day(text)
@@ -201,5 +215,5 @@ def _day(name: str, text: str) -> datetime.date:
 
 COMMANDS = (
     *(vereinbarung, vereinbarungen, protokoll, verify, save, bring_back),
-    *(ablegen, aufbewahrung, festhalten, loeschen, vergessen, auskunft),
+    *(ablegen, aufbewahrung, festhalten, loeschen, vergessen, auskunft, give_out),
 )

@@ -29,6 +29,7 @@ from .intake.verbs import (
     akten_einlesen,
     einlesen,
     einlesung_zurueck,
+    import_any,
     kalender_einlesen,
     kontakte_einlesen,
 )
@@ -309,6 +310,7 @@ pack = Pack(
         beispiel,
         einlesen,
         einlesung_zurueck,
+        import_any,
         kalender_einlesen,
         kontakte_einlesen,
         dokument,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +11,9 @@ from typing import Any
 from studio.packs import Home
 
 from ..office.akten import Akte
+from ..office.texts import decoded, read_file
+from .address_files import COLUMNS as CONTACT_COLUMNS
+from .akten import COLUMNS as AKTEN_COLUMNS
 from .akten import AktenIntake, AktenPlan, shown
 from .calendars import CalendarIntake, CalendarPlan
 from .contacts import ContactIntake, ContactPlan
@@ -91,3 +95,19 @@ CALENDAR = IntakeKind(
     lambda home, plan: home.service(CalendarIntake).apply(home.person, plan),
     lambda plan: [f"{one.shown}, {akte.az}" for one, akte in plan.new],
 )
+
+
+def kind_of(path: Path) -> IntakeKind:
+    """What a path seems to be; a table is one of Akten if a column is theirs alone. Blocks."""
+    if path.is_dir():
+        return FOLDER
+    ending = path.suffix.lower()
+    if ending == ".ics":
+        return CALENDAR
+    if ending == ".vcf":
+        return CONTACTS
+    first = decoded(read_file(path)).partition("\n")[0]
+    heads = re.split(r"[;,\t]", first.replace('"', ""))
+    akten = {AKTEN_COLUMNS.target(one.strip()) for one in heads} & {"az", "rubrum", "mandant"}
+    names = {CONTACT_COLUMNS.target(one.strip()) for one in heads} & {"vorname", "geboren", "plz"}
+    return CONTACTS if names or not akten else AKTEN

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from studio.packs import Context, verb
+from studio.packs import Context, ToolFailed, verb
 
 from ..office.akten import Akte, Akten
 from .folders import Intake
-from .kinds import AKTEN, CALENDAR, CONTACTS, FOLDER, IntakeKind
+from .kinds import AKTEN, CALENDAR, CONTACTS, FOLDER, IntakeKind, kind_of
 
 
 @verb
@@ -59,6 +59,25 @@ def kalender_einlesen(context: Context, datei: str, az: str = "", probe: bool = 
     """
     akte = context.service(Akten).get(context.person, az) if az else None
     return _read_in(context, CALENDAR, datei, trial=probe, akte=akte)
+
+
+@verb(name="import")
+def import_any(
+    context: Context, pfad: str, az: str = "", spalten: str = "", probe: bool = False
+) -> list[str]:
+    """Einlesen, was der Pfad ist: ein Ordner, Kontakte (vcf, csv), Akten (csv), ein Kalender (ics).
+
+    pfad: Die Datei oder der Ordner.
+    az: Die Akte, in die es gehört; ein Ordner braucht sie.
+    spalten: Welche Spalte einer Tabelle welches Feld ist: „Nr.=az; Kurzrubrum=rubrum“.
+    probe: Nur sagen, was geschähe.
+    """
+    path = Path(pfad).expanduser()
+    akte = context.service(Akten).get(context.person, az) if az else None
+    if path.is_dir() and akte is None:
+        raise ToolFailed("Ein Ordner wird in eine Akte eingelesen: sag mit --az, in welche.")
+    kind = kind_of(path)
+    return _read_in(context, kind, pfad, spalten * kind.by_columns, trial=probe, akte=akte)
 
 
 @verb

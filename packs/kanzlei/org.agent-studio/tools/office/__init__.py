@@ -9,6 +9,7 @@
 - ``dokument_kind``: Drafts of letters, whose file a person alone writes.
 - ``dokumente``: Files in the folder of their Akte, by version, with their text.
 - ``entwuerfe``: What was drafted for an Akte, and what became of it.
+- ``export``: One Akte as a whole in a zip.
 - ``forms``: The text of a draft as heads and a body.
 - ``frist_kind``: Drafts of Fristen, whose end is computed and never given.
 - ``fristen``: Fristen in their states, from computed to done.
