@@ -1,8 +1,7 @@
 """Pack hosts: says how the Python of other people's packs is started, each in a process (X-3).
 
 Its environment is made by ``uv``, from the requirements in the pack's manifest and in the heads of
-its files. Without ``uv`` the
-pack's tools are off, and the reason is told.
+its files. Without ``uv`` the pack's tools are off, and the reason is told.
 """
 
 from __future__ import annotations
