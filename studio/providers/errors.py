@@ -289,9 +289,11 @@ class ErrorFactory:
 
     @property
     def _key_end(self) -> str:
-        """Which key it was, by its last four characters; nothing of a short one is told."""
-        key = self.key.strip()
-        return f" The key ending in {key[-4:]} does not work." if len(key) >= 16 else ""
+        """Which key it was, by its last four characters, and where; nothing of a short one."""
+        end = self.key.strip()[-4:] if len(self.key.strip()) >= 16 else ""
+        if not end or self.host == self.title:  # the address is named already
+            return f" The key ending in {end} does not work." if end else ""
+        return f" The key ending in {end} does not work at {self.host}."
 
     def _network(self, text: str) -> ProviderError:
         return ProviderError("network", text, provider=self.provider)

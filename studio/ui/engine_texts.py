@@ -26,6 +26,7 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("The command in key_command.{name} printed nothing."),
     tr_later("{title} rejected the API key."),
     tr_later("The key ending in {end} does not work."),
+    tr_later("The key ending in {end} does not work at {host}."),
     tr_later("{title} does not permit this."),
     tr_later("{title} has no model called {model}."),
     tr_later("{title} did not find it."),

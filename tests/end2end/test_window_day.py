@@ -379,13 +379,15 @@ async def test_agent_model_mode_and_folder_by_mouse(tmp_path: Path) -> None:
 
 @on_window_loop
 async def test_a_wrong_key_leads_to_the_settings(tmp_path: Path) -> None:
-    """P-4: the card says so without the key; Replace key opens Providers at its provider."""
+    """P-4: the card says so without the key, and names its end and the address; Replace key opens Providers at its provider."""
     key = "bad-0123456789-secret"
     async with at_window(tmp_path, "anthropic", [], key=key) as person:
         person.say("Hello")
         await person.done()
         card = person.blocks(FailureBlock)[0]
         assert card.fault == "bad_key" and "secret" not in card.title + card.detail
+        shown = "\n".join(leaf.text for leaf in person.item(FailureItem).leaves)
+        assert f"ending in {key[-4:]} does not work at 127.0.0.1" in shown
         await person.click_hit(FailureItem, "replace_key")
         dialog = await until(lambda: person.window.preferences.dialog)
         await until(dialog.isVisible)

@@ -77,6 +77,8 @@ def test_values_are_put_into_the_translation() -> None:
         )
         small = "qwen3 reads only 8,192 tokens, so it works without: run, web_fetch."
         assert "ohne: run, web_fetch" in tr_engine(small)
+        at = "Anthropic rejected the API key. The key ending in 7Q4A does not work at 127.0.0.1:1."
+        assert tr_engine(at).endswith("der auf 7Q4A endet, gilt nicht bei 127.0.0.1:1.")
         said = "Anthropic rejected the API key. invalid x-api-key"
         assert tr_engine(said).endswith("abgelehnt. invalid x-api-key"), "their own words stay"
         assert tr_engine(capped).startswith("Deine Grenze von 5,00\N{NO-BREAK SPACE}$ für heute")

@@ -417,7 +417,10 @@ async def test_a_rejected_key(http: Http) -> None:
         assert (error.fault, error.status, error.provider) == ("bad_key", 401, "anthropic")
         assert str(error) == "Anthropic rejected the API key."  # too short to tell a part of it
         error = await fails(provider(sim, http, "bad-key-1234567890-7Q4A"))
-        assert str(error).endswith("rejected the API key. The key ending in 7Q4A does not work.")
+        assert str(error) == (
+            "Anthropic rejected the API key. "
+            f"The key ending in 7Q4A does not work at 127.0.0.1:{sim.port}."
+        )
         with pytest.raises(ProviderError, match="rejected the API key"):
             await provider(sim, http, "bad-key-12345").models()
         assert (await fails(provider(sim, http, ""))).fault == "no_key"
