@@ -219,6 +219,21 @@ async def test_laws_are_found_with_their_stand(tmp_path: Path) -> None:
         ]
 
 
+async def test_kz31_the_office_says_what_its_words_mean_too(tmp_path: Path) -> None:
+    """Synonyms that it edits in the settings, by stems; a line that is none changes nothing."""
+    async with office(tmp_path) as (_, pack, normen):
+
+        def found(query: str) -> list[str]:
+            return [f"§ {one.number} {one.law}" for one, _ in normen.search(query)[0]]
+
+        assert not found("Rausschmisse")
+        pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
+        said = "Rausschmiss, Rauswurf=Kündigungsfrist; ; nichts; =leer; Knöllchen = Bußgeld"
+        pack.settings_file.write_text(json.dumps({"synonyme": said}))
+        assert "§ 622 BGB" in found("Rausschmisse")[:3] and "§ 622 BGB" in found("Rauswurf")[:3]
+        assert not found("nichts-xqzw")
+
+
 async def test_a_new_pack_has_the_law_it_computes_with(tmp_path: Path) -> None:
     """KZ-27: excerpts of 2022 with a warning. What they lack is not called invented, and whole laws
     that are imported stand in their place."""

@@ -320,7 +320,15 @@ async def test_aktenzeichen_follow_their_pattern(tmp_path: Path) -> None:
         shown = [one["title"] for one in settings_schema(settings)["properties"].values()]  # type: ignore[union-attr]
         known = ["Aktenzeichen", "Tage einer Vorfrist", "Ordner", "Jahre der Aufbewahrung"]
         assert shown == [
-            *(*known, "Land", "Name der Kanzlei", "Steuernummer", "Basiszins", "Erlaubte Rechner")
+            *(
+                *known,
+                "Land",
+                "Name der Kanzlei",
+                "Steuernummer",
+                "Basiszins",
+                "Synonyme",
+                "Erlaubte Rechner",
+            )
         ]
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(json.dumps({"aktenzeichen": "{jahr}-{lfd}"}))

@@ -16,10 +16,11 @@ from typing import cast
 from studio.packs import Home, Records, ToolFailed, Value
 
 from .. import _german as german
+from ..office.settings import OfficeSettings
 from .citations import Citation
 from .files import laws_of
 from .laws import Law
-from .words import DOTS, asked, indexer, vocabulary
+from .words import DOTS, asked, indexer, read_synonyms, vocabulary, with_synonyms
 
 SHIPPED = Path(__file__).parents[2] / "data" / "gesetze"
 """Sections that the pack computes with, by the wording of 2022 (KZ-27)."""
@@ -134,7 +135,8 @@ class Normen:
     ) -> tuple[list[tuple[Section, str]], int]:
         """The sections that fit best from the first on, each with the Absatz that does, and how
         many there are; of more than 100 the best 100."""
-        terms = asked(query, cache(self._known))
+        synonyms = read_synonyms(self._home.settings(OfficeSettings).synonyme)
+        terms = asked(with_synonyms(query, synonyms), cache(self._known))
         if not terms:
             return [], 0
         when, days = _when(day)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
@@ -97,6 +97,23 @@ def content_words(query: str) -> list[str]:
     """The words of a query that find something of their own; all, if there are no others."""
     said = words(query)
     return [word for word in said if word not in _PASSED] or said
+
+
+def read_synonyms(text: str) -> dict[str, str]:
+    """What the office wrote as ``Rauswurf=Kündigung, Räumung; Knöllchen=Bußgeld``, by the stems of
+    its words; what is not so is left out."""
+    found: dict[str, str] = {}
+    for part in text.split(";"):
+        left, _, right = part.partition("=")
+        for word in words(left) if right.strip() else ():
+            found[stem(word)] = f"{found.get(stem(word), '')} {right}".strip()
+    return found
+
+
+def with_synonyms(query: str, synonyms: Mapping[str, str]) -> str:
+    """A query with what the office also means by its words."""
+    more = [synonyms[one] for word in words(query) if (one := stem(word)) in synonyms]
+    return " ".join([query, *more])
 
 
 def asked(query: str, known: Known) -> list[str]:

@@ -17,6 +17,7 @@ class OfficeSettings:
     kanzlei: Wie die Kanzlei in Schreiben heißt.
     steuernummer: Die Steuernummer in Kostennoten.
     basiszins: Basiszinssätze, die noch nicht hinterlegt sind: 01.07.2026=1,27.
+    synonyme: Was bei der Suche in Gesetzen auch gemeint ist: Rauswurf=Kündigung, Räumung.
     erlaubte_hosts: Rechner, deren Modelle Akten im Modus „lokal“ sehen dürfen, mit Komma getrennt.
     """
 
@@ -28,4 +29,5 @@ class OfficeSettings:
     kanzlei: str = field(default="", metadata={"title": "Name der Kanzlei"})
     steuernummer: str = ""
     basiszins: str = ""
+    synonyme: str = ""
     erlaubte_hosts: str = field(default="", metadata={"title": "Erlaubte Rechner"})
