@@ -24,13 +24,22 @@ class StartForm(PaintedWidget):
         self.wrong = Label(theme, "", "ui", "err", wrap=True)
         self.start = Button(theme, tr("Start"), "primary", "play", clicked=self.begin)
         self.cancel = Button(theme, tr("Cancel"), "ghost", clicked=self.hide)
+        self._begins = False
         self.hide()
 
     def begin(self) -> None:
+        """Start it once, however often that is asked for."""
+        if not self._begins:
+            self._begins = True
+            self.give()
+
+    def give(self) -> None:
         """Say what was given, or what is wrong with it."""
         raise NotImplementedError
 
     def show_error(self, text: str) -> None:
+        """Show what is wrong; it can be started then."""
+        self._begins = False
         self.wrong.show_text(text)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:

@@ -170,7 +170,16 @@ async def test_w47_a_mission_of_an_agent_is_begun_in_the_window(tmp_path: Path) 
         person.press(Key.Key_Return)
         assert form.wrong.text() == "Type a time of the day, for example 06:00."
         form.until.clear()
+        page.editor.setPlainText(page.editor.toPlainText().replace("name: Coder", "name: Other"))
+        await until(lambda: page.agent_name == "Other", "it is read")
+        form.goal.setFocus()
         person.press(Key.Key_Return)
+        await until(lambda: "no agent Other" in form.wrong.text(), "the file has another name")
+        page.editor.setPlainText(page.editor.toPlainText().replace("name: Other", "name: Coder"))
+        await until(lambda: page.agent_name == "Coder", "it is read")
+        form.goal.setFocus()
+        person.press(Key.Key_Return)
+        person.press(Key.Key_Return)  # once is enough
         workflows = await until(
             lambda: isinstance(now := person.window.pages.currentWidget(), WorkflowsPage) and now
         )
@@ -182,4 +191,6 @@ async def test_w47_a_mission_of_an_agent_is_begun_in_the_window(tmp_path: Path) 
         assert view.inspector.run.reason.text() == "Your limit of 2 cycles is reached."
         (check,) = view.record.run.cycles[-1].checks
         assert (check.title, check.passed) == ("test -f made.txt", False)
+        rows = await person.engine.services.database.rows("SELECT count(*) FROM runs")
+        assert rows == [(1,)], "one mission"
         assert "done_when" not in next(own.glob("*.md")).read_text(), "the file is as it was"

@@ -79,11 +79,11 @@ class MissionForm(StartForm):
         self.minutes.set_value(budget.minutes)
         self.until.setText(budget.until)
         self.until.set_error()
-        self.wrong.show_text("")
+        self.show_error("")
         self.show()
         self.goal.setFocus()
 
-    def begin(self) -> None:
+    def give(self) -> None:
         goal, until = self.goal.text().strip(), time_of_day(self.until.text())
         amounts = (self.dollars, self.tokens, self.cycles, self.minutes)
         command, file = self.command.text().strip(), self.file.text().strip()
@@ -104,5 +104,5 @@ class MissionForm(StartForm):
         elif not is_capped(budget):
             self.show_error(tr("Give one limit at least, for example 20 cycles."))
         else:
-            self.show_error("")
+            self.wrong.show_text("")
             self.started.emit(goal, checks, budget)

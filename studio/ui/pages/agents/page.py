@@ -409,10 +409,10 @@ class AgentsPage(FilesPage[AgentText]):
     async def _start_mission(self, mission: str, checks: list[JsonObject], budget: Budget) -> None:
         """Begin a mission of the agent; its page goes on with it."""
         folder = self._folder or await asyncio.to_thread(self._engine.own_folder)
-        agent = (await self._engine.agents(self._folder)).by_name[self.agent_name]
-        given = with_mission(agent, mission, checks, budget)
-        runs, source = WorkflowRuns(self._engine), Path(agent.source)
+        runs, agents = WorkflowRuns(self._engine), await self._engine.agents(self._folder)
         try:
+            agent = agents.named(self.agent_name)
+            given, source = with_mission(agent, mission, checks, budget), Path(agent.source)
             runner = await runs.start_text(text_of_agent(given), source, folder, RunOptions({}))
         except StudioError as error:
             self.mission_form.show_error(tr_engine(str(error)))

@@ -495,9 +495,8 @@ class WorkflowsPage(FilesPage[WorkflowText]):
 
     async def _start(self, inputs: dict[str, Json]) -> None:
         """Save the file, run it, and show the run."""
-        if self.document is None:
-            return
-        if not self.document.read_only and not await self._save():
+        if self.document is None or not (self.document.read_only or await self._save()):
+            self.form.show_error("")
             return
         path = self.document.path
         folder = await self._run_folder()

@@ -46,9 +46,9 @@ class RunForm(StartForm):
             self.fields[one.name] = field
             self._form.addWidget(Label(self.theme, words, "small", "text2"))
             self._form.addWidget(field)
-        self.wrong.show_text("")
+        self.show_error("")
         self.show()
         next(iter(self.fields.values()), self.start).setFocus()
 
-    def begin(self) -> None:
+    def give(self) -> None:
         self.started.emit({name: one.text() for name, one in self.fields.items() if one.text()})
