@@ -4,9 +4,10 @@
 
 Calls of a server's tool, in turn with the same calls through the SDK's own client at a process of
 its own. The start of the window with ten servers that are on and not called, beside one without.
-How long the event loop stands still while the SDK is imported, in a thread or on the loop. How long
-deaf servers and their children live on when the program is killed during their calls. What 1,000
-tools are told in. And the listing of 500 skills: with files that were never read, and again.
+How long the event loop stands still while the SDK is imported, in a thread or on the loop. How much
+memory a connection takes. How long deaf servers and their children live on when the program is
+killed during their calls. What 1,000 tools are told in. And the listing of 500 skills: with files
+that were never read, and again.
 """
 
 from __future__ import annotations
@@ -179,6 +180,37 @@ def stall(rounds: int) -> Row:
     return Row(title, here, base, "ms", "< 50 ms", "the SDK imported on the loop")
 
 
+async def connections(folder: Path) -> None:
+    """Prints how much memory of its own each of ten connections more takes, once one is there."""
+    entries = [replace(sdk_server(), name=f"simple{number}") for number in range(ON + 1)]
+    async with running_servers(folder, *entries) as servers:
+
+        async def connect(name: str) -> None:
+            await servers.start(name)
+            await servers.call(name, "say", CALL)
+
+        await connect(entries[0].name)
+        before = own_memory()
+        for one in entries[1:]:
+            await connect(one.name)
+        print(json.dumps({"mb": (own_memory() - before) / ON}))
+
+
+def own_memory() -> float:
+    """The megabytes that this process alone has."""
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    kept = (line.split()[1] for line in lines if line.startswith("Private_"))
+    return sum(map(int, kept)) / 1024
+
+
+def connection(rounds: int) -> list[Row]:
+    if not Path("/proc/self/smaps_rollup").exists():
+        return []
+    found = [child([__file__, "--connections"])["mb"] for _ in range(rounds)]
+    title = f"memory of a connection beside its server’s process, middle of {rounds}"
+    return [Row(title, middle(found), None, "MB", "<= 1 MB")]
+
+
 async def host(folder: Path) -> None:
     """Calls under way at servers that hear nothing; until it is killed."""
     entries = [raw_server("deaf", name=f"raw{n}", folder=folder) for n in range(DEAF)]
@@ -239,6 +271,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         rows = [asyncio.run(calls(folder, rounds)), *starts(few), stall(few)]
+        rows += connection(few)
         rows += [*kills(few), asyncio.run(told(folder / "many"))]
         show([*rows, *skills(folder, max(rounds // 20, 3))])
 
@@ -246,6 +279,9 @@ def main() -> None:
 if __name__ == "__main__":
     if "--first" in sys.argv:
         asyncio.run(first_server(on_loop="--on-loop" in sys.argv))
+    elif "--connections" in sys.argv:
+        with tempfile.TemporaryDirectory() as made:
+            asyncio.run(connections(Path(made)))
     elif "--host" in sys.argv:
         asyncio.run(host(Path(sys.argv[sys.argv.index("--host") + 1])))
     else:
