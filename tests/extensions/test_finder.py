@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from cProfile import Profile
 from pathlib import Path
 
 import pytest
@@ -170,3 +171,7 @@ def test_many_skills_take_no_time(home: Path, folder: Path) -> None:
         begun = time.process_time()
         assert len(finder.read(folder).skills) == 500
         print(f"500 skills, {kind}: {(time.process_time() - begun) * 1000:.0f} ms")
+    counted = Profile()
+    counted.runcall(finder.read, folder)
+    calls = sum(one.callcount for one in counted.getstats())
+    assert calls < 40 * 500, "no path of a skill is parsed again"

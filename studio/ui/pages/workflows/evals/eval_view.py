@@ -258,14 +258,13 @@ class EvalView(PaintedWidget):
         if path is None:
             return
         if path not in self._running:
+            self._running[path] = ""  # now, so that a double click runs it once
+            self._show_running()
             self._run(self._run_eval(path, self._name))
         elif self._running[path]:
             self.run_wanted.emit(self._running[path])
 
     async def _run_eval(self, path: Path, name: str) -> None:
-        self._running[path] = ""
-        self._show_running()
-
         async def drive(runner: Runner) -> None:
             self._running[path] = runner.run.id
             self._show_running()
