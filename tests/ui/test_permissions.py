@@ -20,6 +20,7 @@ from studio.ui.settings.pages.permissions import PermissionsPage, tool_groups
 from studio.ui.transcript.items.approval_item import ApprovalItem, covered
 from studio.ui.transcript.items.tool_item import ToolsItem
 from studio.ui.translation import tr
+from studio.ui.widgets import Button
 from support.languages import language
 from support.waiting import until, within
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
@@ -511,6 +512,28 @@ async def test_a_new_chat_asks_about_its_folder_too(tmp_path: Path) -> None:
         assert all(chat.rect().contains(part) for part in parts), (chat.rect(), parts)
         assert chat.heading.geometry().bottom() < strip.y()
         assert strip.geometry().bottom() < message.y()
+
+
+@on_window_loop
+async def test_words_of_the_strip_are_never_a_narrow_column(tmp_path: Path) -> None:
+    """U-1: in German and large text its buttons stand below them, and all is seen."""
+    folder = tmp_path / "work"
+    folder.mkdir(exist_ok=True)
+    trust_files(folder)
+    with language("de"):
+        async with at_window(tmp_path, "anthropic", [], folder=folder) as person:
+            strip, window = person.window.chat.strip, person.window
+            await until(lambda: strip.text)
+            trust, _ = strip.findChildren(Button)
+            assert trust.geometry().center().y() == strip._label.geometry().center().y()
+            window.resize(1000, 640)
+            window.theme.set(scale=1.6)
+            await until(lambda: trust.y() >= strip._label.geometry().bottom())
+            line = strip._label.fontMetrics().lineSpacing()
+            assert strip._label.height() <= 3 * line + 4
+            await until(lambda: strip.rect().contains(trust.geometry()))
+            assert person.window.chat.rect().contains(strip.geometry())
+            assert strip.geometry().bottom() < person.composer.y()
 
 
 @on_window_loop

@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, assert_never
 
 from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QWidget
+from PySide6.QtGui import QPainter, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout, QWidget
 
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import clock
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Button, Label
-from studio.ui.widgets.layouts import row_of
+from studio.ui.widgets.layouts import STRETCH, row_of
 from studio.ui.widgets.painting import (
     TAGS,
     AnimationTimer,
@@ -26,6 +26,9 @@ from studio.ui.widgets.painting import (
 
 from .model.chat_model import ChatModel, Status
 from .model.open_chat import Change
+
+BESIDE_LINES = 3
+"""Lines that the words may take beside the buttons."""
 
 
 class StripButton(NamedTuple):
@@ -66,7 +69,8 @@ class StatusStrip(PaintedWidget):
         self._label = Label(theme, "", "ui", "text1", wrap=True, parent=self)
         self._clock = _Clock(theme, self)
         self._buttons: list[Button] = []
-        self._row = row_of([(self._label, 1), (self._clock, 1)], on=self)
+        self._row = row_of([STRETCH])
+        self._box = row_of([(self._label, 1), (self._clock, 1), self._row], on=self)
         self.setAccessibleName(tr("About this chat"))
         theme.changed.connect(self._space)
         model.subscribe(lambda _: self.refresh(), "chat", "event", "turn", "status")
@@ -82,8 +86,23 @@ class StatusStrip(PaintedWidget):
         return self._label.text() if self._clock.isHidden() else self._clock.words()
 
     def heightForWidth(self, width: int) -> int:
+        self._place_buttons(width)
         least = self.theme.height(28) + 2 * self.theme.px(8)
-        return max(least, self._row.heightForWidth(width))
+        return max(least, self._box.heightForWidth(width))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._place_buttons(self.width())
+
+    def _place_buttons(self, width: int) -> None:
+        """Put the buttons beside the words, or below where these would be many short lines."""
+        around, gap = self._box.contentsMargins(), self._box.spacing()
+        taken = sum(gap + button.sizeHint().width() for button in self._buttons)
+        beside = max(1, width - around.left() - around.right() - taken)
+        most = BESIDE_LINES * self._label.fontMetrics().lineSpacing() + 4
+        below = not self._label.isHidden() and self._label.heightForWidth(beside) > most
+        ways = QBoxLayout.Direction
+        self._box.setDirection(ways.TopToBottom if below else ways.LeftToRight)
 
     def _came(self, _change: Change) -> None:
         """More of an answer came: of all that is shown here it ends only a silence."""
@@ -184,7 +203,7 @@ class StatusStrip(PaintedWidget):
         for one in buttons:
             button = Button(self.theme, one.text, one.kind, parent=self)
             button.clicked.connect(lambda _on=False, press=one.press: press())
-            self._row.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
+            self._row.insertWidget(len(self._buttons), button, 0, Qt.AlignmentFlag.AlignVCenter)
             self._buttons.append(button)
         self.setAccessibleDescription(self._clock.words() if counting else self._label.text())
         self.show()
@@ -193,7 +212,8 @@ class StatusStrip(PaintedWidget):
 
     def _space(self) -> None:
         px = self.theme.px
-        self._row.setContentsMargins(px(14 + 28 + 12), px(8), px(10), px(8))
+        self._box.setContentsMargins(px(14 + 28 + 12), px(8), px(10), px(8))
+        self._box.setSpacing(px(8))
         self._row.setSpacing(px(8))
         self.changed.emit()
         self.update()
