@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import re
 import sys
 import tomllib
+from asyncio.subprocess import DEVNULL, PIPE
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -14,7 +16,6 @@ import pytest
 
 from studio.simulator import Call, Text, Turn
 from support.command import Command, Ended, at_provider, finish
-from support.fork_server import start_python
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -38,15 +39,22 @@ RUN = "sys.argv[0] = 'studio'; runpy.run_module('studio', run_name='__main__', a
 IMPORT_ALL = """
 import studio
 for module in pkgutil.walk_packages(studio.__path__, "studio."):
-    if not module.name.startswith("studio.ui") and not module.name.endswith("__main__"):
+    window = module.name.startswith(("studio.ui", "studio.packs.ui"))
+    if not window and not module.name.endswith("__main__"):
         importlib.import_module(module.name)
         print(module.name)
 """
 
 
 async def _python(terminal: Command, code: str, *arguments: str) -> Ended:
-    process = await start_python(
-        "-c", MISSING + code, *arguments, environment=terminal.environment, folder=terminal.folder
+    """A new interpreter: in a forked one everything is imported already."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", MISSING + code, *arguments),
+        env={"PYTHONPATH": str(ROOT), **terminal.environment},
+        cwd=terminal.folder,
+        stdin=DEVNULL,
+        stdout=PIPE,
+        stderr=PIPE,
     )
     return await finish(process)
 

@@ -12,6 +12,7 @@ from studio.domain.events import Event, ToolFinished
 from studio.domain.permissions import Rule
 from studio.simulator import Call, Text, Turn
 from studio.tools.drafts import edit_checks
+from studio.tools.language import language_servers
 from studio.tools.workspace.check_list import read_checks
 from support import language_server
 from support.engine_home import EngineHome, engine_home, say
@@ -76,6 +77,7 @@ async def test_a_check_that_takes_too_long_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, old: str, new: str
 ) -> None:
     """C-11: of the text as it is, or as it was: then nobody knows what is new."""
+    assert (edit_checks.SECONDS, language_servers.SECONDS) == (5.0, 2.0)
     monkeypatch.setattr(edit_checks, "SECONDS", 2.0)
     async with engine_home(tmp_path, "anthropic", edit(old, new)) as home:
         await lay_out(home, "one\nbad two\nslow\n")
