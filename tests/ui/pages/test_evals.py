@@ -98,9 +98,13 @@ async def test_w58_two_variants_side_by_side(tmp_path: Path) -> None:
         page.gallery.choose(path)
         page.gallery.choose(blank)
         await until(lambda: view.report is None and view.wrong.isHidden())
-        person.click(view.run_button)
+        before = await person.engine.services.database.rows("SELECT count(*) FROM eval_runs")
+        view.run_button.click()
+        view.run_button.click()  # once is enough
         await until(lambda: view.report, what="it has run")
         assert view.title.text() == "Later, run 1" and view.run_button.isEnabled()
+        after = await person.engine.services.database.rows("SELECT count(*) FROM eval_runs")
+        assert after[0][0] == before[0][0] + 1, "one eval"
         assert (view.first.rate.text(), view.second.rate.text()) == ("50%", "100%")
         page.discard()
         assert workflow is not None
