@@ -8,14 +8,18 @@ from pathlib import Path
 
 import pytest
 
+from studio.cli.doctor.local_checks import LocalChecks
 from studio.domain.errors import ConfigurationError
 from studio.extensions.packs.host import find_uv
+from studio.mcp.entries import EntriesFile, ServerEntry
 from studio.mcp.faults import ServerFailed
 from studio.mcp.programs import Programs
 from studio.mcp.uv import WHEELS, fetch_uv, uv_folder
 from studio.processes.keeper import Keeper
 from studio.providers.http import Http
+from studio.storage.paths import Paths
 from support import nightly
+from support.mcp_servers import approved
 from support.uv_to_fetch import PATH, STARTER, uv_to_fetch
 
 
@@ -81,3 +85,22 @@ async def test_x3_the_real_one_is_there(tmp_path: Path) -> None:
         assert (await fetch_uv(await http.client(), tmp_path / "programs")).is_dir()
     finally:
         await http.aclose()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="The program of the test is a script.")
+def test_x3_the_doctor_says_that_it_is_missing_and_finds_a_fetched_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """X-3, M-18: and that servers run in no sandbox."""
+    monkeypatch.setenv("PATH", "")
+    paths = Paths.below(tmp_path)
+    entry = approved(ServerEntry("time", "uvx", ("mcp-server-time",)))
+    EntriesFile(paths.servers, paths.data / "servers.json").put(entry)
+    found = LocalChecks(paths).servers()
+    assert "there is no program uvx" in found.text and "in no sandbox" in found.text
+    assert found.advice == "Fetch uv: agent-studio mcp get-uv"
+    uvx = uv_folder(paths.programs) / "uvx"
+    uvx.parent.mkdir(parents=True)
+    uvx.write_text("#!/bin/sh\n")
+    uvx.chmod(0o700)
+    assert LocalChecks(paths).servers().state == "ok"

@@ -28,6 +28,7 @@ from studio.domain.jsonvalue import JsonObject
 from studio.extensions.packs.brought import brought_packs
 from studio.extensions.packs.installed import InstalledPack, InstalledPacks
 from studio.mcp.entries import EntriesFile
+from studio.mcp.uv import is_uv, uv_folder
 from studio.processes.desk import clones
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import find_sandbox
@@ -238,15 +239,21 @@ class LocalChecks:
         entries = found.by_name.values()
         on = [one for one in entries if one.runs]
         problems = list(found.problems)
+        advice = "Look at it: agent-studio mcp list"
+        fetched = str(uv_folder(self._paths.programs))
+        places = os.pathsep.join((os.environ.get("PATH", ""), fetched))
         for one in on:
             known = bool(one.url) or "${" in one.command or Path(one.command).is_absolute()
-            if not known and shutil.which(one.command) is None:
+            if not known and shutil.which(one.command, path=places) is None:
                 problems.append(f"{one.name}: there is no program {one.command} here")
+                if is_uv(one.command):
+                    advice = "Fetch uv: agent-studio mcp get-uv"
         told = f"{len(entries)}, {len(on)} on" if entries else "none"
+        if any(one.command for one in on):
+            told += "; those on this computer run with your rights, in no sandbox"
         changed = [one.name for one in entries if one.on and not one.runs]
         problems += [f"{one}: it changed since you approved it" for one in changed]
         if problems:
-            advice = "Look at it: agent-studio mcp list"
             return Finding(name, "warning", f"{told}; {'; '.join(problems)}", advice)
         return Finding(name, "ok" if entries else "note", told)
 
