@@ -33,14 +33,17 @@ def handoff_offer(handoffs: Sequence[Handoff]) -> str:
 
 
 async def take_handoff(engine: Engine, session: Session, number: str) -> Handoff:
-    """Give the chat to the agent of a handoff; raises ConfigurationError if there is none."""
+    """Give the chat to the agent of a handoff, with its model if that can be reached.
+
+    Raises ConfigurationError if there is none of that number.
+    """
     handoffs = await offered_handoffs(engine, session)
     if not handoffs:
         raise ConfigurationError(f"{session.info.agent} hands over to nobody now.")
     if not (number.isdecimal() and 0 < int(number) <= len(handoffs)):
         raise ConfigurationError(handoff_offer(handoffs))
     taken = handoffs[int(number) - 1]
-    provider, _, model = taken.model.rpartition("/")
-    of_model = {"provider": provider or session.info.provider, "model": model} if model else {}
+    found = await engine.model_names.reachable(taken.model) if taken.model else None
+    of_model = {"provider": found.provider, "model": found.model} if found is not None else {}
     await session.change(agent=taken.agent, **of_model)
     return taken

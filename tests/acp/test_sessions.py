@@ -200,8 +200,10 @@ async def test_slash_commands(tmp_path: Path) -> None:
 
 
 HANDOFFS = """handoffs:
-  - {label: Build it, agent: Helper, prompt: Do the plan above., send: true}
-  - {label: Look again, agent: Critic, prompt: Look at the plan.}"""
+  - {label: Build it, agent: Helper, prompt: Do the plan above., send: true, model: MODEL}
+  - {label: Look again, agent: Critic, prompt: Look at the plan.}""".replace(
+    "MODEL", f"{CHAT}/org/mine"
+)
 
 
 async def test_w1_handoffs_are_offered_in_an_editor(tmp_path: Path) -> None:
@@ -218,6 +220,7 @@ async def test_w1_handoffs_are_offered_in_an_editor(tmp_path: Path) -> None:
         await says(person, name, "/handoff 1")
         asked = str(reply_requests(person.simulator)[-1].json)
         assert "Do the plan above." in asked and "You are Helper" in asked
+        assert "'org/mine'" in asked, "its model"
         options = of(person, ConfigOptionUpdate)[-1].config_options
         assert {one.id: one.current_value for one in options}["agent"] == "Helper"
         await person.agent.set_config_option(config_id="agent", session_id=name, value="Lead")
