@@ -109,7 +109,7 @@ class ExtensionFinder:
             walk = _skills if source.kind == "skill" else _commands
             for path, name in walk(source, findings):
                 try:
-                    state = Path(path).stat()
+                    state = os.stat(path)  # noqa: PTH116 - to parse a path takes longer
                     if (identity := (state.st_dev, state.st_ino)) in files:
                         continue  # a link to what was read
                     found, wrong = self._extension(source, path, name, state)
