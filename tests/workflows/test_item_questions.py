@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from studio.domain.errors import ConfigurationError
-from studio.domain.events import AwaitingPermission
+from studio.domain.events import AwaitingPermission, AwaitingReply
 from studio.domain.items import SAMPLE
+from studio.domain.questions import AskedQuestion, Choice
 from studio.domain.run_events import RunEvent, StepAsked
 from studio.simulator import Call, RequestView, Returned, Text, Turn
 from studio.storage.run_items import ItemRow, ItemStore
 from studio.workflows.items.shift import ASKING
 from studio.workflows.replay import read_record, replay
+from studio.workflows.run_questions import session_question
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import EngineHome, engine_home
@@ -55,6 +57,14 @@ async def rows(home: EngineHome, run_id: str) -> list[ItemRow]:
 async def reopened(home: EngineHome, runner: Runner) -> Runner:
     await WorkflowRuns(home.engine).close(runner)
     return await go_on(home, runner.run.id)
+
+
+def test_w22_a_run_keeps_what_is_said_of_each_choice() -> None:
+    asked = AskedQuestion("Which?", (Choice("main", "58 commits"), Choice("release")))
+    event = session_question(("act", ""), "s", AwaitingReply.of("c", [asked]), ("Story", "act"))
+    assert isinstance(event, StepAsked)
+    assert event.question.choices == ("main", "release")
+    assert event.question.abouts == ("58 commits", "")
 
 
 async def test_w22_w53_items_ask_one_after_the_other_hold_no_place_and_ask_again(

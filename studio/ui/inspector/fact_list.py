@@ -36,6 +36,7 @@ FONTS = {
 class Fact:
     """One line. A heading has a line above it. ``icon`` stands before the words, on a tile where
     there is a ``hue``; ``state`` is a mark at the right end; ``share`` a bar below, from 0 to 1.
+    ``about`` stands right behind the words.
     ``depth`` is how far down it stands in a tree, below the line above it that is less deep.
     """
 
@@ -49,11 +50,12 @@ class Fact:
     state: NodeState = ""
     share: float | None = None
     depth: int = 0
+    about: str = ""
 
     @property
     def spoken(self) -> str:
         words = tr(STATES[self.state][0]) if self.state else ""
-        return joined((self.left, self.middle, self.right, words))
+        return joined((self.left, self.about, self.middle, self.right, words))
 
 
 class FactList(PaintedWidget):
@@ -167,6 +169,9 @@ class FactList(PaintedWidget):
         ink = "text2" if fact.style in ("row", "note") and not fact.icon else "text1"
         words = QRectF(x, row.y(), max(0.0, right - x), row.height())
         paint_text(painter, t, words, fact.left, left_font, ink, room=words.width())
+        words.setLeft(x + t.metrics(left_font).horizontalAdvance(fact.left) + t.px(8))
+        if fact.about and words.width() > 0:
+            paint_text(painter, t, words, fact.about, "small", "text2", room=words.width())
 
     def _paint_share(self, painter: QPainter, track: QRectF, fact: Fact) -> None:
         t = self.theme

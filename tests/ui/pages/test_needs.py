@@ -353,10 +353,14 @@ async def test_w26_what_a_run_changed_stands_by_step_and_is_approved(tmp_path: P
         page.changes.approve.click()
         await until((person.folder / "a.txt").exists, "one is written while the run waits")
         await until(lambda: len(page.changes.checks) == 2, "the others go on waiting")
-        assert [(one.left, one.depth) for one in page.asker.facts[1:]] == [
-            ("Writers", 0),
-            ("ok", 1),
+        assert [(one.left, one.about, one.depth) for one in page.asker.facts[1:]] == [
+            ("Writers", "run 1", 0),
+            ("ok", "", 1),
         ]
+        person.window.resize(1000, 640)
+        person.window.theme.set(scale=1.6)
+        await until(lambda: page._left.width() < page.width() / 2, "the question keeps its room")
+        person.window.theme.set(scale=1.0)
         page.list.setFocus()
         person.press(Key.Key_1)
         person.press(Key.Key_Return)

@@ -85,11 +85,10 @@ def _who_asks(row: Waiting, known: Known | None) -> list[Fact]:
     last = len(row.path) - 1
     facts = [Fact(tr("Who asks"), style="heading")]
     for depth, name in enumerate(row.path):
-        aside, state = _about(known, row, depth) if depth < last else ("", "needs_you")
-        if depth == last:
-            aside = clock(max(0.0, time.time() - row.since))
+        about, state = _about(known, row, depth) if depth < last else ("", "needs_you")
+        age = clock(max(0.0, time.time() - row.since)) if depth == last else ""
         icon = kinds if not depth else "bot" if depth == last else "workflow"
-        facts.append(Fact(name, aside, icon=icon, state=state, depth=depth))
+        facts.append(Fact(name, age, icon=icon, state=state, depth=depth, about=about))
     return facts
 
 
@@ -229,8 +228,8 @@ class NeedsPage(Page):
         self._seen = ""
         """The question before which ``before`` shows what was done."""
         self._aside: asyncio.Task[None] | None = None
-        card = widget_of(column_of([self.card, self.nothing], 0, (20, 16, 20, 0)))
-        body = widget_of(column_of([card, self.asker, self.before, STRETCH], 8))
+        card = widget_of(column_of([self.card, self.nothing], 0, (16, 16, 16, 0)))
+        body = widget_of(column_of([card, self.asker, self.before, STRETCH], 8, (4, 0, 4, 0)))
         parts = [(body, 1), (self.changes, 0)]
         self._body = row_of(parts, 0)
         area = scrolled(widget_of(self._body))
