@@ -25,9 +25,9 @@ CHAT = "openai-compatible"
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
 
-def docx(body: str, head: str = "") -> bytes:
+def docx(body: str, head: str = "", method: int = zipfile.ZIP_DEFLATED) -> bytes:
     data = io.BytesIO()
-    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(data, "w", method) as archive:
         xml = f'<?xml version="1.0"?>{head}<w:document xmlns:w="{W}"><w:body>{body}</w:body></w:document>'
         archive.writestr("word/document.xml", xml)
     return data.getvalue()
@@ -127,6 +127,9 @@ FETCH = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/hostname">]>'
         ("a.docx", docx(paragraph("&x;"), FETCH), "Dokumenttyp"),
         ("a.docx", docx("<w:p>" + " " * 60_000_000 + "</w:p>"), "mehr als 50 MB"),
         ("a.docx", b"PK\x03\x04 no zip", "beschädigt"),
+        # A megabyte of these can be gigabytes, which are unpacked at once, whatever is read.
+        ("a.docx", docx(paragraph("x"), method=zipfile.ZIP_BZIP2), "auf eine Weise gepackt"),
+        ("a.docx", docx(paragraph("x"), method=zipfile.ZIP_LZMA), "auf eine Weise gepackt"),
         ("a.docx", docx("<w:p>"), "beschädigt"),
         ("a.docx", LOCKED, "verschlüsselt"),
         ("a.html", b"<![foo[ x", "beschädigt"),
@@ -145,6 +148,8 @@ FETCH = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/hostname">]>'
         "fetch",
         "zip bomb",
         "no zip",
+        "bzip2",
+        "lzma",
         "cut xml",
         "locked",
         "markup",

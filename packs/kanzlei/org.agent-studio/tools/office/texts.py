@@ -84,6 +84,8 @@ def _docx(data: bytes) -> str:
     """The text of a Word document: each paragraph a line, each cell followed by a tab."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         entry = archive.getinfo("word/document.xml")
+        if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+            raise ToolFailed("Das Dokument ist auf eine Weise gepackt, die Word nicht schreibt.")
         with archive.open(entry) as file:
             content = file.read(MOST_BYTES + 1)
     if len(content) > MOST_BYTES:
