@@ -44,8 +44,11 @@ def recheck(home: Home) -> int:
 
 def _moved(home: Home, frist: Frist) -> str:
     """What a person has to look at; empty where the Frist ends when it did."""
+    given = json.loads(frist.given)
+    if not given:  # nobody kept from what it was computed
+        return ""
     try:
-        found = computed(FristFields(**json.loads(frist.given)), home)
+        found = computed(FristFields(**given), home)
     except (ToolFailed, TypeError, ValueError) as error:
         return f"{frist.kind} lässt sich nicht nachrechnen: {error}. Sieh sie Dir an."
     if found.end == frist.end:
