@@ -42,7 +42,11 @@ def fetched(address: str, take: Callable[[Path], T], hosts: Iterable[str] = HOST
 
     class Within(urllib.request.HTTPRedirectHandler):
         def redirect_request(self, req, fp, code, msg, headers, newurl):  # type: ignore[no-untyped-def]
-            _require(newurl, hosts)
+            try:
+                _require(newurl, hosts)
+            except ToolFailed:
+                fp.close()
+                raise
             return super().redirect_request(req, fp, code, msg, headers, newurl)
 
     asked = urllib.request.Request(address, headers={"User-Agent": "Agent Studio"})
@@ -51,6 +55,7 @@ def fetched(address: str, take: Callable[[Path], T], hosts: Iterable[str] = HOST
         with urllib.request.build_opener(Within()).open(asked, timeout=_SECONDS) as answer:
             data = answer.read(_MOST + 1)
     except urllib.error.HTTPError as error:
+        error.close()
         raise ToolFailed(
             f"{host} hat dort nichts (Antwort {error.code}). Stimmt die Abkürzung?"
         ) from error
