@@ -363,7 +363,9 @@ class CallChildren:
             if not background:
                 return await self._work(caller, parent, child, text)
             kept = True
-            self._all.tasks.start(self._work_aside(caller, parent, child, text, places))
+            run = self._aside(caller, parent, child)
+            caller.state.record(run.news)  # the row of the call names who works from its end on
+            self._all.tasks.start(self._work_aside(caller, child, run, text, places))
             if self._session_id in self._services.desks:
                 await child.begun.wait()  # it copies this one, which may be gone soon
         finally:
@@ -462,15 +464,8 @@ class CallChildren:
         if desk is not None:
             self._services.desks[child.session.info.id] = desk
 
-    async def _work_aside(
-        self,
-        caller: Session,
-        parent: ParentTurn,
-        child: Child,
-        text: str,
-        places: asyncio.Semaphore,
-    ) -> None:
-        """Run a child in the background, and tell when it has ended (W-38)."""
+    def _aside(self, caller: Session, parent: ParentTurn, child: Child) -> ChildRun:
+        """A child that works in the background."""
 
         def nobody(event: Event) -> None:
             """Its caller hears with its answer what it was exposed to."""
@@ -489,6 +484,12 @@ class CallChildren:
         )
         run = ChildRun(self._services, child, own, tell)
         run.wants_desk = True
+        return run
+
+    async def _work_aside(
+        self, caller: Session, child: Child, run: ChildRun, text: str, places: asyncio.Semaphore
+    ) -> None:
+        """Run a child in the background, and tell when it has ended (W-38)."""
         try:
             await run.run([Text(text)])
         except StudioError as error:  # it cannot be stored, say
