@@ -107,6 +107,7 @@ async def test_w1_handoffs_are_offered_at_the_terminal(tmp_path: Path) -> None:
             await person.until("What may come next: 1 Build it (Helper), 2 Look again (Critic).")
             await person.until(at_rest)
             person.type("/handoff 3\r")
+            await person.until(lambda glass: glass.text.count("What may come next") == 2)
             await person.until(at_rest)
             person.type("/handoff 1\r")
             await person.until("Built.")
