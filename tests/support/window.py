@@ -70,6 +70,7 @@ def on_window_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
     def run(*args: Any, **named: Any) -> None:
         app = QApplication.instance()
         assert isinstance(app, QApplication)
+        app.setQuitOnLastWindowClosed(False)  # as the program does: that would stop a later loop
         loop = StudioLoop(app)
         asyncio.set_event_loop(loop)
         wrong: list[dict[str, Any]] = []

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -55,6 +54,8 @@ def _needs(file: Path) -> Iterator[str]:
         return  # who loads it says so
     if (head := _HEAD.search(text)) is None:
         return
+    import tomllib  # few files have a head
+
     lines = (line.removeprefix("#").removeprefix(" ") for line in head[1].splitlines())
     try:
         told = as_object(tomllib.loads("\n".join(lines)))

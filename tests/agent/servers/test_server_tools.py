@@ -6,9 +6,10 @@ import json
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, cast
 
 import pytest
+from keyring.backends import fail
 
 from studio.agent.servers.server_tools import with_servers
 from studio.agent.servers.tool_search import too_many
@@ -381,7 +382,7 @@ async def test_m18_a_server_that_is_removed_leaves_no_key(
     """In the terminal as in the window; a key that is not the server's own stays."""
     shop = ListedServer(tmp_path)
     async with engine_home(tmp_path, "anthropic", []) as home:
-        empty = home.engine.keychain  # of a computer that has none
+        empty = Keychain(backend=cast("Any", fail.Keyring()))  # of a computer that has none
         keychain = Keychain(backend=Vault())
         home.engine.keychain = home.engine.services.keychain = keychain
         names = ("mcp/shop/TOKEN", "mcp/mail/TOKEN", "shop")
