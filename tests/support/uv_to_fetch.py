@@ -8,6 +8,7 @@ import sys
 import zipfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import cache
 from io import BytesIO
 
 import pytest
@@ -25,6 +26,7 @@ os.execv({sys.executable!r}, [{sys.executable!r}, *words])
 """
 
 
+@cache  # a zip has the time in it, and its digest is compared
 def wheel() -> bytes:
     data = BytesIO()
     with zipfile.ZipFile(data, "w") as packed:
