@@ -17,7 +17,7 @@ from studio.simulator import Call, Text, Turn, Usage, status
 from support.engine_home import EngineHome, engine_home, say
 from support.otlp_collector import about, collector
 from support.pack_home import install_code
-from support.waiting import FOREVER, until, within
+from support.waiting import FOREVER, HANG, until, within
 
 SECRET = "hunter2hunter2"
 SCRIPT = [
@@ -36,8 +36,11 @@ async def traced(home: EngineHome, url: str, *, content: bool = False, subject: 
     values.trace_endpoint, values.trace_content = url, content
     session = await home.session()
     await session.change(subject=subject)
-    await say(session, f"Go, my password: {SECRET}", answer="once")
-    await home.engine.telemetry.close()
+    with pytest.MonkeyPatch.context() as patch:  # a busy computer takes longer than these
+        patch.setattr(telemetry, "SHUTDOWN_SECONDS", HANG)
+        patch.setattr(trace_spans, "EXPORT_SECONDS", HANG)
+        await say(session, f"Go, my password: {SECRET}", answer="once")
+        await home.engine.telemetry.close()
 
 
 async def test_a_turn_becomes_spans_with_the_conventions_names(tmp_path: Path) -> None:
