@@ -116,4 +116,4 @@ def _write_list(path: Path, sent: Sequence[Sent]) -> None:
         for at, one in enumerate(sent, 1):
             d = one.document
             row = [at, one.name, d.name, d.kind, d.date, d.pages, one.bytes, one.digest]
-            table.writerow([cell(str(value if value is not None else "")) for value in row])
+            table.writerow([cell(str(value)) for value in row])
