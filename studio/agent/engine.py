@@ -149,6 +149,27 @@ class Engine:
         """Find which providers can be used, see ``ProviderFactory.is_connected``."""
         self.connected = [name for name in PROVIDERS if await self.providers.is_connected(name)]
 
+    async def use_new_key(self) -> str:
+        """Let new chats use a provider whose key is new, if so far they only tried the program.
+
+        The key may be anywhere: in the keychain, the environment, a command. Returns the
+        provider's title; empty if new chats go on with what they used.
+        """
+        values = self.settings.values
+        new = [
+            name
+            for name in KEYED
+            if name not in values.keys_found and await self.providers.is_connected(name)
+        ]
+        if not new:
+            return ""
+        values.keys_found = [*values.keys_found, *new]
+        tried = values.default_provider in EMBEDDED and not values.builtin_model
+        if tried:
+            values.default_provider = new[0]
+        await self.settings.save()
+        return PROVIDERS[new[0]].title if tried else ""
+
     async def refresh_settings(self) -> None:
         """Read settings that another program changed: caps, rules, addresses, models."""
         if await self.settings.refresh():

@@ -15,6 +15,7 @@ from PySide6.QtWidgets import QFileDialog, QLineEdit, QWidget
 
 from studio.domain.blocks import FailureBlock, RetryBlock, TextBlock, ToolBlock
 from studio.simulator import Call, Table, Text, Turn, When, html, stall, status
+from studio.storage.config.settings import SettingsFile
 from studio.storage.migrations import LATEST
 from studio.ui.app.key_sheet import KeySheet
 from studio.ui.pages.agents.page import AgentsPage
@@ -186,6 +187,28 @@ async def test_first_run_one_key_starts_the_demo(tmp_path: Path) -> None:
         assert person.session.info.provider == "simulator" and not person.asked
     async with at_window(tmp_path, COMPATIBLE, [], first_run=True) as person:
         assert person.window.pages.currentWidget() is person.window.chat  # asked only once
+
+
+@on_window_loop
+async def test_p4_a_key_in_the_environment_after_the_demo_is_used(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """New chats go on with the demo no longer, and the window says so once."""
+
+    def demo(settings: SettingsFile) -> None:
+        settings.values.default_provider = "simulator"
+
+    async with at_window(tmp_path, "anthropic", [], key="", setup=demo) as person:
+        await until(lambda: "demo" in person.composer.model.text().lower())
+        assert not person.window.banner.text
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    async with at_window(tmp_path, "anthropic", [], key="", setup=demo) as person:
+        assert person.window.banner.text == "New chats use Anthropic now."
+        await until(lambda: person.window.chat.model.options.provider == "anthropic")
+
+    async with at_window(tmp_path, "anthropic", [], key="", setup=demo) as person:
+        assert not person.window.banner.text, "the demo was chosen beside this key"
+        await until(lambda: "demo" in person.composer.model.text().lower())
 
 
 @on_window_loop

@@ -68,6 +68,8 @@ class Settings:
     """The key of the whole desktop for a quick question; empty for none."""
 
     default_provider: str = ""
+    keys_found: list[str] = field(default_factory=list[str])
+    """Providers whose keys were found so far; see ``Engine.use_new_key``."""
     default_model: dict[str, str] = field(default_factory=dict[str, str])
     default_agent: str = ""
     default_permission_mode: PermissionMode = "ask"

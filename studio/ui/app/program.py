@@ -372,6 +372,8 @@ class Program(QObject):
         self.preferences.set_engine(engine)
         engine.on_problem(self._show_problem)
         await engine.look_for_providers()
+        self.preferences.provider_moved.connect(self._show_done)
+        await self.preferences.use_new_key()
         await window.take_engine(engine, self._desk)
         await self._begin(window, engine)
         for name in engine.connected:
@@ -535,6 +537,9 @@ class Program(QObject):
 
     def _show_problem(self, text: str) -> None:
         self.current.banner.say(text)
+
+    def _show_done(self, text: str) -> None:
+        self.current.banner.say(text, done=True)
 
     def _show_error(self, error: BaseException) -> None:
         self.current.show_error(error)

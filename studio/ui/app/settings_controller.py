@@ -20,6 +20,7 @@ from studio.ui.chat.page import ChatPage
 from studio.ui.formatting import month
 from studio.ui.theme import Theme
 from studio.ui.theme.look import look_of
+from studio.ui.translation import tr
 
 from .server_process import ServerController
 
@@ -44,6 +45,8 @@ class SettingsController(QObject):
     """The keys of the actions may be others now."""
     applied = Signal()
     """What new chats begin with may be something else now."""
+    provider_moved = Signal(str)
+    """New chats use another provider: what to tell the person."""
 
     def __init__(
         self,
@@ -125,7 +128,14 @@ class SettingsController(QObject):
         """Apply the settings to the chat: which providers and models it offers."""
         assert self._engine is not None
         await self._engine.look_for_providers()
+        await self.use_new_key()
         self.applied.emit()
+
+    async def use_new_key(self) -> None:
+        """Let new chats use the provider of a key that was found, and tell of it."""
+        assert self._engine is not None
+        if title := await self._engine.use_new_key():
+            self.provider_moved.emit(tr("New chats use {title} now.").format(title=title))
 
     # Another program
 

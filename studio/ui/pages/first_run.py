@@ -419,6 +419,7 @@ class FirstRunController(QObject):
     async def _start(self, provider: str) -> None:
         """Remember what was chosen and begin."""
         engine = self._engine
+        await engine.use_new_key()  # what is chosen here holds beside the keys that are there
         values = engine.settings.values
         values.first_run_done = True
         values.default_provider = provider

@@ -136,6 +136,7 @@ async def room(
     built_in = {"anthropic": [ModelInfo("built-in-only", "Built-in only")]}
     catalogue = Catalogue(tmp_path / "models.json", built_in, debounce=0.05)
     engine = await build(Paths.below(tmp_path / "studio"), file)
+    engine.keychain = engine.providers._keychain = keychain
     services = SettingsServices(
         file=file,
         keychain=keychain,

@@ -40,9 +40,6 @@ from studio.ui.widgets.layouts import Stretch, column_of, row_of
 from .provider_models import ModelList
 from .provider_rows import FailureCard, ModelDownloadRow, ModelFileRow, Puller, SectionHeader
 
-FOR_TRYING = ("simulator", "builtin")
-"""Defaults that give way to the first provider with a key."""
-
 
 class ProviderSection(QWidget):
     """One provider. ``changed`` is emitted when its key, address or models were changed."""
@@ -347,13 +344,16 @@ class ProviderSection(QWidget):
         self._services.catalogue.key_typed(name, lambda: make(name, key, url), key, url)
 
     def _key_changed(self) -> None:
-        values = self._services.values
-        if self.key is not None and self.key.key and values.default_provider in FOR_TRYING:
-            values.default_provider = self.provider.name
-            self.note.show_text(tr("New chats use {title} now.").format(title=self.provider.title))
-        self.fetch_models()
-        self._show()
-        self.changed.emit()
+        self._services.tasks.start(self._use_key())
+
+    async def _use_key(self) -> None:
+        found = self._services.values.keys_found
+        if self.key is not None and self.key.key:
+            if title := await self._services.engine.use_new_key():
+                self.note.show_text(tr("New chats use {title} now.").format(title=title))
+        elif self.provider.name in found:
+            found.remove(self.provider.name)  # the next one is new
+        self._connection_changed(force=False)
 
     def _url_changed(self) -> None:
         assert self.url is not None
@@ -375,8 +375,8 @@ class ProviderSection(QWidget):
             urls.pop(name, None)
         self._connection_changed()
 
-    def _connection_changed(self) -> None:
-        self.fetch_models(force=True)
+    def _connection_changed(self, *, force: bool = True) -> None:
+        self.fetch_models(force=force)
         self._show()
         self.changed.emit()
 
