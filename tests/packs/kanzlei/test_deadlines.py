@@ -416,6 +416,19 @@ def test_the_calendar_knows_its_years(kanzlei: SimpleNamespace) -> None:
         ("2023-02-04", None, [("2023-12-01", "2024-01-10")], "2027-01-10"),  # before it began
         ("2023-02-04", None, [("2026-12-31", "2026-12-31")], "2027-01-01"),
         ("2023-02-04", None, [("2027-01-01", "2027-06-30")], "2026-12-31"),  # too late
+        # A day that two of them have, or one within another, does not count twice.
+        (
+            "2023-02-04",
+            None,
+            [("2024-03-01", "2024-03-31"), ("2024-03-15", "2024-04-10")],
+            "2027-02-10",
+        ),
+        (
+            "2023-02-04",
+            None,
+            [("2024-03-01", "2024-03-31"), ("2024-03-05", "2024-03-10")],
+            "2027-01-31",
+        ),
         ("2013-02-04", "2021-05-01", [("2014-01-01", "2014-01-10")], "2023-02-14"),
     ],
 )
@@ -459,6 +472,14 @@ def test_kz22_notice_by_622_bgb(
 def test_kz22_what_cannot_be_is_refused(kanzlei: SimpleNamespace) -> None:
     made, day = kanzlei.limitation, date(2026, 2, 4)
     assert made.notice(day, employer=True, probation=True).day == date(2026, 2, 18)
+    for since, last in (
+        (date(2025, 1, 1), date(2025, 6, 30)),  # § 188 II BGB: the first day counts
+        (date(2025, 8, 31), date(2026, 2, 28)),
+    ):
+        assert made.notice(last, employer=True, since=since, probation=True)
+        with pytest.raises(ToolFailed, match="höchstens sechs Monate"):
+            after = last + datetime.timedelta(days=1)
+            made.notice(after, employer=True, since=since, probation=True)
     for wrong in (
         lambda: made.notice(day, employer=True),
         lambda: made.notice(day, employer=True, since=date(2026, 3, 1)),

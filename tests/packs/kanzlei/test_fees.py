@@ -420,6 +420,9 @@ def test_kz22_default_interest_by_half_years(kanzlei: SimpleNamespace) -> None:
     own = made.read_rates("01.07.2026=1,02 %; 01.01.2027=0,5")
     later = made.default_interest(D(1000), date(2026, 6, 30), date(2027, 6, 30), own=own)
     assert [one.percent for one in later.parts] == [D("6.27"), D("6.02"), D("5.5")]
+    gap = made.read_rates("01.01.2027=0,5")
+    with pytest.raises(ToolFailed, match=r"Nach dem 30\.06\.2026"):
+        made.default_interest(D(1000), date(2026, 6, 30), date(2027, 1, 30), own=gap)
     for wrong in ("1.7.26", "02.07.2026=1", "01.07.2026=viel"):
         with pytest.raises(ToolFailed):
             made.read_rates(wrong)

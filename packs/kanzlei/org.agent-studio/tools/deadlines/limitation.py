@@ -58,8 +58,8 @@ def limitation(
     warnings = [
         "Es gelten oft andere Fristen: § 196 bis § 197, § 438, § 548, § 634a BGB; Schadensersatz "
         "wegen Leben, Körper, Gesundheit und Freiheit 30 Jahre (§ 199 II).",
-        "Überlappen sich Hemmungen, nenne sie als eine. Nach Verhandlungen endet sie frühestens "
-        "drei Monate danach (§ 203 S. 2); das und § 193 BGB sind nicht gerechnet.",
+        "Nach Verhandlungen endet die Frist frühestens drei Monate danach (§ 203 S. 2); das und "
+        "§ 193 BGB sind nicht gerechnet.",
     ]
     return Ending(end, tuple(steps), tuple(warnings))
 
@@ -69,7 +69,10 @@ def _suspended(
     begin: datetime.date,
     times: Sequence[tuple[datetime.date, datetime.date]],
 ) -> tuple[datetime.date, list[str]]:
-    """The end of what runs from ``begin`` on, after times that do not count (§ 209 BGB)."""
+    """The end of what runs from ``begin`` on, after times that do not count (§ 209 BGB).
+
+    A day that is in two of them counts once.
+    """
     steps: list[str] = []
     for first, last in sorted(times):
         if last < first:
@@ -79,6 +82,7 @@ def _suspended(
         elif (days := (last - max(first, begin)).days + 1) > 0:
             end += datetime.timedelta(days=days)
             steps.append(f"§ 209 BGB, gehemmt {days} Tage → {german.day(end)}")
+            begin = last + _DAY
     return end, steps
 
 
@@ -102,7 +106,7 @@ def notice(
         "Gegen eine Kündigung klagt man binnen drei Wochen (§ 4 KSchG): rechne diese Frist mit.",
     ]
     if probation:
-        if since is not None and _months_after(since, 6) < arrived:
+        if since is not None and _last_of_months(since, 6) < arrived:
             raise ToolFailed("Eine Probezeit dauert höchstens sechs Monate (§ 622 III BGB).")
         end = arrived + datetime.timedelta(weeks=2)
         return Ending(
@@ -141,6 +145,12 @@ def _months_after(day: datetime.date, months: int) -> datetime.date:
     year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
     last = calendar.monthrange(year, month + 1)[1]
     return datetime.date(year, month + 1, min(day.day, last))
+
+
+def _last_of_months(first: datetime.date, months: int) -> datetime.date:
+    """By § 188 II BGB: the last day of months whose first day counts, as that of a contract."""
+    after = _months_after(first, months)
+    return after - _DAY if after.day == first.day else after
 
 
 def _years_after(day: datetime.date, years: int) -> datetime.date:

@@ -106,7 +106,9 @@ def default_interest(
     rates = [known_rates[since] for since in sorted(known_rates)]
     if first < rates[0].since:
         raise ToolFailed(f"Vor dem {rates[0].since:%d.%m.%Y} ist kein Basiszinssatz hinterlegt.")
-    known = _half_year_after(rates[-1].since) - _DAY
+    known = _half_year_after(table()[-1].since) - _DAY
+    while known + _DAY in known_rates:  # of a half-year without one nobody knows that it changed
+        known = _half_year_after(known + _DAY) - _DAY
     if last > known:
         raise ToolFailed(
             f"Nach dem {known:%d.%m.%Y} ist kein Basiszinssatz hinterlegt. Trage in den "
