@@ -124,6 +124,23 @@ def test_a_broken_file_stops_nothing(
     assert why in found[0]
 
 
+@pytest.mark.parametrize("way", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_a_zip_that_unpacks_by_more_than_is_read_is_not_unpacked(
+    kanzlei: SimpleNamespace, tmp_path: Path, way: int
+) -> None:
+    """KZ-28: bzip2 and LZMA give all of a bomb at once; the sites write neither."""
+    data = law(section("§ 1", "<P>Gut.</P>"))
+    packed, outer = io.BytesIO(), io.BytesIO()
+    with zipfile.ZipFile(packed, "w", way) as made:
+        made.writestr("a.xml", data)
+    with zipfile.ZipFile(outer, "w", zipfile.ZIP_DEFLATED) as made:
+        made.writestr("inner.zip", packed.getvalue())
+    for name, content in (("laws.zip", packed), ("nested.zip", outer)):
+        (tmp_path / name).write_bytes(content.getvalue())
+        (told,) = kanzlei.files.laws_of(tmp_path / name)
+        assert "auf eine Weise gepackt" in str(told)
+
+
 def test_a_zip_has_a_limit(
     kanzlei: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

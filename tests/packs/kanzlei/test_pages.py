@@ -720,6 +720,11 @@ class LawSite(BaseHTTPRequestHandler):
             self.send_response(302)
             self.send_header("Location", "https://example.com/xml.zip")
             self.end_headers()
+        elif self.path == "/broken/xml.zip":
+            self.send_response(200)
+            self.send_header("Transfer-Encoding", "chunked")
+            self.end_headers()
+            self.wfile.write(b"ff\r\nPK")  # fewer bytes than it says
         else:
             self.send_error(404)
 
@@ -770,6 +775,9 @@ async def test_kz27_a_law_is_loaded_by_a_button_from_its_site_alone(tmp_path: Pa
             card.hosts = (place,)
             assert "nur von" in await told(f"http://{place}/away")
             assert "hat dort nichts" in await told(f"http://{place}/zpo/xml.zip")
+            for broken in ("broken/xml.zip", "bgb /xml.zip", "bgb/xml.zip\x7f"):
+                assert "nicht zu erreichen" in await told(f"http://{place}/{broken}")
+            assert "keine Adresse" in await told("https://[x")
             before = {str(one["kurz"]): one["auszug"] for one in normen.laws()}
             assert before["BGB"], "an excerpt ships"
             said = await told(f"http://{place}/bgb/xml.zip")

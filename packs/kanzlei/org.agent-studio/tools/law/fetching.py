@@ -5,6 +5,7 @@ Nothing of an Akte goes there: only what the person typed, a law's short name or
 
 from __future__ import annotations
 
+import http.client
 import re
 import tempfile
 import urllib.error
@@ -59,19 +60,22 @@ def fetched(address: str, take: Callable[[Path], T], hosts: Iterable[str] = HOST
         raise ToolFailed(
             f"{host} hat dort nichts (Antwort {error.code}). Stimmt die Abkürzung?"
         ) from error
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:  # such as one cut off
         reason = getattr(error, "reason", "") or error
         raise ToolFailed(f"{host} ist nicht zu erreichen: {reason}.") from error
     if len(data) > _MOST:
         raise ToolFailed(f"Was {host} sendet, ist größer als 60 MB. Lade es als Datei.")
     with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / (Path(urlsplit(address).path).name or "datei.zip")
+        path = Path(folder) / f"{host}{Path(urlsplit(address).path).suffix[:10]}"
         path.write_bytes(data)
         return take(path)
 
 
 def _require(address: str, hosts: Iterable[str]) -> None:
     """Raise ToolFailed unless an address is of one of the hosts, encrypted on the way."""
-    parts = urlsplit(address)
+    try:
+        parts = urlsplit(address)
+    except ValueError as error:
+        raise ToolFailed(f"{address} ist keine Adresse.") from error
     if parts.netloc not in hosts or (parts.scheme != "https" and parts.hostname != "127.0.0.1"):
         raise ToolFailed(f"Geladen wird nur von {' und '.join(HOSTS)} (https).")

@@ -105,6 +105,8 @@ def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> by
     """The bytes of an entry, one more than the limit at most; or why there are none."""
     if entry.flag_bits & 1:
         return f"{name} ist mit einem Passwort verschlossen und wurde nicht gelesen."
+    if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        return f"{name} ist auf eine Weise gepackt, die keine der beiden Seiten schreibt."
     try:
         with archive.open(entry) as file:
             return file.read(MOST_BYTES + 1)
