@@ -21,6 +21,7 @@ MODULES = {
     "laws": "law.laws",
     "files": "law.files",
     "fetching": "law.fetching",
+    "address_files": "intake.address_files",
     "folding": "masking.folding",
     "known": "masking.known",
     "mask": "masking.mask",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import os
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -130,6 +132,14 @@ async def test_contacts_of_other_programs_are_read_in_and_taken_back(
             assert "Spalte" in capsys.readouterr().err
 
 
+def test_a_line_that_goes_on_for_ever_is_read_in_time(kanzlei: SimpleNamespace) -> None:
+    """KZ-51, acceptance 9: what reading takes grows with the length of a file, not its square."""
+    for go_on in ("=\n", "\n x="):
+        text = f"N;ENCODING=QUOTED-PRINTABLE:Huber{go_on * 400_000}\nEND:VCARD\n"
+        found = [name for _, name, _, _ in kanzlei.address_files.properties(text)]
+        assert found[0] == "N"
+
+
 CALENDAR = """BEGIN:VCALENDAR
 VERSION:2.0
 BEGIN:VTIMEZONE
@@ -242,6 +252,23 @@ async def test_kz51_a_calendar_is_read_in_and_taken_back(
         path.write_text(f"BEGIN:VCALENDAR\n{days}")
         said = await told("kalender-einlesen", str(path), "--az", akte.az)
         assert said.startswith("1 übernommen") and said.count("ist kein Tag") == 3
+
+        path.write_text(
+            "BEGIN:VCALENDAR\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20260601\nDTEND;VALUE=DATE:20260606\n"
+            "SUMMARY:Urlaub\nEND:VEVENT\nBEGIN:VEVENT\nDTSTART;VALUE=DATE:20260608\nDURATION:P1D\n"
+            "SUMMARY:Ortstag\nEND:VEVENT\nBEGIN:VEVENT\nDTSTART:20260610T220000\n"
+            "DURATION:P1DT3H30M\nSUMMARY:Reise\nEND:VEVENT\nBEGIN:VEVENT\n"
+            "DTSTART:20260615T100000\nDURATION:PT45M\nSUMMARY:Kurz\nEND:VEVENT\n"
+        )
+        assert (await told("kalender-einlesen", str(path), "--az", akte.az)).startswith("4 über")
+        june = datetime.date(2026, 6, 1)
+        assert {one.text for one in aufgaben.find(pack.person) if one.due >= june} == {
+            "Urlaub (bis 05.06.2026)",
+            "Ortstag",
+        }
+        travel, short = termine.find(pack.person, since=june)[:2]
+        assert travel.title == "Reise (bis 12.06.2026 01:30)" and travel.end is None
+        assert f"{short.end:%H:%M}" == "10:45"
 
         akten = service(pack, "Akten")
         for az in ("1/26 A", "2/26 (B)"):

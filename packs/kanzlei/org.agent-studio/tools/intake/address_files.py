@@ -85,19 +85,22 @@ def properties(text: str) -> Iterator[tuple[int, str, str, str]]:
 
     Lines that go on are joined.
     """
-    whole, begun = "", 0
+    parts, begun, quoted = list[str](), 0, False
     for number, line in enumerate([*text.splitlines(), ""], 1):
-        soft = whole.endswith("=") and "QUOTED-PRINTABLE" in whole.upper()
+        soft = quoted and parts[-1].endswith("=")
         if line[:1] in (" ", "\t") or soft:
-            whole = whole[:-1] + line.strip() if soft else whole + line[1:]
+            if soft:
+                parts[-1] = parts[-1][:-1]
+            parts.append(line.strip() if soft else line[1:])
             continue
-        if whole:
+        if whole := "".join(parts):
             head, _, value = whole.partition(":")
             name, _, parameters = head.partition(";")
             if "QUOTED-PRINTABLE" in parameters.upper():
                 value = quopri.decodestring(value.encode()).decode("utf-8", "replace")
             yield begun, name.rpartition(".")[2].upper(), parameters, value
-        whole, begun = line, number
+        parts, begun = [line], number
+        quoted = "QUOTED-PRINTABLE" in line.partition(":")[0].upper()
 
 
 def _take(card: dict[str, str], name: str, parameters: str, value: str) -> None:

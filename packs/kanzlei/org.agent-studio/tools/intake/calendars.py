@@ -1,7 +1,8 @@
 """Calendars: reads the entries of a calendar file (ics) into Akten (KZ-51, RFC 5545).
 
-What has hours becomes a Termin, a whole day an Aufgabe that is due then. An entry goes to the Akte
-that is named, else to the one whose Aktenzeichen is in its title, text or place.
+What has hours becomes a Termin, a whole day an Aufgabe that is due then; of more days the title
+names the last one. An entry goes to the Akte that is named, else to the one whose Aktenzeichen is
+in its title, text or place.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from .address_files import properties, unescaped
 
 MOST = 20_000
 """Entries of one file."""
+_DURATION = re.compile(r"\+?P(?:(\d{1,4})W)?(?:(\d{1,5})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,7})M)?.*)?")
 _MOST_AKTEN = 1_000_000
 _HERE = "Europe/Berlin"
 _ByWord = dict[str, list[tuple[str, Akte]]]
@@ -98,13 +100,35 @@ def _entry(line: int, values: dict[str, tuple[str, str]], problems: list[str]) -
     if "RRULE" in values:
         problems.append(f"Zeile {line}: „{title}“ wiederholt sich; nur der erste wird übernommen.")
     place, text = _text(values, "LOCATION")[:LONGEST], _text(values, "DESCRIPTION")
+    end = _end(begin, values)
     if not isinstance(begin, datetime.datetime):
+        if not isinstance(end, datetime.datetime) and (end - begin).days > 1:
+            title = _until(title, f"{end - datetime.timedelta(days=1):%d.%m.%Y}")
         return CalendarEntry(line, begin, title, place, text)
-    end = _time(*values["DTEND"]) if "DTEND" in values else None
-    last = end if isinstance(end, datetime.datetime) and end.date() == begin.date() else None
-    if last is not None and last <= begin:
-        last = None
+    last = end if isinstance(end, datetime.datetime) and end > begin else None
+    if last is not None and last.date() > begin.date():  # a Termin is of one day
+        title, last = _until(title, f"{last:%d.%m.%Y %H:%M}"), None
     return CalendarEntry(line, begin.date(), title, place, text, begin, last)
+
+
+def _end(
+    begin: datetime.date | datetime.datetime, values: dict[str, tuple[str, str]]
+) -> datetime.date | datetime.datetime:
+    """When an entry is over, by its end or its duration; its begin where neither is there."""
+    if "DTEND" in values:
+        return _time(*values["DTEND"])
+    found = _DURATION.fullmatch(values.get("DURATION", ("", ""))[1].strip())
+    weeks, days, hours, minutes = (int(one or 0) for one in found.groups()) if found else [0] * 4
+    try:
+        return begin + datetime.timedelta(weeks=weeks, days=days, hours=hours, minutes=minutes)
+    except OverflowError:
+        return begin
+
+
+def _until(title: str, last: str) -> str:
+    """The title of what has more days than one, with the last of them."""
+    told = f" (bis {last})"
+    return title[: LONGEST - len(told)] + told
 
 
 def _text(values: dict[str, tuple[str, str]], name: str) -> str:
