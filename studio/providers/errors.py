@@ -58,7 +58,21 @@ _READ = 20_000
 """Characters of a provider's words that are looked at."""
 _TOO_LONG = lazy_pattern(
     r"prompt is too long|context[ _](?:length|window|size)|exceed(?:s)? context limit"
-    r"|input token count.{0,60}exceeds|too many tokens in|input is too long",
+    r"|input token count.{0,60}(?:exceeds|supports up to)|too many tokens in|input is too long",
+    re.IGNORECASE | re.DOTALL,
+)
+_SIZE = r"(\d[\d,]{0,14})"
+_SIZES = lazy_pattern(
+    rf"too long: {_SIZE} tokens > {_SIZE}"
+    rf"|token count (?:is )?\(?{_SIZE}\)? (?:exceeds|but) .{{0,80}}?{_SIZE}"
+    rf"|\({_SIZE} tokens\) exceeds the available context size \({_SIZE}",
+    re.IGNORECASE,
+)
+"""What a conversation needs, and what the model takes; ``_SIZES_TURNED`` has them in that order
+of words in which the second comes first."""
+_SIZES_TURNED = lazy_pattern(
+    rf"context length (?:is|of) (?:only )?{_SIZE} tokens.{{0,80}}?"
+    rf"(?:resulted in|requested|contains?)(?: about| at least)? {_SIZE} ",
     re.IGNORECASE | re.DOTALL,
 )
 _SPENT = lazy_pattern(r"spend(?:ing)? limit|usage limits?.{0,80}regain|credits are depleted", re.I)
@@ -134,6 +148,17 @@ def fault_of_status(status: int) -> ProviderFault:
 def is_too_long(message: str) -> bool:
     """Whether a provider's words say that the conversation does not fit the model."""
     return _TOO_LONG.search(message) is not None
+
+
+def token_sizes(message: str) -> tuple[int, int] | None:
+    """The tokens that a conversation needs and its model takes, where a provider's words say so."""
+    if found := _SIZES.search(message):
+        needed, taken = [one for one in found.groups() if one is not None]
+    elif found := _SIZES_TURNED.search(message):
+        taken, needed = found.groups()
+    else:
+        return None
+    return int(needed.replace(",", "")), int(taken.replace(",", ""))
 
 
 def fault_of_bad_request(message: str) -> ProviderFault:
@@ -240,6 +265,9 @@ class ErrorFactory:
     ) -> ProviderError:
         """The error of this kind; ``detail`` is the provider's text, quoted without keys."""
         text = self._text(fault, model)
+        if fault == "too_long" and (sizes := token_sizes(detail)):
+            text, detail = "The conversation needs {:,} tokens. The model takes {:,}.", ""
+            text = text.format(*sizes)
         if detail and fault in QUOTED and not (fault == "not_found" and model):
             quote = on_one_line(redact(detail, self.key))
             text = f"{text} {quote[:600]}"

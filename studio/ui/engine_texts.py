@@ -33,6 +33,7 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("{title} asks for a pause between requests."),
     tr_later("{title} is overloaded."),
     tr_later("The conversation is too long for this model."),
+    tr_later("The conversation needs {amount} tokens. The model takes {amount_most}."),
     tr_later("{title} refused to answer."),
     tr_later("{title} did not accept the request."),
     tr_later("{title} did not accept the conversation's history."),

@@ -92,6 +92,33 @@ def test_a_long_conversation_is_not_a_broken_one() -> None:
     assert fault_of_bad_request("prompt is too long: 210000 tokens > 200000 maximum") == "too_long"
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        "prompt is too long: 212345 tokens > 200000 maximum",
+        "This model's maximum context length is 200000 tokens. However, your messages resulted in "
+        "212345 tokens. Please reduce the length of the messages.",
+        "This endpoint's maximum context length is 200000 tokens. However, you requested about "
+        "212345 tokens (200000 of text input, 12345 in the output).",
+        "The input token count (212345) exceeds the maximum number of tokens allowed (200000).",
+        "The input token count is 212345 but model only supports up to 200000.",
+        "request (212345 tokens) exceeds the available context size (200000 tokens), try it",
+    ],
+)
+def test_l12_a_full_chat_tells_the_tokens_it_needs_and_has(words: str) -> None:
+    error = ErrorFactory("x", "X", "https://x").from_response(
+        400, {"error": {"message": words}}, {}
+    )
+    assert error.fault == "too_long"
+    assert str(error) == "The conversation needs 212,345 tokens. The model takes 200,000."
+
+
+def test_l12_a_full_chat_without_figures_quotes_the_provider() -> None:
+    words = "Your input exceeds the context window of this model."
+    error = ErrorFactory("x", "X", "https://x").from_response(400, words, {})
+    assert str(error) == f"The conversation is too long for this model. {words}"
+
+
 def test_l12_the_servers_word_on_another_try() -> None:
     never, always = {"x-should-retry": "false"}, {"x-should-retry": "true"}
     assert apply_retry_advice("rate_limited", {}, "Slow down.") == "rate_limited"
