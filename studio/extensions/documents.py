@@ -25,6 +25,8 @@ _PLAIN = lazy_pattern(
     re.I,
 )
 """A value that YAML reads as the text that it is."""
+_NAME = lazy_pattern(r"[^\s,()]+(?:\s*(?:\((?:[^()]|\([^()]*\))*\)|\(.*))?", re.S)
+"""One of several names, with what stands in parentheses behind it; all that follows an open one."""
 Key = str | bool | int | float | list[Any] | dict[str, Any] | None
 
 
@@ -48,13 +50,13 @@ class Document:
         return value if isinstance(value, bool) else usual
 
     def names(self, key: str) -> tuple[str, ...]:
-        """The names of a list, which may be a line with commas."""
+        """The names of a list, which may be a line with commas or blanks between them."""
         value = self.keys.get(key)
         if isinstance(value, list):
             return tuple(
                 str(one).strip() for one in cast("list[object]", value) if str(one).strip()
             )
-        return tuple(filter(None, map(str.strip, re.split(r",(?![^(]*\))", self.text(key)))))
+        return tuple(one[0].strip() for one in _NAME.finditer(self.text(key)))
 
 
 def read_document(path: Path) -> Document:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from studio.domain.permissions import Rule
 from studio.simulator import Text, Turn
 from support.command import at_provider
 from support.engine_home import engine_home, reply_requests
@@ -42,7 +43,8 @@ async def test_k4_skills_are_made_listed_shown_and_checked(
         assert await home.command("skills", "show", "/tests", *here) == 0
         out = capsys.readouterr()
         assert out.out.endswith("The body.\n")
-        assert "Bash(git:*)" in out.out and "wish alone" in out.err
+        assert "Would like to use without a question: run(git *)" in out.out
+        assert "A wish allows nothing" in out.err
         assert await home.command("skills", "show", "nothing", *here) != 0
         assert await home.command("skills", "check", *here) == 0
         path.write_text("---\nname: tests\n---\nThe body.")
@@ -50,6 +52,41 @@ async def test_k4_skills_are_made_listed_shown_and_checked(
         assert await home.command("skills", "check", "--json", *here) != 0
         found, _sample = json.loads(capsys.readouterr().out)
         assert found["left_out"] and "no description" in found["problem"]
+
+
+async def test_k6_a_wish_is_a_rule_by_consent_and_taken_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """K-6: nothing is allowed before, nothing by an agent, and a new wish waits again."""
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        here = ("--folder", str(home.folder))
+        path = home.folder / ".agents" / "skills" / "notes" / "SKILL.md"
+        path.parent.mkdir(parents=True)
+        path.write_text("---\ndescription: d\nallowed-tools: Bash(git:*) Teleport\n---\nB")
+        await home.engine.rules.trust(home.folder)
+        test = ("permissions", "test", "run(git log)", "--folder")
+        assert await home.command(*test, str(home.folder)) == 5
+        monkeypatch.setenv("AGENT_STUDIO_RUN", "test")
+        assert await home.command("skills", "allow", "notes", *here) != 0
+        assert "only a person" in capsys.readouterr().err
+        monkeypatch.delenv("AGENT_STUDIO_RUN")
+        await home.engine.rules.add(Rule("ask", "run", "git push *"))
+        assert await home.command("skills", "allow", "notes", *here) == 0
+        told = capsys.readouterr().err
+        assert "counts over rules of yours that ask: run(git push *)" in told
+        assert "run(git *)" in told and "Has no counterpart here: Teleport" in told
+        assert await home.command(*test, str(home.folder)) == 0
+        assert await home.command(*test, str(tmp_path)) == 5  # it is the folder's skill
+        path.write_text("---\ndescription: d\nallowed-tools: Bash(git:*), Bash(rm:*)\n---\nB")
+        capsys.readouterr()
+        assert await home.command("skills", "show", "notes", "--json", *here) == 0
+        facts = json.loads(capsys.readouterr().out)
+        assert (
+            facts["rules"] == ["run(git *)", "run(rm *)"] and facts["allowed"] == facts["rules"][:1]
+        )
+        assert await home.command("skills", "revoke", "notes", *here) == 0
+        assert await home.command(*test, str(home.folder)) == 5
+        assert [str(one.rule) for one in await home.engine.rules.list()] == ["run(git push *)"]
 
 
 async def test_k7_run_calls_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

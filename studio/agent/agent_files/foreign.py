@@ -190,8 +190,8 @@ def _claude(given: Mapping[str, Any], found: Translation) -> None:
     names = list(_tools(tools, found, agents))
     denied: list[Rule] = []
     for name in _listed(given.get("disallowedTools")):
-        bare, pattern = _call(name)
-        ours = tuple(_ours(bare, found.groups))
+        bare, pattern = split_call(name)
+        ours = tuple(our_tools(bare, found.groups))
         if not pattern:
             names = [one for one in names if one not in ours]
         if pattern or everything:
@@ -276,11 +276,11 @@ def _tools(names: Iterable[str], found: Translation, agents: list[str]) -> Itera
     """Our tools, each once; adds to ``agents`` whom the agent may start."""
     seen: set[str] = set()
     for name in names:
-        bare, inner = _call(name)
+        bare, inner = split_call(name)
         if _key(bare.rpartition("/")[2]) in _DELEGATES:
             agents += [one.strip() for one in inner.split(",")] if inner else ["*"]
             continue
-        ours = tuple(_ours(bare, found.groups))
+        ours = tuple(our_tools(bare, found.groups))
         if not ours:
             found.keep(name)
         for one in ours:
@@ -289,7 +289,7 @@ def _tools(names: Iterable[str], found: Translation, agents: list[str]) -> Itera
                 yield one
 
 
-def _ours(name: str, groups: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
+def our_tools(name: str, groups: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     """Our tools for the name of a foreign one, also of one in a set: ``search/codebase``."""
     group, _, last = name.rpartition("/")
     if last == "*":
@@ -299,7 +299,7 @@ def _ours(name: str, groups: Mapping[str, tuple[str, ...]]) -> Iterator[str]:
     yield from groups.get(_key(last)) or _TOOLS.get(_key(last)) or ((one,) if one else ())
 
 
-def _call(name: str) -> tuple[str, str]:
+def split_call(name: str) -> tuple[str, str]:
     """A tool and what stands in parentheses behind it."""
     found = _CALL.fullmatch(name.strip())
     return (found[1].strip(), found[2].strip()) if found else (name.strip(), "")

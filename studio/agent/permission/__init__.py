@@ -10,6 +10,7 @@ Tools do not check permission: the tool runner does, before it runs a call.
 - ``rules``: Has the rules that count now: of the person, a session and a folder, whose file it
   reads; says what trust in a folder would allow.
 - ``rule_suggestions``: Suggests the rules that “always” adds, and says what they let run.
+- ``wishes``: Says which rules a skill's ``allowed-tools`` would be, and keeps those that are given.
 - ``approval``: Asks the person and waits for the answer.
 - ``tool_access``: Holds what the tools of one turn may use (T-6).
 - ``exfiltration_guard``: Requires an approval for calls that could send private data out.

@@ -84,14 +84,14 @@ class StandingRules:
 
     async def add(self, rule: Rule, folder: Path | None = None) -> None:
         """Add a rule for all folders or for one."""
-        await self._store.add(rule, await _name(folder))
+        await self._store.add(rule, await self.name_of(folder))
 
     async def change(self, rule_id: int, rule: Rule, folder: Path | None = None) -> None:
         """Replace a rule, at its place in the list.
 
         Raises ConfigurationError if there is no such rule.
         """
-        if not await self._store.change(rule_id, rule, await _name(folder)):
+        if not await self._store.change(rule_id, rule, await self.name_of(folder)):
             raise ConfigurationError(f"There is no rule {rule_id}.")
 
     async def remove(self, rule_id: int) -> None:
@@ -131,7 +131,11 @@ class StandingRules:
         await self._store.trust(name, digest or project.files.digest)
 
     async def untrust(self, folder: Path) -> None:
-        await self._store.trust(await _name(folder), "")
+        await self._store.trust(await self.name_of(folder), "")
+
+    async def name_of(self, folder: Path | None) -> str:
+        """The name under which a folder's rules are kept; empty for rules that count everywhere."""
+        return "" if folder is None else str(await asyncio.to_thread(folder.resolve))
 
 
 def parse_rule(text: str, tools: Collection[str], verdict: Verdict = "allow") -> Rule:
@@ -308,10 +312,6 @@ def _checks(data: bytes) -> tuple[tuple[EditCheck, ...], str]:
         return (), "this is not UTF-8 text"
     except ValueError as error:
         return (), str(error)
-
-
-async def _name(folder: Path | None) -> str:
-    return "" if folder is None else str(await asyncio.to_thread(folder.resolve))
 
 
 def _read_folder(folder: Path) -> tuple[str, ProjectRules]:

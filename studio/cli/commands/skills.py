@@ -1,8 +1,9 @@
-"""``agent-studio skills``: lists skills and commands, shows one, checks all, begins a new one."""
+"""``agent-studio skills``: lists skills and commands, shows one, allows its wish, checks all."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
+    from studio.agent.permission.wishes import Wish
     from studio.cli.console import Console
     from studio.domain.extensions import Extension, Extensions
 
@@ -25,11 +27,13 @@ def arguments(parser: CommandParser) -> None:
     helps = {
         "list": "all skills and commands that can be used in a folder",
         "show": "print one, with where it is from and what it would like to use",
+        "allow": "allow what its allowed-tools wish for, without a question, as rules of yours",
+        "revoke": "take these rules back",
         "check": "look for mistakes in every file, also in a folder that you do not trust",
         "new": "create a skill of your own, or with --here one of the folder's",
     }
     for name, one in parser.add_subcommands(helps).items():
-        if name in ("show", "new"):
+        if name in ("show", "allow", "revoke", "new"):
             one.add_argument("name", metavar="NAME", help="its name, without the slash")
         if name == "new":
             one.add_argument("--here", action="store_true", help="in the folder's .agents/skills")
@@ -38,8 +42,10 @@ def arguments(parser: CommandParser) -> None:
 
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
-    """List skills and commands, show one, check all, or begin a new skill."""
+    """List skills and commands, show one, decide about its wish, check all, or begin a skill."""
     import asyncio
+
+    from studio.agent.permission.wishes import wish_of
 
     folder = chosen_folder(options)
     engine, console = await context.engine(), context.console
@@ -57,9 +63,19 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         found = await asyncio.to_thread(engine.services.sources.extensions, folder, True)
         return _check(found, console, as_json=options.json)
     found = (await engine.services.extensions(folder)).without_prompts
-    if options.what == "show":
-        return _show(found, options.name, console, as_json=options.json)
-    await _list(engine, folder, found, console, as_json=options.json)
+    if options.what == "list":
+        await _list(engine, folder, found, console, as_json=options.json)
+        return DONE
+    one = _called(found, options.name)
+    wish = wish_of(one, engine.tools(), folder)
+    if options.what != "show":
+        await _decide(engine, wish, console, allow=options.what == "allow")
+    if options.json:
+        console.write_json({**_facts(one), **await _wish_facts(engine, wish), "body": one.body})
+    elif options.what == "show":
+        _show(one, await _wish_lines(engine, wish), console)
+    else:
+        console.say("\n".join(await _wish_lines(engine, wish)))
     return DONE
 
 
@@ -84,23 +100,63 @@ async def _list(
         console.say(f"{left} left out. Why: agent-studio skills check")
 
 
-def _show(found: Extensions, name: str, console: Console, *, as_json: bool) -> int:
+def _called(found: Extensions, name: str) -> Extension:
     one = found.get(name.lstrip("/"))
     if one is None:
         known = ", ".join(one.name for one in found.found) or "none"
         raise ConfigurationError(f"There is no skill or command {name}. Known are: {known}.")
-    if as_json:
-        console.write_json({**_facts(one), "body": one.body})
-        return DONE
+    return one
+
+
+async def _decide(engine: Engine, wish: Wish, console: Console, *, allow: bool) -> None:
+    """Make rules of a wish, or take them back."""
+    if not allow:
+        await wish.take_back(engine.rules)
+        return
+    console.require_a_person()
+    if not wish.rules:
+        raise ConfigurationError("It wishes for nothing that could be a rule.")
+    if asking := await wish.overruled(engine.rules):
+        console.say(f"This counts over rules of yours that ask: {', '.join(map(str, asking))}")
+    await wish.give(engine.rules)
+    if wish.warning:
+        console.say(wish.warning)
+
+
+async def _wish_lines(engine: Engine, wish: Wish) -> list[str]:
+    """What is allowed of a wish, what is not, and what cannot be; none where it has no wish."""
+    from studio.agent.permission.invisible_characters import escape_line
+
+    given = [str(one.rule) for one in await wish.given(engine.rules)]
+    open_ = [str(one) for one in wish.rules if str(one) not in given]
+    where = f" in {wish.folder}" if wish.folder else ""
+    facts = (
+        (f"Allowed without a question{where}", given),
+        ("Would like to use without a question", open_),
+        ("Has no counterpart here", [escape_line(one) for one in wish.unknown]),
+    )
+    lines = [f"{about}: {', '.join(words)}" for about, words in facts if words]
+    return lines or ["It wishes for nothing."]
+
+
+async def _wish_facts(engine: Engine, wish: Wish) -> dict[str, object]:
+    return {
+        "rules": [str(one) for one in wish.rules],
+        "allowed": [str(one.rule) for one in await wish.given(engine.rules)],
+        "without_counterpart": list(wish.unknown),
+    }
+
+
+def _show(one: Extension, wish: Sequence[str], console: Console) -> None:
     console.row(f"/{one.name} {one.hint}".rstrip())
     console.row(one.description)
     console.row(one.path)
     if one.wishes:
-        console.row(f"Would like to use without a question: {', '.join(one.wishes)}")
-        console.say("That is its wish alone. To allow something: agent-studio permissions add RULE")
+        for line in wish:
+            console.row(line)
+        console.say(f"A wish allows nothing. To allow it: agent-studio skills allow {one.name}")
     console.write(f"\n{one.body}")
     console.end_line()
-    return DONE
 
 
 def _check(found: Extensions, console: Console, *, as_json: bool) -> int:

@@ -7,11 +7,11 @@ from itertools import pairwise
 from typing import ClassVar
 
 from PySide6.QtCore import QPoint, QRect, Qt, Signal
-from PySide6.QtGui import QShowEvent
+from PySide6.QtGui import QKeyEvent, QShowEvent
 from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLayout, QScrollArea, QWidget
 
 from studio.ui.theme import Theme
-from studio.ui.widgets import Card, Hairline, Label, Mark, OverlayBar, Toggle
+from studio.ui.widgets import Button, Card, Hairline, Label, Mark, OverlayBar, Toggle
 from studio.ui.widgets.layouts import column_of, row_of, widget_of
 
 FOCUS_MARGIN = 16
@@ -120,6 +120,18 @@ class Slot(QWidget):
             old.hide()  # moves the focus, if it was inside, to the next control
             self._column.removeWidget(old)
             old.deleteLater()
+
+
+class AskCard(Card):
+    """A card that asks something; Escape leaves it, and the window stays open."""
+
+    leave: Button
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if event.key() == Qt.Key.Key_Escape:
+            self.leave.click()
+            return
+        super().keyPressEvent(event)
 
 
 class CardGroups(Slot):

@@ -6,7 +6,10 @@ import json
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QDesktopServices
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLabel
 
 from studio.simulator import Text, Turn
 from studio.ui.settings.pages.skills import SkillsPage
@@ -56,3 +59,38 @@ async def test_k5_a_skill_is_switched_off_for_agents(
         await say(session)
         sent = json.dumps([one.json for one in person.simulator.requests if one.method == "POST"])
         assert "- release-notes:" in sent and "- notes:" not in sent
+
+
+@on_window_loop
+async def test_k6_a_wish_is_seen_allowed_and_taken_back(tmp_path: Path) -> None:
+    """K-6: by hand alone; what it gives away is said, and it is a rule as any."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        skill = person.engine.paths.config / "skills" / "notes" / "SKILL.md"
+        skill.parent.mkdir(parents=True)
+        skill.write_text("---\ndescription: Notes\nallowed-tools: Bash(pytest:*), Warp\n---\nDo.")
+        person.window.preferences.open("skills")
+        dialog = person.window.preferences.dialog
+        assert dialog is not None
+        page = dialog.pages["skills"]
+        assert isinstance(page, SkillsPage)
+        await until(lambda: "notes" in page.rights)
+        assert not await person.engine.rules.list()
+        page.rights["notes"].click()
+        assert page.asked is not None
+        said = " ".join(one.text() for one in page.asked.findChildren(QLabel))
+        assert "pytest runs code of the folder" in said and "No counterpart here: Warp" in said
+        await until(page.asked.leave.hasFocus)
+        QTest.keyClick(page.asked.leave, Qt.Key.Key_Escape)  # leaves the card, not the settings
+        assert page.asked is None and dialog.isVisible()
+        before = page.rights["notes"]
+        before.click()
+        assert page.asked.take_back.isHidden()
+        page.asked.agree.click()
+        await until(lambda: page.rights["notes"] is not before)
+        assert [str(one.rule) for one in await person.engine.rules.list()] == ["run(pytest *)"]
+        before = page.rights["notes"]
+        before.click()
+        assert page.asked is not None and page.asked.agree.isHidden()
+        page.asked.take_back.click()
+        await until(lambda: page.rights["notes"] is not before)
+        assert not await person.engine.rules.list()

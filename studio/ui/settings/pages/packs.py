@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import QFileDialog, QLayout, QWidget
 from shiboken6 import isValid
 
@@ -21,7 +20,7 @@ from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
 from studio.ui.forms.schema_form import SchemaForm
 from studio.ui.forms.text_area import TextArea
-from studio.ui.settings.form import SettingsPage, Slot
+from studio.ui.settings.form import AskCard, SettingsPage, Slot
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.settings.rows import IconTile
 from studio.ui.settings.servers.rows import ElidedLabel
@@ -415,19 +414,7 @@ class PackRow(Card):
         self.setAccessibleName(joined((pack.name, state)))
 
 
-class _AskCard(Card):
-    """A card that asks something; Escape leaves it, and the window stays open."""
-
-    leave: Button
-
-    def keyPressEvent(self, event: QKeyEvent) -> None:
-        if event.key() == Qt.Key.Key_Escape:
-            self.leave.click()
-            return
-        super().keyPressEvent(event)
-
-
-class OfferCard(_AskCard):
+class OfferCard(AskCard):
     """All that a pack brings, and the question whether the person wants it."""
 
     def __init__(self, theme: Theme, name: str, text: str) -> None:
@@ -458,7 +445,7 @@ class OfferCard(_AskCard):
         self.setAccessibleName(words)
 
 
-class RemoveCard(_AskCard):
+class RemoveCard(AskCard):
     """Asks whether a pack is to be removed, and whether its data is."""
 
     def __init__(self, theme: Theme, pack: InstalledPack) -> None:
@@ -480,7 +467,7 @@ class RemoveCard(_AskCard):
         self.setAccessibleName(words)
 
 
-class SettingsCard(_AskCard):
+class SettingsCard(AskCard):
     """The settings of a pack, as a form of its dataclass (KZ-9)."""
 
     def __init__(self, theme: Theme, name: str, kind: type[Any], values: JsonObject) -> None:
