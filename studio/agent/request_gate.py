@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import ipaddress
 import logging
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol, cast
 from urllib.parse import urlsplit
 
-from studio.domain.errors import ProviderError
+from studio.domain.errors import ProviderError, ToolFailed
 from studio.domain.events import CallStarted, Delta, ReasoningDelta, TextDelta
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
+from studio.domain.records import dataclass
 from studio.processes.daemon_thread import in_daemon_thread
 from studio.providers.base import Provider, Reply, ReplyStream, Request
 from studio.providers.registry import EMBEDDED, PROVIDERS
-from studio.tools.packs.policy import PLACEHOLDER, AskedRequest, Mask, Purpose
+from studio.tools.packs.policy import PLACEHOLDER, AskedRequest, Mask, Purpose, Verdict
 
 from .packs import Packs
 
@@ -50,17 +51,36 @@ class OpenGate(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """The agent that asks a model. ``words`` returns all that was said to it.
+
+    ``confirm`` asks the person whether a request may be sent, with the reason why not; None where
+    nobody can be asked.
+    """
+
+    agent: str = ""
+    words: Callable[[], str] = str
+    confirm: Callable[[str], Awaitable[bool]] | None = None
+
+
+NOBODY = Asker()
+
+
 class RequestGate:
     """The gate for chats about one ``subject``."""
 
-    def __init__(self, packs: Packs, address: Callable[[str], str], subject: str) -> None:
+    def __init__(
+        self, packs: Packs, address: Callable[[str], str], subject: str, asker: Asker
+    ) -> None:
         self._packs = packs
         self._address = address
         self._subject = subject
+        self._asker = asker
 
     async def stream(self, provider: Provider, request: Request, purpose: Purpose) -> ReplyStream:
         try:
-            masks = await self._masks(provider.name, request.model, purpose)
+            masks = await self._masks(provider.name, request.model, purpose, asks=True)
             hiding = [one for one in masks if one.hides]
             if hiding:
                 request = await in_daemon_thread(lambda: _hidden(request, hiding))
@@ -70,9 +90,7 @@ class RequestGate:
             words = f"{error} cannot be masked, so this was not sent. Leave it out."
             raise ProviderError("refused", words, provider=provider.name) from error
         except Exception as error:  # a pack's own code
-            why = f"{type(error).__name__}: {error}"
-            words = f"A pack could not say whether this may be sent: {why}"
-            raise ProviderError("refused", words, provider=provider.name) from error
+            raise ProviderError("refused", _unsaid(error), provider=provider.name) from error
         stream = provider.stream(request)
         return MaskedStream(stream, masks) if masks else stream
 
@@ -87,8 +105,32 @@ class RequestGate:
             log.info("a history is shown as it is: %s", error)
             return history
 
-    async def _masks(self, provider: str, model: str, purpose: Purpose) -> list[Mask]:
-        """The masks that the policies want; raises ProviderError where they refuse."""
+    async def ask_about_call(self, tool: str, target: str, words: str) -> str:
+        """Why the person is asked about a call that can send ``words`` out, or nothing.
+
+        Raises ToolFailed for one that a policy refuses.
+        """
+        packs, subject = self._packs, self._subject
+        if not subject and not packs.has_policies:
+            return ""
+        address = target if urlsplit(target).scheme in ("http", "https") else ""
+        is_local = _is_loopback(address)
+        asked = AskedRequest(tool, "", address, is_local, "call", subject, self._asker.agent, words)
+        try:
+            verdicts = await in_daemon_thread(lambda: packs.ask_policies(asked))
+        except Exception as error:  # a pack's own code
+            raise ToolFailed(_unsaid(error)) from error
+        if refused := next((one.refused for one in verdicts if one.refused), ""):
+            raise ToolFailed(refused)
+        return " ".join(one.asks for one in verdicts if one.asks)
+
+    async def _masks(
+        self, provider: str, model: str, purpose: Purpose, *, asks: bool = False
+    ) -> list[Mask]:
+        """The masks that the policies want; raises ProviderError where they refuse.
+
+        ``asks``: the person is asked where they want that.
+        """
         packs, subject = self._packs, self._subject
         if not subject and not packs.has_policies:
             return []
@@ -104,11 +146,22 @@ class RequestGate:
             provider in EMBEDDED or (_is_loopback(address or usual) and not hosted),
             purpose,
             subject,
+            self._asker.agent,
+            self._asker.words(),
         )
         verdicts = await in_daemon_thread(lambda: packs.ask_policies(asked))
         if refused := next((one.refused for one in verdicts if one.refused), ""):
             raise ProviderError("refused", refused, provider=provider)
+        if asks:
+            await self._confirm(verdicts, provider)
         return [one.mask for one in verdicts if one.mask is not None]
+
+    async def _confirm(self, verdicts: Sequence[Verdict], provider: str) -> None:
+        """Ask the person what the policies want to know; raises ProviderError for a no."""
+        confirm = self._asker.confirm
+        for why in dict.fromkeys(one.asks for one in verdicts if one.asks):
+            if confirm is None or not await confirm(why):
+                raise ProviderError("refused", why, provider=provider)
 
 
 class OpenToAll:
@@ -116,6 +169,10 @@ class OpenToAll:
 
     async def stream(self, provider: Provider, request: Request, purpose: Purpose) -> ReplyStream:
         return provider.stream(request)
+
+
+def _unsaid(error: Exception) -> str:
+    return f"A pack could not say whether this may be sent: {type(error).__name__}: {error}"
 
 
 class _NotText(Exception):

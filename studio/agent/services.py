@@ -69,7 +69,7 @@ from .permission.content_filter import AnyKind, parse_kinds
 from .permission.invisible_characters import escape_invisible
 from .permission.policy import Policy
 from .permission.rules import RuleLayers, StandingRules, TrustOffer, trust_offer
-from .request_gate import RequestGate
+from .request_gate import NOBODY, Asker, RequestGate
 from .retry_policy import RetryPolicy
 from .servers.offers import ServerOffers
 from .servers.server_tools import ServerTools, with_servers
@@ -204,9 +204,9 @@ class Services(ServiceRegistry):
         """What checks that a person decided about drafts of packs (KZ-5)."""
         self._discovery = ToolDiscovery([paths.tools])
 
-    def gate(self, subject: str) -> RequestGate:
+    def gate(self, subject: str, asker: Asker = NOBODY) -> RequestGate:
         """The way to providers for what a chat is about (KZ-7)."""
-        return RequestGate(self.packs, self.providers.base_url, subject)
+        return RequestGate(self.packs, self.providers.base_url, subject, asker)
 
     def report_problem(self, text: str) -> None:
         """Tell everybody who listens; on the event loop's thread."""

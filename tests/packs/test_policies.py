@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import ast
+import json
 from pathlib import Path
 
 import pytest
 
 import studio
-from studio.domain.events import Failed, TextDelta, ToolFinished, TurnComplete
+from studio.domain.events import AwaitingPermission, Failed, TextDelta, ToolFinished, TurnComplete
 from studio.domain.messages import Image
 from studio.domain.messages import Text as Words
 from studio.extensions.packs.loading import ProgramPacks
@@ -246,6 +247,56 @@ def test_there_is_one_way_to_a_provider() -> None:
                     found.add(path.relative_to(package).as_posix())
     sent = {"workflows/session_replay.py", "workflows/cluster/worker.py"}
     assert found == {"agent/request_gate.py", *sent}
+
+
+ASKS = """
+import json
+from studio.packs import ALLOWED, Pack, RequestPolicy, Verdict
+
+class Policy(RequestPolicy):
+    def ask(self, request, home):
+        line = [request.purpose, request.provider, request.address, request.agent, request.words]
+        with (home.folder / "told").open("a") as file:
+            file.write(json.dumps(line) + "\\n")
+        if "secret" in request.words:
+            return Verdict("Not that.")
+        return Verdict(asks="A name.") if "Ada" in request.words else ALLOWED
+
+pack = Pack(policy=Policy())
+"""
+
+
+async def test_a_policy_knows_who_asks_in_which_words_and_may_have_the_person_asked(
+    tmp_path: Path,
+) -> None:
+    """KZ-7, KZ-40: of requests, of calls that can send data out, and of no other calls."""
+    calls = [
+        *(Call("fetch", {"url": f"https://a.example/{name}"}) for name in ("Ada", "secret")),
+        Call("list", {"path": "Ada"}),
+    ]
+    async with engine_home(tmp_path, CHAT, [Turn(*calls), Turn(Text("Done."))]) as home:
+        install_code(home, tmp_path, ASKS)
+        save(
+            home.engine.paths.agents,
+            agent("Reader", "permissions: {allow: [fetch]}", "fetch, list"),
+        )
+        session = await home.session("Reader")
+        events = await say(session, "Read it", answer="deny")
+        (asked,) = [one.question for one in events if isinstance(one, AwaitingPermission)]
+        assert asked.why == "A pack asks about it: A name."
+        done = [one.text for one in events if isinstance(one, ToolFinished)]
+        assert "The person did not allow this" in "".join(done) and "Not that." in done
+        lines = (tmp_path / "guard" / "org.agent-studio" / "told").read_text().splitlines()
+        told = [json.loads(one) for one in lines]
+        page = "https://a.example/"
+        assert [one for one in told if one[0] == "call"] == [
+            ["call", "fetch", f"{page}{name}", "Reader", json.dumps({"url": f"{page}{name}"})]
+            for name in ("Ada", "secret")
+        ]
+        turn = ["turn", CHAT, home.engine.providers.base_url(CHAT), "Reader", "Read it"]
+        assert [one for one in told if one[0] == "turn"] == [turn, turn]
+        (failed,) = [one for one in await say(session, "Ada") if isinstance(one, Failed)]
+        assert failed.title == "A name." and len(home.asked) == 2
 
 
 ROLES = '''

@@ -7,6 +7,7 @@ for the rest of the turn, until something is written (L-9).
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -32,6 +33,7 @@ from studio.agent.prompts import (
     NO_MORE_CALLS,
     ONE_CALL_AT_A_TIME,
 )
+from studio.agent.request_gate import Asker
 from studio.agent.servers.tool_search import callable_tools
 from studio.agent.services import Services
 from studio.domain.agents import Limits
@@ -360,7 +362,12 @@ class ToolRunner:
             tool = replace(tool, spec=spec)
         if tool.spec.effect == "draft":
             self._access.content_filter.refuse_placeholders(arguments)
-        permit = await self.approvals.permit(tool.spec, checked, ruling, self.hooks.before_question)
+        permit = await self.approvals.permit(
+            tool.spec,
+            checked,
+            await self._held_back(tool.spec, told) or ruling,
+            self.hooks.before_question,
+        )
         for event in before:
             await event.wait()
         # A child's calls take slots of their own.
@@ -394,6 +401,20 @@ class ToolRunner:
                 result = replace(result, value=f"{result.text}\n{words}")
             self.reads.keep(tool.spec, checked, result, age)
             return result
+
+    async def _held_back(self, spec: ToolSpec, call: ToolCall) -> Ruling | None:
+        """That the person is asked, if a pack wants that for a call that can send data out (KZ-40).
+
+        Raises ToolFailed for one that a pack refuses.
+        """
+        if spec.effect != "fetch" and not self._guard.way_out(spec, call):
+            return None
+        asker = Asker(self._access.agent)
+        gate = self._services.gate(self._access.subject, asker)
+        arguments = call.arguments or {}
+        words = json.dumps(arguments, ensure_ascii=False)
+        why = await gate.ask_about_call(spec.name, target_of(spec, arguments), words)
+        return Ruling("ask", "a pack", why) if why else None
 
     async def _changed(
         self, tool: Tool, call: ToolCall, wanted: JsonObject, ruling: Ruling

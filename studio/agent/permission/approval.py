@@ -239,6 +239,10 @@ class Approvals:
         async with self._one_question:
             return await self._reply(f"{AHEAD}{uuid.uuid4().hex}", [question])
 
+    async def ask_first(self, question: AskedQuestion) -> str:
+        """Ask the person something of the program's own, without which the agent cannot go on."""
+        return await self.ask(f"{AHEAD}{uuid.uuid4().hex}", [question])
+
     async def _reply(self, call_id: str, questions: Sequence[AskedQuestion]) -> str:
         future: asyncio.Future[Sequence[str]] = asyncio.get_running_loop().create_future()
         self._replies[call_id] = future

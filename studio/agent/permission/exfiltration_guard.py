@@ -189,7 +189,7 @@ class ExfiltrationGuard:
             return f"The arguments for {spec.name} hold what looks like a key."
         if self._throwaway:
             return ""
-        danger = self._way_out(spec, call)
+        danger = self.way_out(spec, call)
         stranger, private = self._known.get("untrusted"), self._known.get("private")
         if not danger or stranger is None:
             return ""
@@ -269,7 +269,7 @@ class ExfiltrationGuard:
         properties = spec.schema.get("properties")
         return self._contained and isinstance(properties, dict) and NETWORK in properties
 
-    def _way_out(self, spec: ToolSpec, call: ToolCall) -> str:
+    def way_out(self, spec: ToolSpec, call: ToolCall) -> str:
         """How data could leave with this call, to be followed by “send …”; empty if it cannot."""
         arguments = call.arguments or {}
         if spec.target == COMMAND:

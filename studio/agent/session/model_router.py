@@ -20,7 +20,7 @@ from studio.agent.budget import Budget
 from studio.agent.context.token_count import tokens_of_request
 from studio.agent.models.provider_factory import ProviderFactory
 from studio.agent.prompts import ROUTING_SYSTEM
-from studio.agent.request_gate import OpenGate
+from studio.agent.request_gate import Asker, OpenGate
 from studio.agent.request_meter import RequestMeter, RequestRate
 from studio.agent.usage_costs import token_rates
 from studio.domain.agents import Agent, Mode, longer
@@ -194,7 +194,7 @@ class ModelRouter:
         providers: ProviderFactory,
         catalogue: Catalogue,
         rate: RequestRate,
-        gate: Callable[[str], OpenGate],
+        gate: Callable[[str, Asker], OpenGate],
     ) -> None:
         """``gate`` is the way to providers for what a chat is about."""
         self._settings = settings
@@ -306,7 +306,13 @@ class ModelRouter:
             return ClassifierAnswer(None)
         words = _shown(said)
         found = await self.ask(
-            target, ROUTING_SYSTEM, words, budget, DEADLINE, subject=info.subject
+            target,
+            ROUTING_SYSTEM,
+            words,
+            budget,
+            DEADLINE,
+            subject=info.subject,
+            agent=info.agent,
         )
         if found is None:
             return ClassifierAnswer(None)
@@ -323,6 +329,7 @@ class ModelRouter:
         deadline: float,
         *,
         subject: str,
+        agent: str,
         purpose: Purpose = "routing",
     ) -> ShortAnswer | None:
         """One short request beside the chat; None if it cannot be made, or a cap or the policy of
@@ -343,7 +350,9 @@ class ModelRouter:
         text, reply = "", Reply()
         try:
             request = reservation.bounded(request)
-            stream = await self._gate(subject).stream(provider, request, purpose)
+            stream = await self._gate(subject, Asker(agent, lambda: words)).stream(
+                provider, request, purpose
+            )
             text, reply = await _answered(stream, deadline)
         except ProviderError:
             return None

@@ -83,7 +83,14 @@ async def write_title(services: Services, session: Session, models: list[ModelIn
     words = f"The person:\n\n{said[:READS]}\n\nThe answer:\n\n{answer[:READS]}"
     target = (info.provider, model)
     found = await services.router.ask(
-        target, TITLE_SYSTEM, words, budget, DEADLINE, subject=info.subject, purpose="title"
+        target,
+        TITLE_SYSTEM,
+        words,
+        budget,
+        DEADLINE,
+        subject=info.subject,
+        agent=info.agent,
+        purpose="title",
     )
     if found is None:
         return False

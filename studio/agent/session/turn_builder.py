@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -30,11 +31,13 @@ from studio.agent.permission.approval import Above, Approvals
 from studio.agent.permission.policy import COMMAND
 from studio.agent.permission.tool_access import ToolAccess
 from studio.agent.prompts import RESULT_MISSING, TAKE_OVER
+from studio.agent.request_gate import Asker
 from studio.agent.request_meter import RequestMeter
 from studio.agent.services import Services
 from studio.agent.usage_costs import token_rates
 from studio.domain.agents import Agent, longer
 from studio.domain.aio import BackgroundTasks
+from studio.domain.blocks import UserBlock
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     CompletionReason,
@@ -48,9 +51,10 @@ from studio.domain.events import (
     TurnStarted,
 )
 from studio.domain.ledger import LedgerEntry
-from studio.domain.messages import Image, Said, ToolCall, ToolResult
+from studio.domain.messages import File, Image, Said, ToolCall, ToolResult
 from studio.domain.models import Generation, ModelInfo
 from studio.domain.permissions import Answer, Layer, Rule
+from studio.domain.questions import AskedQuestion, Choice
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import RUN
 from studio.tools import Workspace
@@ -67,6 +71,7 @@ from .turn_options import ParentTurn, TurnOptions
 from .turn_rights import TurnRights
 from .turn_updates import TurnUpdates
 
+SEND, NO_SENDING = "Yes, send it", "No, send nothing"
 FOUND = Exposed("untrusted", "what the provider finds on the web")
 
 
@@ -110,6 +115,8 @@ class TurnBuilder:
         self._message_budget: Budget | None = None
         self._approvals: Approvals | None = None
         """Those of the running turn."""
+        self._let_go: set[str] = set()
+        """The reasons against a request that the person was asked about, and let go."""
         self._rules = session.rules
         """Those of the chat: its own, or of the one whose child it is."""
         self._tasks = BackgroundTasks()
@@ -417,8 +424,32 @@ class TurnBuilder:
         rates = token_rates(info.provider, setup.model, size, facts)
         meter = RequestMeter(budget, self._services.budgets.rate, rates)
         policy = self._services.retry_policy
-        gate = self._services.gate(info.subject)
+        asker = Asker(setup.agent.name, self._said, self._may_send)
+        gate = self._services.gate(info.subject, asker)
         return ModelAccess(setup.provider, setup.model, facts, info.id, meter, policy, gate)
+
+    def _said(self) -> str:
+        """All that was said to the agent in this chat, also in text files."""
+        texts: list[str] = []
+        for block in self._session.transcript.blocks:
+            if isinstance(block, UserBlock):
+                files = [one for one in block.said if isinstance(one, File)]
+                texts.append(block.text)
+                texts += [
+                    one.data.decode(errors="replace")
+                    for one in files
+                    if one.media_type.startswith("text/")
+                ]
+        return "\n\n".join(texts)
+
+    async def _may_send(self, why: str) -> bool:
+        """Whether the person lets a request go that a pack holds back; asked once a reason."""
+        if why not in self._let_go and self._approvals is not None:
+            choices = Choice(SEND), Choice(NO_SENDING)
+            answer = await self._approvals.ask_first(AskedQuestion(why, choices))
+            if re.match(r"\s*(?:y|yes|ja)\b", answer, re.I):
+                self._let_go.add(why)
+        return why in self._let_go
 
     @property
     def _facts(self) -> ModelInfo:

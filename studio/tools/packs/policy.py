@@ -9,10 +9,10 @@ from studio.domain.records import dataclass
 
 from .home import Home
 
-Purpose: TypeAlias = Literal["turn", "summary", "title", "routing", "server", "look"]
+Purpose: TypeAlias = Literal["turn", "summary", "title", "routing", "server", "look", "call"]
 """What a request is for. Those of agents that another one started are for their turns; one for a
 ``server`` is what an MCP server wants answered, once the person has agreed. With ``look`` nothing
-is sent: the person looks at what would be."""
+is sent: the person looks at what would be. A ``call`` is that of a tool that can send data out."""
 PLACEHOLDER = 60
 """The most characters of a placeholder, with its brackets."""
 
@@ -21,7 +21,8 @@ PLACEHOLDER = 60
 class AskedRequest:
     """A request that is about to be sent. ``address`` is empty for the provider's own, and
     where the server there only passes it on; ``local``: it leaves this computer for nowhere.
-    ``subject`` is what the chat is about."""
+    ``subject`` is what the chat is about, ``agent`` the one that asks. Of a call, ``provider`` is
+    the tool, and ``address`` the one that it goes to, where that is known."""
 
     provider: str
     model: str
@@ -29,6 +30,9 @@ class AskedRequest:
     local: bool
     purpose: Purpose
     subject: str
+    agent: str = ""
+    words: str = ""
+    """All that was said to the agent so far, or what a call has as its arguments."""
 
 
 class Mask(ABC):
@@ -50,10 +54,15 @@ class Mask(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a policy says of a request. ``refused`` is the reason, for the person."""
+    """What a policy says of a request. ``refused`` is the reason, for the person.
+
+    ``asks`` is why the person is asked first; what nobody can answer is not sent. A call has no
+    mask.
+    """
 
     refused: str = ""
     mask: Mask | None = None
+    asks: str = ""
 
 
 ALLOWED = Verdict()

@@ -7,6 +7,7 @@ they answer is the item's result. All else is as in a session: caps, masks, what
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -20,6 +21,7 @@ from studio.agent.models.family import model_family
 from studio.agent.parallelism import Lane
 from studio.agent.permission.content_filter import ContentFilter, parse_kinds
 from studio.agent.prompts import ANSWER_MISFIT
+from studio.agent.request_gate import Asker
 from studio.agent.request_meter import RequestMeter
 from studio.agent.session.system_prompt import instructions
 from studio.agent.usage_costs import token_rates
@@ -192,7 +194,8 @@ class ItemAnswerer:
         return text, reply, spent
 
     async def _answered(self, reservation: Reservation, request: Request) -> tuple[str, Reply]:
-        gate = self._engine.services.gate(self.subject)
+        asker = Asker(self.agent.name, lambda: json.dumps(request.history, ensure_ascii=False))
+        gate = self._engine.services.gate(self.subject, asker)
         stream = await gate.stream(self.provider, reservation.bounded(request), "turn")
         limit = self._engine.services.retry_policy.limit
         return await whole_answer(stream, limit, self.provider.name)

@@ -141,6 +141,11 @@ class AkteMask(Mask):
     def show(self, text: str) -> str:
         return _HOLDER.sub(lambda one: self._placeholders.word(one[1]) or one[0], text)
 
+    def find(self, text: str) -> list[Found]:
+        """What is to hide in a text without placeholders."""
+        others = self.others.spans(text) if self.others is not None else []
+        return apart([*self._finder.spans(text), *others])
+
     def _pieces(self, text: str) -> list[str]:
         """The text in pieces; a placeholder that is there already is left as it is."""
         pieces: list[str] = []
@@ -148,8 +153,7 @@ class AkteMask(Mask):
         for holder in [*_HOLDER.finditer(text), None]:
             plain = text[last : holder.start() if holder else len(text)]
             at = 0
-            others = self.others.spans(plain) if self.others is not None else []
-            for one in apart([*self._finder.spans(plain), *others]):
+            for one in self.find(plain):
                 word = clean(plain[one.start : one.end])
                 pieces += [plain[at : one.start], self._placeholders.of(one, word)]
                 at = one.end
@@ -193,6 +197,17 @@ class Masken:
             if made is None or made.known != known or made.others is not others:
                 made = self._masks[akte] = AkteMask(self._of(akte), known, others)
             return made
+
+    def named(self, text: str, akte: int | None) -> list[str]:
+        """Who and what of an Akte is named in a text, and which other contacts by their whole
+        names; each once."""
+        if akte is not None:
+            found = self.of(akte).find(text)
+        else:
+            with self._lock:
+                others = self._everybody()
+            found = others.find(text)
+        return list(dict.fromkeys(clean(text[one.start : one.end]) for one in found))
 
     def _everybody(self) -> Finder:
         """Finds the other contacts of the office; a new one where these changed."""

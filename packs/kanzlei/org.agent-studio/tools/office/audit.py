@@ -18,6 +18,7 @@ from studio.packs import Person, Records
 
 BEGIN = "0" * 64
 SENT, MASKED = "gesendet", "maskiert gesendet"
+HELD = "zurückgehalten: ein Name, die Person wurde gefragt"
 _FIELDS = (
     *("zeit", "akte", "az", "person", "rolle", "anbieter", "modell", "was", "entscheidung"),
     "kette",

@@ -5,6 +5,10 @@
 - frei: all of them, by the consent of the client or an agreement.
 - keine KI: none, not even a local one.
 
+A call that goes into the web is sent nowhere by an Akte that is „lokal“ or „keine KI“. Elsewhere,
+and for what Recherche is asked without an Akte, the person is asked where the words name somebody
+whom the office knows (KZ-40).
+
 Chats about an Akte may be told of others. Of these the strictest counts, also later: a chat keeps
 what it was told (KZ-42).
 """
@@ -28,11 +32,15 @@ from studio.packs import (
 from ..masking.mask import Masken
 from .agreements import Vereinbarungen
 from .akten import Akte, Akten, akte_of
-from .audit import MASKED, SENT, append
+from .audit import HELD, MASKED, SENT, append
 from .history import now
 from .persons import ADMIN, ANWALT
 from .settings import OfficeSettings
 
+RECHERCHE = "Recherche"
+"""The agent that sees no Akten, so that any model may answer it."""
+NAMED = 5
+"""How many names a question to the person has."""
 _STRICT = ("frei", "pseudonym", "lokal", "keine KI")
 
 
@@ -40,18 +48,25 @@ class AktenPolicy(RequestPolicy):
     """Asks the Akte of a chat for its mode before each request."""
 
     def ask(self, request: AskedRequest, home: Home) -> Verdict:
-        if not request.subject.startswith("kanzlei:"):
+        about_akte = request.subject.startswith("kanzlei:")
+        if about_akte:
+            verdict = self._verdict(request, home)
+        elif request.agent == RECHERCHE and not (
+            request.local or self._listed(request.address, home)
+        ):
+            verdict = _without_names(request, home, None)
+        else:
             return ALLOWED
-        verdict = self._verdict(request, home)
+        if not about_akte and not verdict.asks:
+            return verdict  # nothing of an Akte was sent
         if request.purpose != "look":
-            decision = MASKED if verdict.mask is not None and verdict.mask.hides else SENT
             append(
                 home.records,
                 now(),
                 home.person,
                 akte_of(request.subject),
                 f"Anfrage: {request.purpose}",
-                f"abgelehnt: {verdict.refused}" if verdict.refused else decision,
+                _decision(verdict),
                 provider=request.provider,
                 model=request.model,
             )
@@ -70,8 +85,15 @@ class AktenPolicy(RequestPolicy):
         if mode == "keine KI":
             return Verdict(f"Für die Akte {az} ist keine KI erlaubt. Nichts wurde gesendet.{more}")
         here = request.local or self._listed(request.address, home)
+        if request.purpose == "call" and mode in ("frei", "pseudonym") and not here:
+            return _without_names(request, home, akte.id)
         if mode == "frei" or (mode == "lokal" and here):
             return Verdict(mask=home.service(Masken).showing(akte.id))
+        if mode == "lokal" and request.purpose == "call":
+            return Verdict(
+                f"Die Akte {az} ist „lokal“: {request.provider} geht ins Netz. Nichts wurde "
+                f"gesendet. Suche im Netz in einem Gespräch ohne Akte, mit „{RECHERCHE}“.{more}"
+            )
         if mode == "lokal":
             return Verdict(
                 f"Die Akte {az} ist „lokal“: {request.provider} liegt nicht auf diesem Rechner. "
@@ -91,6 +113,28 @@ class AktenPolicy(RequestPolicy):
         host = urlsplit(address).hostname or ""
         listed = home.settings(OfficeSettings).erlaubte_hosts.split(",")
         return bool(host) and host in {one.strip().lower() for one in listed}
+
+
+def _without_names(request: AskedRequest, home: Home, akte: int | None) -> Verdict:
+    """Hold back words that name somebody, until the person was asked (KZ-40)."""
+    names = home.service(Masken).named(request.words, akte)
+    if not names:
+        return ALLOWED
+    told = ", ".join(names[:NAMED]) + (f" und {len(names) - NAMED} weitere" * (len(names) > NAMED))
+    name = request.provider
+    where = f"mit {name} ins Netz" if request.purpose == "call" else f"an {name}, also aus dem Haus"
+    return Verdict(
+        asks=f"Die Frage nennt {told}: der Kanzlei bekannt. Sie ginge {where}. Stelle sie ohne "
+        "Namen. Trotzdem senden?"
+    )
+
+
+def _decision(verdict: Verdict) -> str:
+    if verdict.refused:
+        return f"abgelehnt: {verdict.refused}"
+    if verdict.asks:
+        return HELD
+    return MASKED if verdict.mask is not None and verdict.mask.hides else SENT
 
 
 def note_seen(records: Records, akte: int, others: Sequence[int]) -> None:
