@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import sqlite3
 import struct
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -81,10 +82,14 @@ def writes(database: Path) -> int:
     return sum(struct.unpack(">4xI", log[at : at + 8])[0] > 0 for at in frames)
 
 
-async def test_an_answer_takes_three_writes_and_one_before_its_request(tmp_path: Path) -> None:
-    """S-3: the new chat with what was said, the answer with what it used, its end; each is waited
-    for, so each costs time. What went to the provider and came back is one more, for which
-    nobody waits."""
+@pytest.mark.parametrize(("model", "first", "all_of_it"), [("", 0, 1), ("agent/Coder", 1, 3)])
+async def test_s3_an_answer_takes_few_writes(
+    tmp_path: Path, model: str, first: int, all_of_it: int
+) -> None:
+    """An agent's are the new chat with what was said, ahead of its request, the answer with what
+    it used, and its end. A bare model's is all of that in one, once the answer is there. Each is
+    waited for, so each costs time. What went to the provider and came back is one more, for
+    which nobody waits."""
     before: list[int] = []
 
     def reply(_: RequestView) -> Turn:
@@ -96,9 +101,25 @@ async def test_an_answer_takes_three_writes_and_one_before_its_request(tmp_path:
         home.engine.settings.values.record_exchanges = False
         for _ in range(2):  # the first finds and notes more
             begun = writes(home.engine.paths.database)
-            await answered(responder_of(home), call_of(home, "Go"))
-        assert before[-1] - begun == 1
-        assert writes(home.engine.paths.database) - begun == 3
+            await answered(responder_of(home), call_of(home, "Go", model=model))
+        assert before[-1] - begun == first
+        assert writes(home.engine.paths.database) - begun == all_of_it
+        chats = await home.engine.sessions.list()
+        assert [chat.state for chat in chats] == ["done", "done"]
+        epochs = [await home.engine.store.native(chat.id) for chat in chats]
+        assert [len(epoch.items) for epoch in epochs if epoch] == [2, 2]
+
+
+async def test_s3_a_slow_answers_request_is_on_disk_meanwhile(tmp_path: Path) -> None:
+    """H-1: what a bare model was asked is stored with its chat before the answer has come."""
+    async with engine_home(tmp_path, COMPATIBLE, [Turn(faults=[stall()])]) as home:
+        task = asyncio.create_task(answered(responder_of(home), call_of(home, "Go")))
+        with closing(sqlite3.connect(home.engine.paths.database)) as other:
+            query = "SELECT body FROM native"
+            await until(lambda: "Go" in str(other.execute(query).fetchall()))
+        assert not task.done()
+        task.cancel()
+        await asyncio.wait([task])
 
 
 async def test_s3_recorded_exchanges_of_all_chats_are_one_write_that_nobody_waits_for(
@@ -115,10 +136,10 @@ async def test_s3_recorded_exchanges_of_all_chats_are_one_write_that_nobody_wait
         begun = writes(database)
         for _ in range(3):
             await answered(responder, call_of(home, "Go"))
-        assert writes(database) - begun == 3 * 3
+        assert writes(database) - begun == 3
         held.set()
         await store.settled()
-        assert writes(database) - begun == 3 * 3 + 1
+        assert writes(database) - begun == 3 + 1
         chats = await home.engine.sessions.list()
         kept = [await store.of(chat.id) for chat in chats]
         assert [[one.exchange.method for one in of] for of in kept] == [["POST"]] * 4

@@ -78,7 +78,8 @@ class Turn:
         RECORDER.set(recorder.take if recorder is not None else None)
         try:
             end = await self._loop.run()
-            await self._context.history.flush()  # or a turn without its record would be done
+            if (history := self._context.history).awaits_disk:
+                await history.flush()  # or a turn without its record would be done
             return end
         except asyncio.CancelledError:
             limit = f"The turn reached its limit of {self._state.limits.seconds:g} s."

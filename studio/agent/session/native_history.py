@@ -10,7 +10,7 @@ out (H-7).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import TypeAlias, cast
@@ -124,6 +124,10 @@ class HistoryBasis:
         return self.provider.media_problem(block, self.facts)
 
 
+_Frame: TypeAlias = tuple[str, str, str, str, str, list[JsonObject]]
+"""Session, provider, protocol, model, system prompt and tools of an epoch."""
+
+
 class NativeHistory:
     """What the next request is made of.
 
@@ -134,6 +138,11 @@ class NativeHistory:
     def __init__(self, store: SessionStore, session_id: str, *, new: bool = False) -> None:
         self.new = new
         """Whether nothing was ever sent or stored, because the session is new."""
+        self.awaits_disk = True
+        """Whether what was said is on disk before it is sent, and its answer before the turn ends.
+
+        Otherwise both come with the next write of events, a fifth of a second later at most.
+        """
         self.items: list[JsonObject] = []
         self.chain: list[str] = [""]
         self.epoch = 0
@@ -147,8 +156,8 @@ class NativeHistory:
         self._unsaved: list[JsonObject] = []
         self._follows = False
         """Whether items may be on their way to the disk with events."""
-        self._unbegun: Callable[[Sequence[JsonObject]], Awaitable[int]] | None = None
-        """Writes the first epoch, together with what is said first: until then nothing was sent."""
+        self._unbegun: tuple[_Frame, tuple[JsonObject, ...], str] | None = None
+        """The first epoch, its items, and why: it is written together with what is said first."""
         self._missed: list[TurnStarted] = []
         self._saving = asyncio.Lock()
         self._opened: HistoryBasis | None = None
@@ -209,6 +218,8 @@ class NativeHistory:
 
         Every event of before is stored with it, so a later one tells what it lacks.
         """
+        if not items and self.saved:
+            return
         self.items.extend(items)
         _lengthen(self.chain, items)
         self._unsaved.extend(items)
@@ -219,13 +230,24 @@ class NativeHistory:
 
         For a reply without calls: nothing is sent or run on the strength of it before.
         """
-        waits = self._unsaved or self._unbegun is not None or self._saving.locked()
-        if waits or not self._store.append_native_soon(self._session_id, self.epoch, items):
+        if not self._follow(items):
             await self.append(items)
-            return
-        self._follows = True
-        self.items.extend(items)
-        _lengthen(self.chain, items)
+
+    def _follow(self, items: Sequence[JsonObject]) -> bool:
+        """Append what comes to the disk with the events so far; False if none of them waits."""
+        if not self.saved or self._saving.locked():
+            return False
+        if self._unbegun is not None:
+            frame, begun, why = self._unbegun
+            soon = self._store.begin_epoch_soon
+            followed = not self.awaits_disk and soon(*frame, (*begun, *items), why)
+        else:
+            followed = self._store.append_native_soon(self._session_id, self.epoch, items)
+        if followed:
+            self._unbegun, self._follows = None, True
+            self.items.extend(items)
+            _lengthen(self.chain, items)
+        return followed
 
     async def renew(
         self,
@@ -253,7 +275,9 @@ class NativeHistory:
         Whatever was said before the last write is in the history: after a crash only later
         words are looked for.
         """
-        await self.append(self._items_of(news))
+        items = self._items_of(news)
+        if self.awaits_disk or not items or not self._follow(items):
+            await self.append(items)
 
     def miss(self, started: TurnStarted) -> None:
         """Note a turn that could not begin while items wait for the disk.
@@ -322,7 +346,8 @@ class NativeHistory:
             if not batch:
                 return
             if self._unbegun is not None:
-                await self._unbegun(batch)
+                frame, items, why = self._unbegun
+                await self._store.begin_epoch(*frame, (*items, *batch), why)
                 self._unbegun = None
             else:
                 await self._store.append_native(self._session_id, self.epoch, batch)
@@ -343,23 +368,12 @@ class NativeHistory:
             items = await asyncio.to_thread(provider.rebuild, messages, basis.facts)
             await asyncio.to_thread(_lengthen, chain, items)
 
-        def begin(more: Sequence[JsonObject]) -> Awaitable[int]:
-            return self._store.begin_epoch(
-                self._session_id,
-                provider.name,
-                provider.protocol,
-                basis.model,
-                basis.system,
-                tools,
-                (*begun, *more),
-                why=why,
-            )
-
-        begun = tuple(items)
+        made_by = (provider.name, provider.protocol, basis.model)
+        frame = (self._session_id, *made_by, basis.system, tools)
         if self.new or self._unbegun is not None:
-            self.new, self.epoch, self._unbegun = False, 1, begin
+            self.new, self.epoch, self._unbegun = False, 1, (frame, tuple(items), why)
         else:
-            self.epoch = await begin(())
+            self.epoch = await self._store.begin_epoch(*frame, items, why)
         self.why, self.system, self.tools, self.items = why, basis.system, basis.tools, items
         self.chain = chain
         self._whole = await asyncio.to_thread(_whole_results, messages) if messages else set()

@@ -136,8 +136,11 @@ class TurnBuilder:
         routed = await self._route(started.said, options)
         setup = await self.setup(options)
         budget = await self._budget(setup.agent, options)
-        is_new = await self._open(started, setup, routed)
         session, info = self._session, self._session.info
+        # A client that asks a bare model has the conversation, and its answer once that is stored.
+        asked_by_client = info.origin == "server" and options.within is not None
+        self.history.awaits_disk = not (asked_by_client and setup.agent.bare)
+        is_new = await self._open(started, setup, routed)
         last = None if is_new else await session.store.last_sent(info.id)
         if self._ledger is None:
             self._ledger = CacheLedger(last)

@@ -370,6 +370,28 @@ class SessionStore:
         await self._write_after_events(session_id, begin)
         return begun[-1]
 
+    def begin_epoch_soon(
+        self,
+        session_id: str,
+        provider: str,
+        protocol: str,
+        model: str,
+        system: str,
+        tools: Sequence[JsonObject],
+        items: Sequence[JsonObject],
+        why: str = "",
+    ) -> bool:
+        """The same with the next write of events, which ``flush`` waits for.
+
+        False, and nothing is done, if no event waits to be written.
+        """
+        made_by = (provider, protocol, model)
+
+        def begin(db: Connection) -> None:
+            native_history.begin(db, session_id, made_by, system, tools, items, why)
+
+        return self._follow_events(session_id, begin)
+
     async def append_native(self, session_id: str, epoch: int, items: Sequence[JsonObject]) -> None:
         """Add items to an epoch; stored when this returns, with every event before them."""
         work = partial(native_history.append, session_id, epoch, tuple(items))
@@ -380,8 +402,11 @@ class SessionStore:
 
         False, and nothing is done, if no event waits to be written.
         """
-        journal = self._journals.get(session_id)
         work = partial(native_history.append, session_id, epoch, tuple(items))
+        return self._follow_events(session_id, work)
+
+    def _follow_events(self, session_id: str, work: Callable[[Connection], None]) -> bool:
+        journal = self._journals.get(session_id)
         return journal is not None and not journal.closed and journal.follow(work)
 
     async def _write_after_events(

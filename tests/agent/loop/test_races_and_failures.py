@@ -38,6 +38,7 @@ from studio.tools import Workspace
 from studio.tools.builtin.run import run
 from support.engine_home import KEY, EngineHome, engine_home, say
 from support.model_calls import read
+from support.responder_calls import answered, call_of, responder_of
 from support.waiting import HANG
 
 CHAT = "openai-compatible"
@@ -248,6 +249,19 @@ async def test_a_message_of_a_turn_that_could_not_begin_reaches_the_model(
 
 
 # A disk that fails
+
+
+async def test_s3_a_bare_models_answer_that_the_disk_refuses_is_none(tmp_path: Path) -> None:
+    """L-2: its client is told so in place of the end, and the chat has it once the disk takes it."""
+    async with engine_home(tmp_path, CHAT, [Turn(Text("Yes."))]) as home:
+        with refusing(home, "transcript"):
+            answer = await answered(responder_of(home), call_of(home, "Go"))
+        assert (answer.text, answer.outcome.stop) == ("Yes.", "error")
+        assert answer.outcome.code == "storage"
+        await home.engine.sessions.close()
+        (info,) = await home.engine.sessions.list()
+        events = await home.engine.store.events(info.id)
+        assert ends(events) == ["done"]
 
 
 @pytest.mark.parametrize("provider", [CHAT, "anthropic"])
