@@ -327,6 +327,7 @@ async def test_aktenzeichen_follow_their_pattern(tmp_path: Path) -> None:
                 "Steuernummer",
                 "Basiszins",
                 "Synonyme",
+                "Anfragen je Stunde",
                 "Erlaubte Rechner",
             )
         ]

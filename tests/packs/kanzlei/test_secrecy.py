@@ -18,7 +18,7 @@ import pytest
 
 from studio.agent.packs import PackHome
 from studio.domain.errors import ToolFailed
-from studio.domain.events import ToolFinished
+from studio.domain.events import Failed, ToolFinished
 from studio.domain.permissions import Rule
 from studio.extensions.packs.loading import package_of
 from studio.processes.daemon_thread import in_daemon_thread
@@ -103,6 +103,45 @@ async def test_the_audit_says_what_was_sent_and_changed_in_a_chain(
         count, _, problem = module("audit").verify(pack.records)
         assert count == 4 and "Die Zeile 5 wurde geändert" in problem
         assert await refused(home, capsys, "verify", because="Die Zeile 5")
+
+
+async def test_kz41_a_role_has_its_own_limit_an_hour(tmp_path: Path) -> None:
+    """KZ-41, L-14: also in chats about no Akte and after a new start; others have none."""
+
+    def limit(pack: PackHome, text: str) -> None:
+        pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
+        pack.settings_file.write_text(json.dumps({"anfragen_je_stunde": text}))
+
+    async with engine_home(tmp_path, CHAT, [Turn(Text("Gut."))] * 9) as home:
+        pack, akte, _ = office_of(home, tmp_path)
+        limit(pack, "Praktikant=2; SEKRETARIAT=0")
+        about, plain = await home.session(), await home.session()
+        await about.change(subject=akte.address)
+        for _ in range(3):  # an ADMIN
+            await say(plain)
+        pack.records.write("UPDATE akte SET anwalt = ?", int(pack.person.id))
+        pack.records.write("UPDATE person SET rolle = 'PRAKTIKANT'")
+        for session in (about, plain):
+            assert not [one for one in await say(session) if isinstance(one, Failed)]
+        for session in (about, plain):
+            (failed,) = [one for one in await say(session) if isinstance(one, Failed)]
+            assert "hat als PRAKTIKANT 2 Anfragen in der Stunde" in failed.title, failed
+            assert re.search(r"Die nächste geht um \d\d:\d\d Uhr", failed.title)
+        assert len(home.asked) == 5
+    async with engine_home(tmp_path, CHAT, [Turn(Text("Gut."))] * 9) as home:
+        pack, session = switch_on(home), await home.session()
+        (failed,) = [one for one in await say(session) if isinstance(one, Failed)]
+        assert "Die nächste geht" in failed.title and not home.asked
+        rows = pack.records.read("SELECT zeit FROM anfrage ORDER BY zeit")
+        pack.records.write("UPDATE anfrage SET zeit = zeit - 3600 WHERE zeit = ?", rows[0]["zeit"])
+        await say(session)
+        assert len(home.asked) == 1, "the first of the two is an hour old"
+        pack.records.write("UPDATE person SET rolle = 'SEKRETARIAT'")
+        (failed,) = [one for one in await say(session) if isinstance(one, Failed)]
+        assert "0 Anfragen" in failed.title
+        limit(pack, "Chef=5")
+        (failed,) = [one for one in await say(session) if isinstance(one, Failed)]
+        assert "„Chef=5“" in failed.title + failed.detail and len(home.asked) == 1
 
 
 async def test_a_backup_is_made_while_others_write_and_brings_all_back(

@@ -16,6 +16,7 @@ what it was told (KZ-42).
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from studio.packs import (
@@ -34,6 +35,7 @@ from .agreements import Vereinbarungen
 from .akten import Akte, Akten, akte_of
 from .audit import HELD, MASKED, SENT, append
 from .history import now
+from .hourly import over_limit
 from .persons import ADMIN, ANWALT
 from .settings import OfficeSettings
 
@@ -49,17 +51,16 @@ class AktenPolicy(RequestPolicy):
 
     def ask(self, request: AskedRequest, home: Home) -> Verdict:
         about_akte = request.subject.startswith("kanzlei:")
+        verdict = ALLOWED
         if about_akte:
             verdict = self._verdict(request, home)
         elif request.agent == RECHERCHE and not (
             request.local or self._listed(request.address, home)
         ):
             verdict = _without_names(request, home, None)
-        else:
-            return ALLOWED
-        if not about_akte and not verdict.asks:
-            return verdict  # nothing of an Akte was sent
-        if request.purpose != "look":
+        if request.purpose not in ("look", "call") and not verdict.refused:
+            verdict = replace(verdict, refused=over_limit(home))
+        if request.purpose != "look" and (about_akte or verdict != ALLOWED):
             append(
                 home.records,
                 now(),

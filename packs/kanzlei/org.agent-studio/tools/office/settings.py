@@ -18,6 +18,8 @@ class OfficeSettings:
     steuernummer: Die Steuernummer in Kostennoten.
     basiszins: Basiszinssätze, die noch nicht hinterlegt sind: 01.07.2026=1,27.
     synonyme: Was bei der Suche in Gesetzen auch gemeint ist: Rauswurf=Kündigung, Räumung.
+    anfragen_je_stunde: Wie viele Anfragen an Modelle eine Person in der Stunde stellt, je Rolle:
+        PRAKTIKANT=20; SEKRETARIAT=60. Die anderen haben kein Limit.
     erlaubte_hosts: Rechner, deren Modelle Akten im Modus „lokal“ sehen dürfen, mit Komma getrennt.
     """
 
@@ -30,4 +32,5 @@ class OfficeSettings:
     steuernummer: str = ""
     basiszins: str = ""
     synonyme: str = ""
+    anfragen_je_stunde: str = field(default="", metadata={"title": "Anfragen je Stunde"})
     erlaubte_hosts: str = field(default="", metadata={"title": "Erlaubte Rechner"})
