@@ -525,6 +525,9 @@ class ToolRunner:
         if untimed:
             self.approvals.clock.pause()
         try:
+            if tool.spec.effect not in ("read", "draft") or permit.approve:
+                # The audit has its row before anything can come of it, whatever kills the program.
+                await self._services.store.flush(access.session_id)
             stamps = await asyncio.to_thread(seen.stamps, workspace) if acts else {}
             drafting = self._bench.drafting if tool.spec.effect == "draft" else nullcontext()
             async with drafting, self._bench.acting() if acts else nullcontext(), timer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 
 import pytest
@@ -336,6 +337,28 @@ async def test_w19_stop_ends_the_whole_tree(tmp_path: Path) -> None:
         for one in await home.engine.store.descendants((session.info.id,)):
             child = await home.engine.sessions.open(one)
             assert not child.running and child.info.state == "cancelled"
+
+
+LOOK = """\
+import contextlib, sqlite3, sys
+with contextlib.closing(sqlite3.connect(f"file:{sys.argv[1]}?mode=ro", uri=True)) as db:
+    print("rows", db.execute("SELECT state, count(*) FROM audit WHERE tool = 'run'").fetchone())
+"""
+
+
+async def test_l15_the_audit_has_the_call_of_a_child_before_it_acts(tmp_path: Path) -> None:
+    """Whatever kills the program then: a child's call is in the child's own chat."""
+    script = cast(
+        Lead=[Turn(delegate("Helper", "look")), repeats],
+        Helper=[Turn(Call("run", {"command": f"{sys.executable} look.py"})), repeats],
+    )
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        home.engine.settings.values.sandbox = False  # which would hide the database
+        look = home.folder / "look.py"
+        look.write_text(LOOK.replace("sys.argv[1]", repr(str(home.engine.paths.database))))
+        save(home.engine.paths.agents, HELPER, LEAD)
+        events = await say(await home.session("Lead"), answer="once")
+        assert "rows ('running', 1)" in finished(events)[-1].text
 
 
 async def test_w38_the_end_of_a_child_in_the_background_reaches_its_caller(tmp_path: Path) -> None:
