@@ -365,6 +365,12 @@ time.sleep(3600)
 """
 
 
+async def begins(task: asyncio.Task[Result], file: Path) -> None:
+    """Wait for a file of a command; one that ended before says why, and is not waited for."""
+    await until(lambda: file.exists() or task.done())
+    assert not task.done(), task.result().text
+
+
 async def test_nothing_survives_stop(place: Place) -> None:
     """L-11: a daemon in a session of its own, deaf, and without our mark."""
     (place.folder / "daemon.py").write_text(DAEMON)
@@ -372,7 +378,7 @@ async def test_nothing_survives_stop(place: Place) -> None:
         return
     command = f"env -i {PYTHON} daemon.py; sleep 3600"
     task = asyncio.create_task(run.call(place.context(), {"command": command}))
-    await until((place.folder / "begun").exists)
+    await begins(task, place.folder / "begun")
     assert working_in(place.folder)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -385,7 +391,7 @@ async def test_stop_asks_before_it_ends(place: Place, monkeypatch: pytest.Monkey
     monkeypatch.setattr(command_start, "GRACE", HANG)  # a busy computer takes longer than 0.2 s
     command = "trap 'echo tidied > tidied; exit' TERM; echo x > begun; while :; do sleep 0.01; done"
     task = asyncio.create_task(run.call(place.context(), {"command": command}))
-    await until((place.folder / "begun").exists)
+    await begins(task, place.folder / "begun")
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
