@@ -378,7 +378,7 @@ async def test_c1_the_editor_asks_ahead_of_a_limit(
         session = await person.agent.new_session(cwd=str(person.folder))
         ended = await person.agent.prompt(session_id=session.session_id, prompt=[text_block("Go")])
         ((call, options),) = person.questions
-        assert call.title == "The agent is at step 3 of the 4 of this turn. May it go on?"
+        assert call.title == "The agent is at step 3 of 4 in this turn. May it go on?"
         assert options == ["0", "1"] and ended.stop_reason == end
         assert call.tool_call_id in begun
         states = [

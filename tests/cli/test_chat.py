@@ -133,7 +133,7 @@ async def test_c1_the_person_is_asked_ahead_of_a_limit(
             person.type("hello\r")
             await person.until(asked("2. No, come to an end", "Answer:"))
             text = person.glass.text
-            assert "of the 4 of this turn. May it go on?\n  1. Yes, 4 more steps\n" in text
+            assert "of 4 in this turn. May it go on?\n  1. Yes, 4 more steps\n" in text
             person.type(f"{typed}\r")
             await person.until(end)
             await person.until(at_rest)

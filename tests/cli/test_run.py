@@ -256,7 +256,7 @@ async def test_c1_who_is_there_is_asked_ahead_of_a_limit(tmp_path: Path, typed: 
             assert ended.code == 3 and "all 4 steps" in ended.err, ended
         else:
             async with screen(terminal, *BASE, "Go") as shown:
-                await shown.until("of the 4 of this turn. May it go on?")
+                await shown.until("of 4 in this turn. May it go on?")
                 await shown.until("2. No, come to an end\nAnswer: ")
                 shown.type(f"{typed}\n")
                 await shown.until("All done." if typed == "1" else "all 4 steps")

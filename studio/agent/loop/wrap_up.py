@@ -142,8 +142,7 @@ class WrapUpGuard(Guard):
                 "steps",
                 1 - (limits.steps - state.step) / first.steps,
                 state.step >= limits.steps,
-                f"The agent is at step {state.step} of the {limits.steps} of this turn. "
-                "May it go on?",
+                f"The agent is at step {state.step} of {limits.steps} in this turn. May it go on?",
                 f"Yes, {first.steps} more steps",
                 more_steps,
             )
@@ -152,7 +151,7 @@ class WrapUpGuard(Guard):
             "seconds",
             share,
             share > NEARLY,
-            f"The agent has worked {_span(seconds)} of the {_span(limits.seconds)} of this turn. "
+            f"The agent has worked {_span(seconds)} of {_span(limits.seconds)} in this turn. "
             "May it go on?",
             f"Yes, {_span(first.seconds)} more",
             more_seconds,

@@ -144,7 +144,7 @@ async def test_c1_the_person_is_asked_ahead_and_the_agent_works_on_meanwhile(
         assert asked[0][0] == 15 and len(asked) == 2  # an answer that is neither is asked again
         assert asked[1][1].text.endswith(" May it go on? Please answer yes or no.")
         question = asked[0][1]
-        assert question.text == "The agent is at step 15 of the 20 of this turn. May it go on?"
+        assert question.text == "The agent is at step 15 of 20 in this turn. May it go on?"
         assert question.choices == ("Yes, 20 more steps", NO)
         assert (end_of(events).reason, end_of(events).steps) == ("done", 26)
         assert not any(
@@ -303,7 +303,7 @@ async def test_c1_a_time_that_runs_out_waits_for_the_answer(
                 assert session._turn is not None
                 clock = session._turn._state.clock
                 clock._worked += max(0.0, 3.1 - clock.seconds)
-            if isinstance(event, AwaitingReply) and "4 s of this turn" in event.text:
+            if isinstance(event, AwaitingReply) and "4 s in this turn" in event.text:
                 await until(lambda clock=clock: clock._since is None, what="the clock stands")
                 session.answer_question(event.call_id, answer)
             elif isinstance(event, AwaitingReply):  # about the time that was added

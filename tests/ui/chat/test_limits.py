@@ -38,7 +38,7 @@ async def test_c1_the_person_answers_a_card_ahead_of_a_limit(
         await until(lambda: person.composer.state == "waiting" and person.item(QuestionItem))
         item = person.item(QuestionItem)
         assert item.name.startswith(
-            "The agent is at step 3 of the 4 of this turn. May it go on?, Yes, 4 more steps, "
+            "The agent is at step 3 of 4 in this turn. May it go on?, Yes, 4 more steps, "
         )
         await until(lambda: len(person.asked) == 3)  # it works on, and waits at its limit
         assert person.session.running
