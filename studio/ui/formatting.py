@@ -111,6 +111,17 @@ def whole_seconds(seconds: float) -> str:
     return tr("{minutes} m {seconds} s").format(minutes=whole // 60, seconds=whole % 60)
 
 
+def rough_span(seconds: float) -> str:
+    """How long something will take about: 41 s, 38 min, 1 h 45 min."""
+    if seconds < 90:
+        return tr("{number} s").format(number=max(1, round(seconds)))
+    minutes = round(seconds / 60)
+    if minutes < 90:
+        return tr("{number} min").format(number=minutes)
+    hours, minutes = divmod(minutes, 60)
+    return tr("{hours} h {minutes} min").format(hours=number(hours), minutes=minutes)
+
+
 def age(seconds: float) -> str:
     """How long ago, for the end of a row: now, 2m, 3h, 2d."""
     minutes = int(max(0.0, seconds) // 60)

@@ -14,6 +14,7 @@ screen readers find what they expect.
 - ``row_list``: The model of a list of plain values, and the base of what paints its rows.
 - ``keyboard_list``: A list whose current row has a ring while the keyboard is used in it.
 - ``key_foot``: The keys of a list and what they do, below it.
+- ``answer_row``: One of the answers to a question, with the key that chooses it.
 - ``question_tile``: Stands before what waits for the person.
 - ``painting``: Paints the shapes that controls share and the logo, and times animations.
 - ``announcement``: Lets a screen reader speak what happened.

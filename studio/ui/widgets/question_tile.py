@@ -15,7 +15,11 @@ class QuestionTile(PaintedWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
-        self.setFixedSize(theme.px(28), theme.px(28))
+        theme.changed.connect(self._follow)
+        self._follow()
+
+    def _follow(self) -> None:
+        self.setFixedSize(self.theme.px(28), self.theme.px(28))
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         t = self.theme

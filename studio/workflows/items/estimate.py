@@ -22,7 +22,8 @@ class Estimate:
     """What is known after a sample of ``tried`` items, of which ``failed`` failed.
 
     ``dollars`` is for the items that are left, ``least`` and ``most`` are its 95 % interval;
-    all None where no price is known. ``seconds`` is how long these take about.
+    all None where no price is known. ``seconds`` is how long these take about, ``at_a_time`` how
+    many are begun with. ``took`` is how long the sample took, 0 where that is not known.
     ``fail_least`` and ``fail_most`` are the shares that fail, Wilson's 95 % interval.
     """
 
@@ -36,6 +37,7 @@ class Estimate:
     least: float | None
     most: float | None
     seconds: float
+    at_a_time: int
     fail_least: float
     fail_most: float
 
@@ -57,10 +59,12 @@ def estimate(
     seconds: Sequence[float],
     lane: Lane,
     most: int = MOST,
+    took: float = 0.0,
 ) -> Estimate:
     """The estimate from the costs and times of the items of a sample.
 
-    ``lane`` is that of their requests, ``most`` how many items there may be at a time.
+    ``lane`` is that of their requests, ``most`` how many items there may be at a time. The sample
+    ``took`` so many seconds.
     """
     known = [one for one in costs if one is not None]
     dollars = least = dearest = None
@@ -74,8 +78,9 @@ def estimate(
     tried, failed = len(costs), tally.failed
     shares = wilson(failed, tried)
     return Estimate(
-        *(tally.count, tally.left, tried, failed, sum(known), sum(seconds)),
-        *(dollars, least, dearest, lane.seconds_for(tally.left, each, most), *shares),
+        *(tally.count, tally.left, tried, failed, sum(known), took),
+        *(dollars, least, dearest, lane.seconds_for(tally.left, each, most)),
+        *(min(lane.limit, most), *shares),
     )
 
 
@@ -85,8 +90,12 @@ def sample_question(
     caps: Caps,
     choices: tuple[str, ...],
     path: tuple[str, ...],
+    provider: str,
 ) -> RunQuestion:
-    """Asks the person whether the other items are to be worked on; ``form`` has the figures."""
+    """Asks the person whether the other items are to be worked on; ``form`` has the figures.
+
+    ``provider`` is the name of the one that would answer them.
+    """
     passed = found.tried - found.failed
     cost = f" The sample cost {_money(found.spent)}." if found.spent else ""
     lines = [f"{passed} passed, {found.failed} failed.{cost}"]
@@ -113,13 +122,17 @@ def sample_question(
         "tried": found.tried,
         "failed": found.failed,
         "spent": found.spent,
+        "took": found.took,
         "dollars": found.dollars,
         "least": found.least,
         "most": found.most,
         "seconds": found.seconds,
+        "at_a_time": found.at_a_time,
         "fail_least": found.fail_least,
         "fail_most": found.fail_most,
         "cap": caps.dollars,
+        "tokens": caps.tokens,
+        "provider": provider,
     }
     return RunQuestion(id, "sample", text, "\n".join(lines), choices, form, path=path)
 

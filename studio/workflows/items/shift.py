@@ -124,9 +124,12 @@ class Shift:
         question = f"{self.run.id}:{step.id}:{self.run.round_of(step.id)}"
         answer = self.run.answers.get(question)
         if answer is None and self.queue.count - self.queue.linked > MANY and self.tally.left:
-            if (missing := SAMPLE - self.tally.paid) > 0:
+            began, missing = time.monotonic(), SAMPLE - self.tally.paid
+            if missing > 0:
                 await self.work_on(await of.store.spread(self.queue, missing))
-            return self.stopped or await self._ask(question)
+            whole = missing == SAMPLE  # else a part of it was tried before a restart
+            took = time.monotonic() - began if whole else 0.0
+            return self.stopped or await self._ask(question, took)
         self.in_batches = answer == "batch" or (answer is None and step.via == "batch")
         if answer == "keep":
             return await self.finished("stopped", KEPT_SAMPLE)
@@ -435,20 +438,21 @@ class Shift:
 
     # Ends
 
-    async def _ask(self, id: str) -> RunQuestion:
+    async def _ask(self, id: str, took: float) -> RunQuestion:
         rows = await self.of.store.newest(self.queue, SAMPLE)
         tried = [one for one in rows if not one.linked]
         costs, seconds = [one.dollars for one in tried], [one.seconds for one in tried]
         tally = await self.of.store.tally(self.queue)
         most = self.step.max_parallel or MOST
-        found = estimate(tally, costs, seconds, self.lane, most)
+        found = estimate(tally, costs, seconds, self.lane, most, took)
         choices = ("all", "batch", "keep")
         if self.step.via == "batch":
             choices = ("batch", "all", "keep")
         if self.answerer.why_no_batches():
             choices = ("all", "keep")
         path = (self.plan.workflow.name, self.step.label)
-        return sample_question(id, found, self.run.caps[""], choices, path)
+        provider = self.answerer.provider.name
+        return sample_question(id, found, self.run.caps[""], choices, path, provider)
 
     async def finished(self, state: str = "", reason: str = "") -> StepFinished:
         tally = await self.of.store.tally(self.queue)

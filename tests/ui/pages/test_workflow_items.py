@@ -13,10 +13,13 @@ from studio.domain.items import ItemTally
 from studio.domain.run_events import ItemsCounted, RunStarted
 from studio.domain.workflows import Step, Workflow
 from studio.simulator import RequestView, Text, Turn
+from studio.ui.pages.needs.page import NeedsPage
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.pages.workflows.runs.items_table import Columns
+from studio.ui.pages.workflows.runs.lower_panes import TIMELINE
 from studio.ui.pages.workflows.runs.pace_chart import PaceChart
 from studio.ui.pages.workflows.runs.run_record import RunRecord
+from studio.ui.pages.workflows.runs.sample_words import SampleWords
 from studio.ui.theme import Theme
 from support.waiting import until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
@@ -37,14 +40,14 @@ STORY = workflow(
 )
 
 
-def picture(person: Person) -> None:
+def picture(person: Person, name: str) -> None:
     """For a look at it, where somebody wants one."""
     if folder := os.environ.get("AGENT_STUDIO_SCREENSHOTS"):
         Path(folder).mkdir(parents=True, exist_ok=True)
         for theme, scale in (("dark", 1.0), ("light", 1.0), ("dark", 1.6)):
             person.window.theme.set(theme, scale=scale)  # type: ignore[arg-type]
             QApplication.processEvents()
-            person.window.grab().save(f"{folder}/items-{theme}-{scale}.png")
+            person.window.grab().save(f"{folder}/{name}-{theme}-{scale}.png")
         person.window.theme.set(scale=1.0)
 
 
@@ -54,7 +57,7 @@ async def test_w54_w55_items_in_the_window(tmp_path: Path) -> None:
 
     def script(view: RequestView) -> Turn:
         number = int(asked_in(view).partition("Invoice ")[2].split()[0])
-        broken = number == 7 and not mended
+        broken = number == 6 and not mended
         return Turn(Text("Broken." if broken else json.dumps({"total": number})))
 
     own = tmp_path / "studio" / "workflows"
@@ -62,7 +65,9 @@ async def test_w54_w55_items_in_the_window(tmp_path: Path) -> None:
     (own / "story.md").write_text(STORY)
     agents = tmp_path / "studio" / "agents"
     agents.mkdir(parents=True, exist_ok=True)
-    (agents / "reader.md").write_text("---\nname: Reader\ntools: []\n---\nRead it.\n")
+    (agents / "reader.md").write_text(
+        "---\nname: Reader\ntools: []\nmodel: anthropic/claude-haiku-4-5\n---\nRead it.\n"
+    )
     async with at_window(tmp_path, "anthropic", script) as person:
         person.press(Key.Key_3, CTRL)
         page = await until(
@@ -82,19 +87,47 @@ async def test_w54_w55_items_in_the_window(tmp_path: Path) -> None:
             lambda: view.record is not None and next(view.record.run.questions, None), "the sample"
         )
         view.show_tab(0)
-        card = view.inspector.run.card
-        await until(lambda: card.title.text() == "20 of 60 items tried. Run the rest?")
+        table = view.lower_panes.items
+        await until(lambda: table.sample.isVisible(), "the question stands above the items")
+        await until(lambda: table.list.model().rowCount() == 20, "the sample's rows")
+        card, sample = view.inspector.run.card, table.sample
+        picture(person, "sample")
+        assert sample.title.text() == "20 of 60 items tried. Run the rest?"
+        assert person.focused() is sample.rows[0], "Enter goes on"
+        assert card.isHidden() and not table.figures.isVisible(), "it is asked once"
+        assert view.record is not None
+        words = SampleWords(next(view.record.run.questions)[1])
+        assert [one.answer for one in words.ways] == ["all", "batch"]
+        assert all(one.amount and one.span for one in words.ways)
+        assert words.ways[1].about == "Anthropic answers within a day"
+        assert words.summary.startswith("19 passed, 1 failed. The sample cost $")
+        assert "The estimate is from 19 items that passed" in words.notes
+        shown = [row.accessibleName() for row in sample.rows if row.isVisible()]
+        assert shown == [", ".join(one[1:]) for one in words.ways]
+        assert "Expected" in [one.left for one in view.inspector.run.budget.facts]
+        view.lower_panes.show_pane(TIMELINE)
+        assert card.isVisible() and not sample.isVisible(), "elsewhere it stands in the inspector"
         assert [one.text() for one in card.buttons if not one.isHidden()] == [
             "Run the rest",
             "As a batch, half price",
             "Keep only the sample",
         ]
-        assert not view.lower_panes.items.isVisible()
+        person.press(Key.Key_J, CTRL)
+        needs = await until(
+            lambda: isinstance(one := person.window.pages.currentWidget(), NeedsPage) and one
+        )
+        await until(lambda: needs.card.isVisible(), "it waits among all that waits")
+        picture(person, "sample-needs")
+        shown = [row.accessibleName() for row in needs.card.rows if row.isVisible()]
+        assert shown == [*(", ".join(one[1:]) for one in words.ways), "Keep only the sample"]
+        person.press(Key.Key_2)
+        assert needs.card.value == "batch"
+        needs.open_asker()
+        await until(lambda: view.isVisible() and view.record is not None, "the run")
         view.pane.opened.emit("read")  # as Enter on its node
-        table = view.lower_panes.items
-        await until(lambda: table.isVisible(), "the node opens the table")
-        await until(lambda: table.list.model().rowCount() == 20, "the sample's rows")
-        person.click(card.buttons[0])
+        await until(lambda: sample.isVisible(), "the node opens the table")
+        sample.focus()
+        person.press(Key.Key_Return)
         await until(lambda: view.record and view.record.run.end is not None, "the end")
         said = table.figures.accessibleName
         await until(lambda: said().startswith("Done 60 of 60 items"), "all of them")
@@ -109,7 +142,7 @@ async def test_w54_w55_items_in_the_window(tmp_path: Path) -> None:
         person.click(kind.show_them)
         await until(lambda: table.list.model().rowCount() == 1, "the failed one")
         assert (table.shown, table.fault) == ("failed", "invalid")
-        picture(person)
+        picture(person, "items")
         place = tmp_path / "out.csv"
         assert view.record is not None
         await view.lower_panes.export_items(view.record.run.id, "read", place)

@@ -2,7 +2,6 @@
 
 - ``waiting``: Finds and counts the open questions of chats, of agents that work for them, and of
   runs; free of Qt.
-- ``answer_row``: One of the answers to a question, with the key that chooses it.
 - ``choice_card``: The question with its answers.
 - ``page``: Lists them, and takes the answers.
 """

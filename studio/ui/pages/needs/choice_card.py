@@ -5,12 +5,12 @@ from __future__ import annotations
 from studio.domain.jsonvalue import Json
 from studio.domain.run_events import RunQuestion
 from studio.ui.pages.workflows.runs.question_card import MOST, TYPED, QuestionCard, answers_to
+from studio.ui.pages.workflows.runs.sample_words import SampleWords, WayOn
 from studio.ui.translation import tr
 from studio.ui.widgets import Check
+from studio.ui.widgets.answer_row import AnswerRow
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.question_tile import QuestionTile
-
-from .answer_row import AnswerRow
 
 
 class ChoiceCard(QuestionCard):
@@ -30,7 +30,7 @@ class ChoiceCard(QuestionCard):
         self._wide: Json = ""
         self.head = widget_of(row_of([QuestionTile(theme), (self.title, 1)], 12))
         foot = row_of([self.send, self.skip, STRETCH, self.widely], 8)
-        parts = [self.head, 4, self.detail, *self.rows, self.field, self.asked, 4, foot]
+        parts = [self.head, 4, self.about, self.detail, *self.rows, self.field, self.asked, 4, foot]
         column_of(parts, spacing=6, margins=(16, 14, 16, 14), on=self)
 
     @property
@@ -73,17 +73,26 @@ class ChoiceCard(QuestionCard):
             answers = [*answers[: MOST - 1], (tr("Something else…"), None)]
         self.widely.setVisible(permission)
         self.widely.setChecked(False)
-        self._values = [value for _, value in answers]
+        ways = [WayOn(value, title) for title, value in answers]
+        if question.kind == "sample":
+            words = SampleWords(question)
+            ways = [*words.ways, words.keep]
         abouts = dict(zip(question.choices, question.abouts, strict=False))
         for at, row in enumerate(self.rows):
             row.setAutoExclusive(False)
             row.setChecked(False)
             row.setAutoExclusive(True)
-            row.setVisible(at < len(answers))
-            if at < len(answers):
-                row.show_answer(answers[at][0], abouts.get(answers[at][0], ""))
+            row.setVisible(at < len(ways))
+            if at < len(ways):
+                _, title, about, amount, span = ways[at]
+                row.show_answer(title, about or abouts.get(title, ""), amount, span)
+        self._values = [one.answer for one in ways]
         self.send.setVisible(question.server is None)
         self._follow()
+
+    def _say_sample(self, question: RunQuestion) -> str:
+        words = SampleWords(question)
+        return "\n".join([words.summary, ". ".join([*words.notes, ""]).rstrip()])
 
     def _follow(self) -> None:
         question = self.question

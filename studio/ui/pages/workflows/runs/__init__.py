@@ -23,6 +23,8 @@
 - ``worker_facts``: The workers of a run's cluster, their load and their speed; free of Qt.
 - ``history_tab``: Lists the runs of a workflow, to open, compare and delete.
 - ``question_card``: The question of a step, with the buttons that answer it.
+- ``sample_card``: Asks above the items of a step whether the others are to be worked on.
+- ``sample_words``: What is said about a sample, and the ways on from it; free of Qt.
 - ``changes_list``: What the steps changed in files, and which of it can be approved.
 - ``mission_part``: The cycle and the checks of a mission, and the field that steers it.
 - ``compare_view``: Two runs side by side. ``compare_facts`` has it in words; free of Qt.

@@ -10,7 +10,7 @@ from PySide6.QtGui import QPainter, QPainterPath
 from PySide6.QtWidgets import QSizePolicy
 
 from studio.domain.items import ItemTally
-from studio.ui.formatting import decimal, dollars, duration, number
+from studio.ui.formatting import decimal, dollars, number, rough_span
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_text
@@ -31,7 +31,7 @@ def figures(tally: ItemTally, *, running: bool) -> list[Figure]:
     about = tr("about {amount}")
     if running and tally.left and tally.seconds_left:
         pace = tr("at {rate} items a second").format(rate=decimal(tally.rate))
-        span = about.format(amount=duration(tally.seconds_left))
+        span = about.format(amount=rough_span(tally.seconds_left))
         found.append(Figure(tr("Time to go"), span, pace))
     if tally.left and tally.dollars_left:
         whole = tally.dollars + tally.dollars_left

@@ -12,6 +12,7 @@ from PySide6.QtWidgets import QSizePolicy, QStyledItemDelegate, QStyleOptionView
 
 from studio.domain.items import ItemTally
 from studio.domain.jsonvalue import Json
+from studio.domain.run_events import RunQuestion
 from studio.storage.run_items import ItemRow, Shown
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars, number
@@ -26,6 +27,7 @@ from studio.workflows.items.results import FailureKind, title_of
 
 from .item_figures import ItemFigures
 from .letter_list import LetterList
+from .sample_card import SampleCard
 
 SHOWN: tuple[Shown, ...] = ("all", "done", "failed")
 STATES = {
@@ -208,6 +210,7 @@ class ItemsTable(QWidget):
         self.fault = ""
         """The fault that the person wants to see alone."""
         self._model = RowModel(spoken_item, lambda row: row)
+        self.sample = SampleCard(theme)
         self.figures = ItemFigures(theme)
         self.retry = Button(theme, "", icon="rotate-ccw")
         self.retry.clicked.connect(lambda: self.retry_wanted.emit(self.step))
@@ -236,11 +239,13 @@ class ItemsTable(QWidget):
         self.list.setModel(self._model)
         self.list.setItemDelegate(_Line(theme, self._head))
         self.field.setMaximumWidth(theme.px(220))
-        results = Label(theme, tr("Results"), "ui_strong")
-        newest = Label(theme, tr("newest first"), "small", "text2")
-        tools = [results, newest, STRETCH, (self.field, 1), self.states, self.export]
+        self._results = Label(theme, "", "ui_strong")
+        self._about = Label(theme, "", "small", "text2")
+        tools = [self._results, self._about, STRETCH, (self.field, 1), self.states, self.export]
+        self._figures = widget_of(row_of([self.figures], 0, (SIDE, 8, SIDE, 8)))
         parts = [
-            widget_of(row_of([self.figures], 0, (SIDE, 8, SIDE, 8))),
+            row_of([self.sample], 0, (SIDE, 8, SIDE, 0)),
+            self._figures,
             self._failed,
             row_of(tools, 8, (SIDE, 6, SIDE, 6)),
             *(self._head, Hairline(theme), (self.list, 1)),
@@ -274,11 +279,20 @@ class ItemsTable(QWidget):
         else:
             self.asked.emit()
 
+    def show_asked(self, question: RunQuestion | None) -> None:
+        """Ask after a sample whether the other items are to be worked on, or not any more."""
+        asks = question is not None
+        self.sample.show_question(question)
+        self._figures.setVisible(not asks)
+        self._failed.setVisible(bool(self._failures) and not asks)
+        self._results.setText(tr("Sample") if asks else tr("Results"))
+        self._about.setText(tr("chosen evenly") if asks else tr("newest first"))
+
     def show_facts(self, facts: ItemsFacts) -> None:
         self.step = facts.step
         self.figures.show_tally(facts.tally, running=facts.running)
         self._failures = kinds = facts.failures
-        self._failed.setVisible(bool(kinds))
+        self._failed.setVisible(bool(kinds) and self.sample.isHidden())
         for at, widget in enumerate(self.kinds):
             widget.setVisible(at < len(kinds))
             if at < len(kinds):

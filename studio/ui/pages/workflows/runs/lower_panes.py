@@ -24,6 +24,7 @@ from .lanes import Key
 from .ledger import Ledger
 from .run_record import RunRecord
 from .runs_below import RunsBelow
+from .sample_words import samples_asked
 from .timeline import Timeline
 
 if TYPE_CHECKING:
@@ -171,11 +172,13 @@ class LowerPanes(QWidget):
         """Show how far the items of the run are, and the newest results, where they are seen."""
         record = self._record
         if record is not None and self.pane == ITEMS and record.run.tallies:
-            self._run(self._read_items(record))
+            asked, tallies = samples_asked(record.run), record.run.tallies
+            step = next(one for one in (self._key[0], *asked, *tallies) if one in tallies)
+            self.items.show_asked(asked.get(step))
+            self._run(self._read_items(record, step))
 
-    async def _read_items(self, record: RunRecord) -> None:
+    async def _read_items(self, record: RunRecord, step: str) -> None:
         run, table = record.run, self.items
-        step = self._key[0] if self._key[0] in run.tallies else next(iter(run.tallies))
         if (queue := await self._store.queue(run.id, step)) is None:
             return
         rows = await self._store.newest(queue, NEWEST, table.shown, table.words, table.fault)

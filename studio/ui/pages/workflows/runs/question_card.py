@@ -62,6 +62,7 @@ class QuestionCard(Card):
         self._values: list[Json] = []
         self.title = Label(theme, "", "ui_strong", wrap=True)
         self.path = Label(theme, "", "small", "text2", wrap=True)
+        self.about = Label(theme, "", "small", "text2", wrap=True)
         self.detail = CodeBox(theme, tr("What it would do"), 10, least=1)
         self.field = Field(theme, tr("Your answer"))
         self.field.returnPressed.connect(self.give)
@@ -85,7 +86,8 @@ class QuestionCard(Card):
         self._choices = WrappingRow(self.buttons, apart=True)
         self._said = widget_of(row_of([(self.field, 1), self.send], 8))
         self.head = widget_of(head)
-        parts = [self.head, self.path, self.detail, self._choices, self._said, self.asked]
+        said = [self.path, self.about, self.detail]
+        parts = [self.head, *said, self._choices, self._said, self.asked]
         parts.append(row_of([self.skip, STRETCH]))
         column_of(parts, spacing=8, margins=(12, 12, 12, 12), on=self)
 
@@ -119,10 +121,13 @@ class QuestionCard(Card):
         self.title.setText(tr("This may have happened") if unsure else tr_engine(question.text))
         self.path.setText(", ".join(path))
         detail = question.text if unsure and not question.detail else question.detail
-        if question.kind == "sample":
-            detail = "\n".join(map(tr_engine, detail.split("\n")))
-        self.detail.show_text(detail)
-        self.detail.setVisible(bool(detail))
+        plain = question.kind == "sample"
+        if plain:
+            detail = self._say_sample(question)
+        self.about.setText(detail if plain else "")
+        self.about.setVisible(plain)
+        self.detail.show_text("" if plain else detail)
+        self.detail.setVisible(bool(detail) and not plain)
         asked = question.server
         self.head.setVisible(asked is None)
         self.asked.setVisible(asked is not None)
@@ -136,6 +141,10 @@ class QuestionCard(Card):
         self._show_answers(question, for_chat)
         self.setAccessibleName(f"{self.title.text()}. {self.path.text()}. {detail}")
         self.show()
+
+    def _say_sample(self, question: RunQuestion) -> str:
+        """What a sample showed, with all that its answers do not say."""
+        return "\n".join(map(tr_engine, question.detail.split("\n")))
 
     def _show_answers(self, question: RunQuestion, for_chat: bool) -> None:
         answers = answers_to(question, for_chat)

@@ -29,6 +29,7 @@ from studio.workflows.plan import Plan
 from .lanes import Lanes
 from .ledger_rows import LedgerRows
 from .log_rows import LogRow, LogWriter
+from .sample_words import SampleWords, samples_asked
 
 RUN_STATES: Mapping[str, tuple[str, str, str]] = {
     "running": (tr_later("Running"), "spinner", "accent_text"),
@@ -216,6 +217,9 @@ class RunRecord:
             rows.append(Fact(tr("Tokens"), words, share=run.tokens / caps.tokens))
         else:
             rows.append(Fact(tr("Tokens"), number(run.tokens)))
+        for question in samples_asked(run).values():
+            if expected := SampleWords(question).expected:
+                rows.append(Fact(tr("Expected"), dollars(run.dollars + expected)))
         if self.minutes:
             worked = run.worked if run.end is not None else run.worked_until(time.time())
             whole = tr("{number} min").format(number=plain(self.minutes))

@@ -146,13 +146,16 @@ class RunTab(QWidget):
         self.budget.set_corner(self.raise_button)
         self._shown: list[tuple[str, str, str]] = []
 
-    def show_record(self, record: RunRecord, preferred: str) -> None:
-        """Show a run; of several questions that of the ``preferred`` step."""
+    def show_record(self, record: RunRecord, preferred: str, *, sample: bool = True) -> None:
+        """Show a run; of several questions that of the ``preferred`` step.
+
+        Without ``sample`` the question about many items is shown elsewhere.
+        """
         run = record.run
         self.state.show_facts(record.state_facts())
         self.mission.show_record(record)
         self.reason.show_text(tr_engine(run.reason))
-        asked = list(run.questions)
+        asked = [pair for pair in run.questions if sample or pair[1].kind != "sample"]
         found = next((pair for pair in asked if pair[0].step == preferred), None)
         one, question = found or next(iter(asked), (None, None))
         path: list[str] = []

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QPoint, Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QKeyEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QLineEdit, QMenu, QMessageBox, QPlainTextEdit
+from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QMessageBox, QPlainTextEdit
 
 from studio.agent.engine import Engine
 from studio.domain.errors import ConfigurationError, StudioError
@@ -55,6 +55,7 @@ from .run_head import HEIGHT, RunHead
 from .run_inspector import HISTORY, RUN, STEP, RunInspector
 from .run_record import RUN_STATES, RunRecord
 from .runs_below import RunsBelow
+from .sample_words import samples_asked
 from .step_facts import facts_inside, facts_of
 from .step_menu import menu_of
 
@@ -103,6 +104,8 @@ class RunView(PaintedWidget):
         self._reading = self._asks_cluster = False
         self._read_again = False
         self._inspector_wanted = True
+        self._sampled = ""
+        """The question after a sample for which its table was shown."""
         self._looked: object = None
         """What the run had changed when that was looked at last."""
         self._compares = False
@@ -136,6 +139,10 @@ class RunView(PaintedWidget):
         self.lower_panes.chosen.connect(self.choose)
         self.lower_panes.opened.connect(self._opened)
         self.lower_panes.turned.connect(self._place)
+        self.lower_panes.turned.connect(self._show_chosen)
+        sample = self.lower_panes.items.sample
+        sample.answered.connect(lambda *answer: self._do(self._answer(*answer)))
+        sample.file_wanted.connect(lambda: self.left.emit(self.source))
         self.lower_panes.retry_wanted.connect(lambda step: self._command(self._retry_items, step))
         self.lower_panes.exported.connect(
             lambda name: self.notice.show_text(tr("The results are in {name}.").format(name=name))
@@ -453,12 +460,31 @@ class RunView(PaintedWidget):
             return
         self.pane.show_graph(self.below.graph())
         self.lower_panes.grown()
+        self._show_sample(record)
         self._show_buttons()
         self._show_chosen()
         if record.run.end is not None:
             self.inspector.run.show_cluster(None)
         elif self.isVisible():
             self._ticks.start()
+
+    def _show_sample(self, record: RunRecord) -> None:
+        """Turn to the items when it is asked after their sample whether to go on (W-55)."""
+        id = next((one.id for one in samples_asked(record.run).values()), "")
+        if id and id != self._sampled:
+            focus = self.focusWidget()
+            free = self.isVisible() and not isinstance(focus, QLineEdit | QPlainTextEdit)
+            self.lower_panes.show_pane(ITEMS)
+            if not self.roomy:
+                self.show_inspector(False)
+            if free and self.isAncestorOf(QApplication.focusWidget() or self):
+                self.lower_panes.items.sample.focus()
+        self._sampled = id
+
+    @property
+    def _asks_below(self) -> bool:
+        """Whether the question after a sample is seen above the items."""
+        return self.lower_panes.pane == ITEMS
 
     def _show_buttons(self) -> None:
         record, info = self.record, self._info
@@ -474,7 +500,8 @@ class RunView(PaintedWidget):
     def _show_answer_button(self) -> None:
         asks = self.record is not None and next(self.record.run.questions, None) is not None
         over = self.record is None or self.record.run.end is not None
-        self.head.answer.setVisible(asks and not over and not self._inspector_wanted)
+        seen = self._inspector_wanted or (self._asks_below and self._sampled)
+        self.head.answer.setVisible(asks and not over and not seen)
 
     async def _read_changes(self) -> None:
         """Show what the steps changed, where that can be another than what is shown."""
@@ -510,7 +537,8 @@ class RunView(PaintedWidget):
         step, item = self.key
         if self.inspector.page == RUN:
             run_tab = self.inspector.run
-            run_tab.show_record(record, run_id_of(top_of(step)))
+            top = run_id_of(top_of(step))
+            run_tab.show_record(record, top, sample=not self._asks_below)
             run_tab.show_caps(record)
             run_tab.choose_step(step if record.step(step) else record.workflow.steps[0].id)
         elif self.inspector.page == STEP:
@@ -558,6 +586,10 @@ class RunView(PaintedWidget):
             self.inspector.step.below.setFocus()
 
     def _to_answer(self) -> None:
+        if self._sampled:
+            self.lower_panes.show_pane(ITEMS)
+            self.lower_panes.items.sample.focus()
+            return
         self.show_tab(RUN)
         self.show_inspector(True)
 

@@ -1,4 +1,7 @@
-"""Answer row: one of the answers to a question, with the key that chooses it (W-22)."""
+"""Answer row: one of the answers to a question, with the key that chooses it (W-22).
+
+What it costs and how long it takes may stand at its end (W-55).
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ from PySide6.QtWidgets import QSizePolicy
 
 from studio.ui.theme import Theme, joined
 from studio.ui.theme.mirroring import draw_text
-from studio.ui.widgets.buttons import PaintedButton
-from studio.ui.widgets.painting import keycaps_width, paint_keycaps, paint_rounded
+
+from .buttons import PaintedButton
+from .painting import keycaps_width, paint_keycaps, paint_rounded, paint_text
 
 _WRAP = int(Qt.TextFlag.TextWordWrap)
 
@@ -22,18 +26,19 @@ class AnswerRow(PaintedButton):
 
     radius = 8
 
-    def __init__(self, theme: Theme, number: int) -> None:
+    def __init__(self, theme: Theme, number: int = 0) -> None:
         super().__init__(theme)
-        self._key, self._about = str(number), ""
+        self._key, self._about = str(number) if number else "", ""
+        self._ends = "", ""
         self.setCheckable(True)
         self.setAutoExclusive(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.toggled.connect(self.update)
 
-    def show_answer(self, text: str, about: str = "") -> None:
-        self._about = about
+    def show_answer(self, text: str, about: str = "", amount: str = "", span: str = "") -> None:
+        self._about, self._ends = about, (amount, span)
         self.setText(text)
-        self.setAccessibleName(joined((text, about)))
+        self.setAccessibleName(joined((text, about, amount, span)))
         self.updateGeometry()
         self.update()
 
@@ -54,7 +59,18 @@ class AnswerRow(PaintedButton):
 
     def _room(self, width: float) -> float:
         t = self.theme
-        return max(1.0, width - self._left - keycaps_width(t, self._key) - 2 * t.px(12))
+        return max(1.0, width - self._left - self._keyed - self._ended - 2 * t.px(12))
+
+    @property
+    def _keyed(self) -> float:
+        return keycaps_width(self.theme, self._key) if self._key else 0.0
+
+    @property
+    def _ended(self) -> float:
+        """How wide the amount and the time are, with the room before them."""
+        words = zip(("ui_strong", "small"), self._ends, strict=True)
+        wide = max(self.theme.metrics(role).horizontalAdvance(text) for role, text in words)
+        return wide + self.theme.px(16) if wide else 0.0
 
     def _lines(self, role: str, text: str, room: float) -> float:
         """How tall a text is."""
@@ -63,6 +79,8 @@ class AnswerRow(PaintedButton):
 
     def _beside(self, room: float) -> float:
         """Where what is said about it begins, right of the answer; 0 where it goes below."""
+        if any(self._ends):
+            return 0.0
         m = self.theme.metrics("ui_medium"), self.theme.metrics("ui")
         left = m[0].horizontalAdvance(self.text()) + self.theme.px(10)
         return left if left + m[1].horizontalAdvance(self._about) <= room else 0.0
@@ -72,7 +90,8 @@ class AnswerRow(PaintedButton):
         tall = self._lines("ui_medium", self.text(), room)
         if self._about and not self._beside(room):
             tall += self._lines("ui", self._about, room)
-        return max(t.height(42), round(tall) + t.px(18))
+        ends = sum(t.metrics(role).height() for role in ("ui_strong", "small") if any(self._ends))
+        return max(t.height(42), round(max(tall, ends)) + t.px(18))
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         t, chosen, here = self.theme, self.isChecked(), self.isEnabled()
@@ -96,9 +115,21 @@ class AnswerRow(PaintedButton):
             at = (beside, top, first) if beside else (0.0, top + first, below)
             place = QRectF(self._left + at[0], at[1], room - at[0], at[2])
             self._write(painter, place, "ui", self._about, "text2" if here else "text3")
-        if t.keycaps:
+        self._paint_ends(painter, rect)
+        if t.keycaps and self._key:
             x = rect.width() - t.px(12) - keycaps_width(t, self._key)
             paint_keycaps(painter, t, QPointF(x, rect.center().y()), self._key)
+
+    def _paint_ends(self, painter: QPainter, rect: QRectF) -> None:
+        t, (amount, span) = self.theme, self._ends
+        right = rect.width() - t.px(12) - (self._keyed + t.px(12) if self._key else 0.0)
+        upper = t.metrics("ui_strong").height() if amount else 0
+        tall = upper + (t.metrics("small").height() if span else 0)
+        place = QRectF(0, rect.center().y() - tall / 2, right, upper)
+        end = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+        paint_text(painter, t, place, amount, "ui_strong digits", "text1", end)
+        place = QRectF(0, place.bottom(), right, tall - upper)
+        paint_text(painter, t, place, span, "small digits", "text2", end)
 
     def _write(self, painter: QPainter, place: QRectF, role: str, text: str, ink: str) -> None:
         painter.setFont(self.theme.font(role))
