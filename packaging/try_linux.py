@@ -94,7 +94,10 @@ def screen() -> Iterator[str]:
 
 def smoke(program: Path, picture: Path) -> None:
     with screen() as number:
-        print(run(program, "--smoke", picture, DISPLAY=number), end="")
+        told = run(program, "--smoke", picture, DISPLAY=number)
+    print(told, end="")
+    if "smoke: encryption: SQLCipher" not in told:
+        raise SystemExit(f"{program} cannot encrypt")
 
 
 def try_unpacked(about: Definition, dist: Path, pictures: Path) -> None:

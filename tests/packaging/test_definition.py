@@ -244,6 +244,9 @@ def test_the_bill_of_materials_names_all_that_ships(makers: None, tmp_path: Path
     components = {one["name"].lower(): one for one in bill["components"]}
     for name in ("pyside6_essentials", "anthropic", "mcp", "holidays", "lucide", "python"):
         assert components[name]["licenses"], name
+    # KZ-44: nobody can install the extra into a package of a system.
+    assert components["sqlcipher3"]["licenses"] == [{"license": {"id": "Zlib"}}]
+    assert components["sqlcipher"]["licenses"] == [{"license": {"id": "BSD-3-Clause"}}]
     assert "pytest" not in components
     refs = [one["bom-ref"] for one in bill["components"]]
     assert sorted(refs) == sorted(set(refs))

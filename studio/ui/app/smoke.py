@@ -1,9 +1,9 @@
 """The trial of a package: ``agent-studio --smoke PICTURE``, which the help does not name.
 
 It opens the window in an empty home, presses a key as soon as something is painted, waits until the
-database is open, saves a picture of what is painted, takes a turn with the built-in model, or the
-demo's where that is not in the package, and ends. It prints a line for each, and whatever goes
-wrong ends it with exit code 1.
+database is open, saves a picture of what is painted, encrypts a database where the package can,
+takes a turn with the built-in model, or the demo's where that is not in the package, and ends. It
+prints a line for each, and whatever goes wrong ends it with exit code 1.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import threading
 import time
 import traceback
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,7 @@ from PySide6.QtWidgets import QApplication
 
 from studio.files.folders import private_folder
 from studio.storage.config.settings import SettingsFile
+from studio.storage.pack_key import ENGLISH, cipher, is_encrypted, new_key, unlock
 from studio.storage.paths import Paths
 
 from .main import run
@@ -62,6 +64,7 @@ def try_out(
             await window.ready
             _say("window", _painted(window, picture))
             _say("database", _opened(engine))
+            _say("encryption", _encrypted(engine.paths.data))
             _say("turn", await _turn(engine))
         except BaseException as error:
             failed.append(error)
@@ -125,6 +128,20 @@ def _painted(window: MainWindow, picture: Path) -> str:
 def _opened(engine: Engine) -> str:
     size = engine.paths.database.stat().st_size
     return f"{engine.paths.database.name}, {size} bytes"
+
+
+def _encrypted(folder: Path) -> str:
+    """A database in ``folder``, encrypted as those of packs can be (KZ-44)."""
+    if importlib.util.find_spec("sqlcipher3") is None:
+        return "not in this package"
+    path = folder / "encrypted.db"
+    with closing(cipher(ENGLISH, path).connect(path)) as db:
+        unlock(db, new_key(), ENGLISH, path)
+        db.execute("CREATE TABLE tried (number)")
+        (version,) = db.execute("PRAGMA cipher_version").fetchone()
+    if not is_encrypted(path):
+        raise RuntimeError(f"{path} is not encrypted")
+    return f"SQLCipher {version}"
 
 
 async def _turn(engine: Engine) -> str:

@@ -29,6 +29,7 @@ LICENCES = (
     ("PySide6, Qt", "LGPL-3.0", ""),
     ("Lucide", "ISC, MIT", "icons/LICENSE-lucide"),
     ("Inter, JetBrains Mono", "OFL-1.1", "fonts/LICENSE-OFL"),
+    ("SQLCipher", "BSD-3-Clause", "licences/LICENSE-SQLCipher"),
 )
 """What ships with the program, its licence, and the file with the text in ``resources``."""
 
