@@ -69,6 +69,12 @@ class RunQuestion:
     server: ServerQuestion | None = None
     abouts: tuple[str, ...] = ()
 
+    @property
+    def reply_to(self) -> tuple[str, tuple[str, ...]] | None:
+        """What an answer for the whole run is kept by; None where each one is asked."""
+        own = self.kind == "reply" and self.server is None
+        return (self.text, self.choices) if own else None
+
 
 MERGE = ""
 """In place of a step: the end of a run, where the changes of its steps meet."""
@@ -248,13 +254,17 @@ class StepAsked:
 
 @dataclass(frozen=True, slots=True)
 class StepAnswered:
-    """A question has its answer. ``by`` says whose it is if not the person's."""
+    """A question has its answer. ``by`` says whose it is if not the person's.
+
+    ``whole``: whoever asks the same in this run, or in one below it, has this answer too (W-22).
+    """
 
     step: str
     item: str
     question_id: str
     answer: Json = field(default=None, hash=False)
     by: str = ""
+    whole: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -220,6 +220,8 @@ class Run:
         self.answers: dict[str, Json] = {}
         self.allowed: tuple[Rule, ...] = ()
         """What the person allowed for the whole run."""
+        self.replies: dict[tuple[str, tuple[str, ...]], Json] = {}
+        """What the person answered for the whole run, see ``RunQuestion.reply_to``."""
         self.held: set[str] = set()
         """Steps that the person paused."""
         self.minutes = 0.0
@@ -395,6 +397,8 @@ class Run:
                 one = self._of(event.step, event.item)
                 if event.answer == "run" and (asked := one.question) is not None:
                     self.allowed += tuple(rule for rule in asked.rules if rule not in self.allowed)
+                if event.whole and (asked := one.question) is not None and asked.reply_to:
+                    self.replies[asked.reply_to] = event.answer
                 one.state, one.reason, one.question = "running", "", None
             case StepFinished():
                 self._finish(at, event)

@@ -52,7 +52,7 @@ from .missions.brief import MissionBrief
 from .missions.cycles import Cycles
 from .plan import Plan
 from .run_accounts import RunAccounts, RunTime
-from .run_questions import RunQuestions
+from .run_questions import FOR_RUN, RunQuestions
 from .run_recorder import RunRecorder
 from .step_sessions import StepSessions
 from .step_tasks import StepTasks
@@ -119,7 +119,11 @@ class OpenRun:
         self.desks = Desks(engine, self.recorder, self.work, self.accounts, laid)
         parts = (self.work, self.accounts, self.reads)
         self.items = ItemWork(ItemParts(engine, ItemStore(engine.database), *parts, self.recorder))
-        self.questions = RunQuestions(self.recorder, self.sessions, self.items, self.tasks)
+        self.top: Run = above[0].top if above else run
+        """The run that the person began."""
+        self.questions = RunQuestions(
+            self.recorder, self.sessions, self.items, self.tasks, self.top
+        )
         self.tries = StepTries(
             engine, self.recorder, *parts, self.desks, self.questions, self.brief
         )
@@ -286,10 +290,13 @@ class OpenRun:
 
     # Questions
 
-    async def answer(self, question_id: str, answer: Json, by: str = "") -> None:
+    async def answer(
+        self, question_id: str, answer: Json, by: str = "", *, whole: bool = False
+    ) -> None:
         """Answer a question of the run; raises ConfigurationError if there is none like it.
 
-        See ``RunQuestion`` for what each kind takes.
+        See ``RunQuestion`` for what each kind takes. ``whole``: the answer to an agent's question
+        is that of all who ask the same in this run, now or later.
         """
         found = next((one for one in self.run.questions if one[1].id == question_id), None)
         if found is None:
@@ -297,7 +304,8 @@ class OpenRun:
         one, question = found
         if not await self._waits_for_answer(one, question):
             raise ConfigurationError("This is asked again when the run goes on.")
-        answered = StepAnswered(*one.key, question_id, answer, by)
+        whole = whole and question.reply_to is not None
+        answered = StepAnswered(*one.key, question_id, answer, by, whole)
         if question.kind == "conflict":
             await self.record(answered)
             return
@@ -308,6 +316,9 @@ class OpenRun:
                 for covered in self.items.questions.covered(self.run.allowed):
                     if covered.id != question.id:
                         self.sessions.answer(covered, "run", by)
+        elif whole:
+            await self.record(answered)
+            self._reply_alike(question, answer)
         if self.plan.workflow.step(one.step).kind == "workflow":
             child = await self.child(one)
             await child.answer(question_id, answer, by)
@@ -364,6 +375,16 @@ class OpenRun:
         await self.sessions.allow(rules)
         for child in self.children.values():
             await child._allow(rules)
+
+    def _reply_alike(self, question: RunQuestion, answer: Json) -> None:
+        """Give an answer to all others who ask the same now, here and in the runs below."""
+        asked = {one.id: one for one in self.items.questions.open}
+        asked |= {one.id: one for _, one in self.run.questions}
+        for one in asked.values():
+            if one.id != question.id and one.reply_to == question.reply_to:
+                self.sessions.answer(one, answer, FOR_RUN)
+        for child in self.children.values():
+            child._reply_alike(question, answer)
 
     # The runs below
 

@@ -24,6 +24,8 @@ from .run_recorder import RunRecorder
 from .step_sessions import StepSessions
 from .step_tasks import StepTasks
 
+FOR_RUN = "your answer for this run"
+"""Who answers what the person has answered for the whole run."""
 Path: TypeAlias = tuple[str, ...]
 """Who asks: the run, the step, the agent."""
 ABOUT_QUESTIONS = (
@@ -71,12 +73,20 @@ class RunQuestions:
     """
 
     def __init__(
-        self, recorder: RunRecorder, sessions: StepSessions, items: ItemWork, tasks: StepTasks
+        self,
+        recorder: RunRecorder,
+        sessions: StepSessions,
+        items: ItemWork,
+        tasks: StepTasks,
+        top: Run,
     ) -> None:
+        """``top`` is the run that the person began: what they answered for it counts here."""
         self._recorder, self._plan, self._run = recorder, recorder.plan, recorder.run
-        self._sessions, self._items, self._tasks = sessions, items, tasks
+        self._sessions, self._items, self._tasks, self._top = sessions, items, tasks, top
         self._below: dict[StepKey, str] = {}
         """The ids of the questions of runs below that are this run's now."""
+        self._given: set[str] = set()
+        """The ids of questions that had the person's answer for the whole run at once."""
 
     def path(self, step: Step, item: str, *more: str) -> Path:
         """Who asks: the run, the step with its item, and an agent."""
@@ -102,10 +112,25 @@ class RunQuestions:
             event = self._items.questions.left_open(key, envelope.session_id)
         if event is None:
             return
+        if isinstance(event, StepAsked) and event.question.reply_to in self._top.replies:
+            self._reply(event, many)
+            return
         found = self._items.note_question(key, event) if many else [event]
-        if isinstance(event, StepAnswered) and event.question_id in self._run.answers:
+        if isinstance(event, StepAnswered) and (
+            event.question_id in self._run.answers or event.question_id in self._given
+        ):
             found = [one for one in found if not isinstance(one, StepAnswered)]
         self._recorder.note(*found)
+
+    def _reply(self, asked: StepAsked, many: bool) -> None:
+        """Give the person's answer for the whole run to who asks the same again (W-22)."""
+        question, key = asked.question, (asked.step, asked.item)
+        assert question.reply_to is not None
+        answer = self._top.replies[question.reply_to]
+        if not many:
+            self._recorder.note(asked, StepAnswered(*key, question.id, answer, FOR_RUN))
+        self._given.add(question.id)
+        self._sessions.answer(question, answer, FOR_RUN)
 
     def follow(self, key: StepKey, below: Run) -> None:
         """Record what changed in what the run of a step asks, with the way to who asks there."""

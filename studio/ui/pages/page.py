@@ -45,7 +45,7 @@ class Page(PaintedWidget):
     """The person wants to see all keys."""
     notified = Signal(str, str)
     """Something out of sight needs the person or is over: its key, and words; none withdraw it."""
-    answered = Signal(str, str, object)
+    answered = Signal(str, str, object, bool)
     """The person answered a question of a run: its id, that of the question, and the answer."""
     pause_answered = Signal(str, str)
     """What a mission that paused by itself shall do: the run's id, “go_on” or “stop”."""

@@ -193,9 +193,14 @@ class QuestionsOfItems:
         answered = replace(event, item="")
         return [answered, *(StepAsked(event.step, "", one) for one in asked[:1])]
 
+    @property
+    def open(self) -> list[RunQuestion]:
+        """All that items ask now."""
+        return [one for step in self._asked.values() for one in step]
+
     def covered(self, rules: Collection[Rule]) -> list[RunQuestion]:
         """The questions that rules which the person allowed since then have answered."""
-        asked = (one for step in self._asked.values() for one in step)
+        asked = self.open
         return [one for one in asked if one.rules and all(rule in rules for rule in one.rules)]
 
     def left_open(self, key: StepKey, session_id: str) -> StepAnswered | None:

@@ -403,7 +403,8 @@ def results_of(child: object) -> list[str]:
 def test_w22_a_tick_lets_an_answer_count_for_the_run(qapp: QApplication) -> None:
     """Nothing is chosen at first, and Enter gives only what is; other words can be typed."""
     card, given = ChoiceCard(Theme()), list[object]()
-    card.answered.connect(lambda _, value: given.append(value))
+    wholly = list[bool]()
+    card.answered.connect(lambda _, value, whole: (given.append(value), wholly.append(whole)))
     card.show_question(RunQuestion("a", "permission", "Run it?", "make"), ("Story", "ok"))
     card.show()
     card.give()
@@ -434,4 +435,58 @@ def test_w22_a_tick_lets_an_answer_count_for_the_run(qapp: QApplication) -> None
     card.set_open(False)
     card.give()
     assert given[-1:] == ["c"] and len(given) == 5, "another program has to take it"
+    assert not any(wholly), "the rules of a permission say how far it goes"
+    card.set_open(True)
+    card.choose(1)
+    card.widely.click()
+    card.give()
+    assert (given[-1], wholly[-1]) == ("a", True)
+    card.show_question(RunQuestion("d", "reply", "Which?", choices=("a",)), ("Chat",), for_chat=True)
+    assert card.widely.isHidden(), "a chat asks each question"
+    card.show_question(RunQuestion("e", "approve", "Write?"), ("Story", "ok"))
+    assert card.widely.isHidden(), "a gate is one"
     card.close()
+
+
+ITEMS = """\
+---
+name: Items
+steps:
+  - {id: each, agent: Helper, for_each: [a, b], max_parallel: 2, prompt: "Look at ${{ item }}."}
+---
+"""
+
+
+@on_window_loop
+@pytest.mark.parametrize("at", ["needs", "workflows"])
+async def test_w22_one_answer_for_the_run_ends_all_questions_alike(tmp_path: Path, at: str) -> None:
+    """On the page of all questions, and on the page of the run."""
+    save(Paths.below(tmp_path / "studio").agents, agent("Helper"))
+    (tmp_path / "items.md").write_text(ITEMS)
+    async with at_window(tmp_path, "anthropic", helper) as person:
+        person.press(Key.Key_3, CTRL)
+        workflows = await until(lambda: person.window.pages._made.get("workflows"))
+        assert isinstance(workflows, WorkflowsPage)
+        options = RunOptions({}, provider="anthropic", model="claude-sonnet-5-5")
+        run_id = await workflows.live.start(tmp_path / "items.md", person.folder, options)
+        runner = workflows.live.runner(run_id)
+        assert runner is not None
+        await until(lambda: len([*runner.run.questions]) == 2, "both items ask")
+        if at == "needs":
+            person.window.pages.show_page("needs")
+            page = person.window.pages.currentWidget()
+            assert isinstance(page, NeedsPage)
+            await until(lambda: len(page.rows) == 2, "both questions")
+            card = page.card
+            person.press(Key.Key_2)
+        else:
+            person.window.pages.show_page("workflows", "run", run_id)
+            card = workflows.run_view.inspector.run.card
+            await until(card.isVisible, "the question")
+        person.click(card.widely)
+        person.click(card.send if at == "needs" else card.buttons[2])
+        await until(lambda: runner.run.end is not None, "the end")
+        assert runner.run.state == "done", runner.run.reason
+        answers = [runner.run.step("each", key).text for key in runner.run.items["each"]]
+        assert answers == ["So be it."] * 2
+        assert list(runner.run.answers.values()) == ["release"] * 2

@@ -7,14 +7,13 @@ from studio.domain.run_events import RunQuestion
 from studio.ui.pages.workflows.runs.question_card import MOST, TYPED, QuestionCard, answers_to
 from studio.ui.pages.workflows.runs.sample_words import SampleWords, WayOn
 from studio.ui.translation import tr
-from studio.ui.widgets import Check
 from studio.ui.widgets.answer_row import AnswerRow
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.question_tile import QuestionTile
 
 
 class ChoiceCard(QuestionCard):
-    """The answer of a permission counts once, or with a tick for the whole run or chat.
+    """The answer counts once, or with a tick for the whole run or chat.
 
     No row is chosen at first: Enter must not give an answer that nobody has read.
     """
@@ -26,7 +25,6 @@ class ChoiceCard(QuestionCard):
             row.toggled.connect(self._follow)
         self.field.textChanged.connect(self._follow)
         self.send.set_keycap("Enter")
-        self.widely = Check(theme, "")
         self._wide: Json = ""
         self.head = widget_of(row_of([QuestionTile(theme), (self.title, 1)], 12))
         foot = row_of([self.send, self.skip, STRETCH, self.widely], 8)
@@ -66,13 +64,13 @@ class ChoiceCard(QuestionCard):
         permission = question.kind == "permission"
         if permission:  # the tick says for how long
             self._wide = answers[1][1]
-            self.widely.setText(answers[1][0])
-            self.widely.setAccessibleName(answers[1][0])
             answers = [(tr("Allow"), "once"), answers[2]]
         elif answers and question.kind in TYPED:
             answers = [*answers[: MOST - 1], (tr("Something else…"), None)]
-        self.widely.setVisible(permission)
-        self.widely.setChecked(False)
+        widely = tr("For this chat") if for_chat else tr("For this run")
+        self.widely.setText(widely)
+        self.widely.setAccessibleName(widely)
+        self.widely.setVisible(permission or not self.widely.isHidden())
         ways = [WayOn(value, title) for title, value in answers]
         if question.kind == "sample":
             words = SampleWords(question)
@@ -105,5 +103,6 @@ class ChoiceCard(QuestionCard):
             self.field.show()
             self.field.setFocus()
         self.field.setVisible(own)
-        self.widely.setEnabled(self.rows[0].isEnabled() and not self.rows[1].isChecked())
+        refused = question.kind == "permission" and self.rows[1].isChecked()
+        self.widely.setEnabled(self.rows[0].isEnabled() and not refused)
         self.send.setEnabled(self.rows[0].isEnabled() and self.value != "")

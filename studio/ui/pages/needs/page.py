@@ -190,7 +190,7 @@ class NeedsPage(Page):
         self.path = Label(t, "", "ui", "text2")
         self.to_asker = Button(t, tr("Open"), clicked=self.open_asker)
         self.card = ChoiceCard(t)
-        self.card.answered.connect(lambda _, value: self._answer(value))
+        self.card.answered.connect(lambda _, value, whole: self._answer(value, whole))
         self.card.left_out.connect(lambda _: self._leave_out())
         self.nothing = Label(t, tr("Nothing needs you."), "ui", "text2")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
@@ -365,11 +365,11 @@ class NeedsPage(Page):
         else:
             self.open_wanted.emit(row.session_id)
 
-    def _answer(self, value: Json) -> None:
+    def _answer(self, value: Json, whole: bool) -> None:
         row = self.chosen
         if row is not None and row.here:
             self._show([one for one in self._found if one is not row])
-            self._run(self._give(row, value))  # the next look must not cancel it
+            self._run(self._give(row, value, whole))  # the next look must not cancel it
 
     def _leave_out(self) -> None:
         row = self.chosen
@@ -377,12 +377,12 @@ class NeedsPage(Page):
             self._show([one for one in self._found if one is not row])
             self.left_out.emit(row.run_id, row.question.id)
 
-    async def _give(self, row: Waiting, value: Json) -> None:
+    async def _give(self, row: Waiting, value: Json, whole: bool) -> None:
         if row.question.kind == "paused":
             self.pause_answered.emit(row.run_id, str(value))
             return
         if row.run_id:
-            self.answered.emit(row.run_id, row.question.id, value)
+            self.answered.emit(row.run_id, row.question.id, value, whole)
             return
         session = await self._engine.sessions.open(row.session_id)
         if row.question.kind == "permission":

@@ -610,8 +610,8 @@ class WorkflowsPage(FilesPage[WorkflowText]):
             text = await asyncio.to_thread(lambda: set_value(text, "name", name).apply(text))
         await self._add(name, text)
 
-    def answer(self, run_id: str, question: str, value: Json) -> None:
-        self._run(self.live.answer(run_id, question, value))
+    def answer(self, run_id: str, question: str, value: Json, whole: bool) -> None:
+        self._run(self.live.answer(run_id, question, value, whole=whole))
 
     def answer_pause(self, run_id: str, answer: str) -> None:
         does = self.live.stop if answer == "stop" else self.live.resume

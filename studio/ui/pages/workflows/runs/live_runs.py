@@ -140,17 +140,19 @@ class LiveRuns(QObject):
         async with self.held(run_id) as runner:
             await runner.debug(event)
 
-    async def answer(self, run_id: str, question: str, answer: Json) -> None:
+    async def answer(
+        self, run_id: str, question: str, answer: Json, *, whole: bool = False
+    ) -> None:
         """Answer a question of a run, which goes on here if it does nowhere; raises StudioError.
 
-        One that is paused stays so.
+        One that is paused stays so. ``whole`` as in ``OpenRun.answer``.
         """
         async with self.held(run_id) as runner:
             if runner.run.paused is None and run_id not in self._busy:
                 await runner.resume()
                 self._go_on(runner)
                 await asyncio.sleep(0)
-            await runner.answer(question, answer)
+            await runner.answer(question, answer, whole=whole)
 
     async def leave_out(self, run_id: str, question: str) -> None:
         """Leave out the item that asks this; the run goes on here if it does nowhere."""

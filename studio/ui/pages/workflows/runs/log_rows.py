@@ -155,7 +155,9 @@ class LogWriter:
                 icon = "triangle-alert" if unsure else "shield-question-mark"
                 return row("question", icon, "warn", words, event.question.text)
             case StepAnswered():
-                words = tr("Answered, {what}").format(what=self._what(event.step, event.item))
+                whole = tr("Answered for the run, {what}")
+                words = whole if event.whole else tr("Answered, {what}")
+                words = words.format(what=self._what(event.step, event.item))
                 waited = at - self._asked.get(event.question_id, at)
                 right = tr("waited {time}").format(time=duration(waited))
                 return row("question", "hand", "text2", words, _answer(event.answer), right)

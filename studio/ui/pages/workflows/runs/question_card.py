@@ -13,7 +13,7 @@ from studio.ui.forms.question_panel import QuestionPanel
 from studio.ui.settings.form import Slot
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_in, tr_later
-from studio.ui.widgets import Button, Card, Field, Label, Mark
+from studio.ui.widgets import Button, Card, Check, Field, Label, Mark
 from studio.ui.widgets.layouts import STRETCH, WrappingRow, column_of, row_of, widget_of
 
 from .step_tab import CodeBox
@@ -51,8 +51,8 @@ SERVER = 480
 class QuestionCard(Card):
     """Buttons for the answers that there are, else a field."""
 
-    answered = Signal(str, object)
-    """The id of a question, and its answer."""
+    answered = Signal(str, object, bool)
+    """The id of a question, its answer, and whether that counts for all who ask the same."""
     left_out = Signal(str)
     """The item that asks this is to be left out."""
 
@@ -69,6 +69,7 @@ class QuestionCard(Card):
         self.send = Button(theme, tr_in("a button", "Answer"), "primary", clicked=self.give)
         self.skip = Button(theme, tr("Skip item"), clicked=self._leave_out)
         self.skip.hide()
+        self.widely = Check(theme, tr("For this run"))
         self.server: QuestionPanel | None = None
         self.asked = Slot()
         self._lay()
@@ -88,7 +89,7 @@ class QuestionCard(Card):
         self.head = widget_of(head)
         said = [self.path, self.about, self.detail]
         parts = [self.head, *said, self._choices, self._said, self.asked]
-        parts.append(row_of([self.skip, STRETCH]))
+        parts.append(row_of([self.skip, STRETCH, self.widely], 8))
         column_of(parts, spacing=8, margins=(12, 12, 12, 12), on=self)
 
     @property
@@ -116,6 +117,8 @@ class QuestionCard(Card):
             return
         self._question = question
         self.skip.setVisible(item)
+        self.widely.setChecked(False)
+        self.widely.setVisible(question.reply_to is not None and not for_chat)
         self.field.clear()
         unsure = question.kind == "unsure"
         self.title.setText(tr("This may have happened") if unsure else tr_engine(question.text))
@@ -168,8 +171,10 @@ class QuestionCard(Card):
             self.left_out.emit(self._question.id)
 
     def _answer(self, value: Json) -> None:
-        if self._question is not None and value != "":
-            self.answered.emit(self._question.id, value)
+        asked = self._question
+        if asked is not None and value != "":
+            whole = asked.reply_to is not None and self.widely.isChecked()
+            self.answered.emit(asked.id, value, whole)
 
 
 def answers_to(question: RunQuestion, for_chat: bool = False) -> list[tuple[str, Json]]:

@@ -617,14 +617,14 @@ class RunView(PaintedWidget):
         if self.record is not None and self.record.run.end is None:
             self._command(self._live.stop)
 
-    async def _answer(self, question: str, answer: Json) -> None:
+    async def _answer(self, question: str, answer: Json, whole: bool) -> None:
         """Answer a question of the run, at the one that carries it out."""
         if self.record is None:
             return
         run = self.record.run
         while run.started is not None and run.started.parent:
             run = await self._live.runs.read(run.started.parent)
-        await self._live.answer(run.id, question, answer)
+        await self._live.answer(run.id, question, answer, whole=whole)
 
     async def _take_over(self, run_id: str) -> None:
         self.chat_wanted.emit(await self._live.take_over(run_id))
