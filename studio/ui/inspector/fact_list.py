@@ -26,6 +26,8 @@ MARGIN = 16
 FONTS = {
     "title": ("ui_medium", "ui", "text2"),
     "heading": ("small_strong", "small", "text2"),
+    "label": ("small_strong", "small", "text2"),
+    "tree": ("ui", "ui_medium", "text2"),
     "row": ("ui", "ui_medium", "text1"),
     "note": ("small", "small", "text2"),
 }
@@ -34,15 +36,16 @@ FONTS = {
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """One line. A heading has a line above it. ``icon`` stands before the words, on a tile where
-    there is a ``hue``; ``state`` is a mark at the right end; ``share`` a bar below, from 0 to 1.
-    ``about`` stands right behind the words.
-    ``depth`` is how far down it stands in a tree, below the line above it that is less deep.
+    """One line. A heading has a line above it, a label has none. ``icon`` stands before the words,
+    on a tile where there is a ``hue``; ``state`` is a mark at the right end; ``share`` a bar below,
+    from 0 to 1. ``about`` stands right behind the words.
+    ``depth`` is how far down it stands in a tree, below the line above it that is less deep; the
+    rows of a tree are higher, and have their mark left of what stands at the right end.
     """
 
     left: str
     right: str = ""
-    style: Literal["title", "heading", "row", "note"] = "row"
+    style: Literal["title", "heading", "label", "row", "tree", "note"] = "row"
     icon: str = ""
     ink: str = "text2"
     hue: str = ""
@@ -104,9 +107,12 @@ class FactList(PaintedWidget):
 
     def _tall(self, fact: Fact) -> float:
         t = self.theme
-        above = t.px(20) if fact.style == "heading" else 0
+        above = {"heading": t.px(20), "label": t.px(12)}.get(fact.style, 0)
         below = t.px(8) if fact.share is not None else 0
-        return above + t.height(24, "small") + below
+        return above + self._row(fact) + below
+
+    def _row(self, fact: Fact) -> int:
+        return self.theme.height(34 if fact.style == "tree" else 24, "small")
 
     def sizeHint(self) -> QSize:
         return QSize(240, self.height())
@@ -118,7 +124,9 @@ class FactList(PaintedWidget):
                 line = QRectF(MARGIN, round(y + t.px(10)), rect.width() - 2 * MARGIN, 1)
                 painter.fillRect(line, t.color("hair"))
                 y += t.px(20)
-            row = QRectF(MARGIN, y, rect.width() - 2 * MARGIN, t.height(24, "small"))
+            elif fact.style == "label":
+                y += t.px(12)
+            row = QRectF(MARGIN, y, rect.width() - 2 * MARGIN, self._row(fact))
             self._paint_row(painter, row, fact)
             y += row.height()
             if fact.share is not None:
@@ -129,13 +137,16 @@ class FactList(PaintedWidget):
         t = self.theme
         left_font, right_font, right_ink = FONTS[fact.style]
         x, right = row.x(), row.right()
+        tree = fact.style == "tree"
+        if tree and fact.state == "needs_you":
+            right_ink = "warn"
         if fact.depth:
             x += fact.depth * t.px(22)
             corner = round(x - t.px(22) + t.px(9)), round(row.center().y())
             painter.fillRect(QRectF(corner[0], row.y(), 1, corner[1] - row.y()), t.color("control"))
             painter.fillRect(QRectF(*corner, x - t.px(4) - corner[0], 1), t.color("control"))
         if fact.icon or fact.hue:
-            side = t.px(18 if fact.hue else 16)
+            side = t.px(20 if tree else 18) if fact.hue else t.px(16)
             mark = QRectF(x, row.center().y() - side / 2, side, side)
             if fact.hue:
                 paint_tile(painter, t, mark, fact.icon, fact.hue)
@@ -144,15 +155,8 @@ class FactList(PaintedWidget):
             else:
                 t.paint_icon(painter, mark, fact.icon, fact.ink)
             x = mark.right() + t.px(8)
-        if fact.state:
-            side = t.px(15)
-            mark = QRectF(right - side, row.center().y() - side / 2, side, side)
-            _, icon, ink = STATES[fact.state]
-            if icon:
-                t.paint_icon(painter, mark, icon, ink)
-            else:
-                paint_spinner(painter, t, self, mark, ink)
-            right = mark.x() - t.px(8)
+        if fact.state and not tree:
+            right = self._paint_state(painter, row, right, fact.state)
         at_right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
         if fact.right:
             metrics = t.metrics(f"{right_font} digits")
@@ -161,6 +165,8 @@ class FactList(PaintedWidget):
             place = QRectF(right - width, row.y(), width, row.height())
             paint_text(painter, t, place, text, f"{right_font} digits", right_ink, at_right)
             right = place.x() - t.px(8)
+        if fact.state and tree:
+            right = self._paint_state(painter, row, right, fact.state)
         if fact.middle:
             width = t.metrics("ui digits").horizontalAdvance(fact.middle) + t.px(6)
             place = QRectF(right - width, row.y(), width, row.height())
@@ -172,6 +178,17 @@ class FactList(PaintedWidget):
         words.setLeft(x + t.metrics(left_font).horizontalAdvance(fact.left) + t.px(8))
         if fact.about and words.width() > 0:
             paint_text(painter, t, words, fact.about, "small", "text2", room=words.width())
+
+    def _paint_state(self, painter: QPainter, row: QRectF, right: float, state: NodeState) -> float:
+        """The mark of a state, up to ``right``; returns where what is left of it ends."""
+        t, side = self.theme, self.theme.px(15)
+        mark = QRectF(right - side, row.center().y() - side / 2, side, side)
+        _, icon, ink = STATES[state]
+        if icon:
+            t.paint_icon(painter, mark, icon, ink)
+        else:
+            paint_spinner(painter, t, self, mark, ink)
+        return mark.x() - t.px(8)
 
     def _paint_share(self, painter: QPainter, track: QRectF, fact: Fact) -> None:
         t = self.theme

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.domain.events import Event
     from studio.storage.sessions.store import SessionChanges
+    from studio.ui.pages.needs.waiting import Known
     from studio.ui.pages.page import Run
 
 SOON = 60
@@ -58,6 +59,8 @@ class ChatListController(QObject):
         self.engine: Engine | None = None
         self._search: asyncio.Task[Any] | None = None
         self._refreshing = asyncio.Lock()
+        self._known_runs: dict[str, Known] = {}
+        """Those that waited for the person at the last look: only what is new of them is read."""
         self._soon = self._timer(SOON)
         self._again = self._timer(AGAIN)
         self._busy_elsewhere: Set[str] = frozenset()
@@ -116,11 +119,11 @@ class ChatListController(QObject):
         self._follow_elsewhere(found.elsewhere)
 
     async def needs(self) -> int:
-        """How much waits for the person: chats, agents in the background, runs."""
+        """How many questions wait for the person: of chats, agents in the background, runs."""
         assert self.engine is not None
         from studio.ui.pages.needs.waiting import count_waiting
 
-        return await count_waiting(self.engine)
+        return await count_waiting(self.engine, self._known_runs)
 
     def _follow_elsewhere(self, busy: Set[str]) -> None:
         """Refresh again after ``AGAIN`` while other programs work in chats."""

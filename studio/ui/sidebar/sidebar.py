@@ -42,6 +42,7 @@ class NavRow(PaintedButton):
         self._chosen = False
         self._hint = ""
         self._count = 0
+        self._urgent = False
         self._name()
 
     @property
@@ -56,8 +57,8 @@ class NavRow(PaintedButton):
         self._hint = hint
         self.update()
 
-    def set_count(self, count: int) -> None:
-        self._count = count
+    def set_count(self, count: int, *, urgent: bool = False) -> None:
+        self._count, self._urgent = count, urgent
         self._name()
 
     def _name(self) -> None:
@@ -104,8 +105,9 @@ class NavRow(PaintedButton):
         high = t.px(18)
         width = max(high, t.metrics("label").horizontalAdvance(text) + t.px(10))
         box = QRectF(rect.width() - 8 - width, (rect.height() - high) / 2, width, high)
-        paint_rounded(painter, box, high / 2, t.color("track"))
-        paint_text(painter, t, box, text, "label", "text1", Qt.AlignmentFlag.AlignCenter)
+        fill, ink = ("warn_soft", "warn") if self._urgent else ("track", "text1")
+        paint_rounded(painter, box, high / 2, t.color(fill))
+        paint_text(painter, t, box, text, "label", ink, Qt.AlignmentFlag.AlignCenter)
         return box.x()
 
 
@@ -281,7 +283,7 @@ class Sidebar(PaintedWidget):
 
     def set_needs(self, waiting: int) -> None:
         """Show how much waits for the person; nothing hides the row."""
-        self._rows["needs"].set_count(waiting)
+        self._rows["needs"].set_count(waiting, urgent=True)
         self._rows["needs"].setVisible(waiting > 0)
 
     def neighbour(self, step: int) -> str:

@@ -91,7 +91,7 @@ class AnswerRow(PaintedButton):
         if self._about and not self._beside(room):
             tall += self._lines("ui", self._about, room)
         ends = sum(t.metrics(role).height() for role in ("ui_strong", "small") if any(self._ends))
-        return max(t.height(42), round(max(tall, ends)) + t.px(18))
+        return max(t.height(44), round(max(tall, ends)) + t.px(18))
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         t, chosen, here = self.theme, self.isChecked(), self.isEnabled()

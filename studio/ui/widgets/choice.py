@@ -172,8 +172,11 @@ class Check(PaintedButton):
 
     radius = 4
 
-    def __init__(self, theme: Theme, text: str, parent: QWidget | None = None) -> None:
+    def __init__(
+        self, theme: Theme, text: str, parent: QWidget | None = None, *, role: str = "ui"
+    ) -> None:
         super().__init__(theme, parent)
+        self._role = role
         self.setCheckable(True)
         self.setText(text)
         self.setAccessibleName(text)
@@ -182,7 +185,7 @@ class Check(PaintedButton):
         t = self.theme
         width = t.px(16)
         if self.text():
-            width += t.px(8) + t.metrics("ui").horizontalAdvance(self.text()) + 2
+            width += t.px(8) + t.metrics(self._role).horizontalAdvance(self.text()) + 2
         return QSize(width, t.height(24))
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
@@ -191,7 +194,8 @@ class Check(PaintedButton):
         box = QRectF(0, (rect.height() - side) / 2, side, side)
         paint_check(painter, t, box, self.isChecked(), self.isEnabled())
         words = rect.adjusted(side + t.px(8), 0, 0, 0)
-        paint_text(painter, t, words, self.text(), "ui", "text1" if self.isEnabled() else "text3")
+        ink = "text1" if self.isEnabled() else "text3"
+        paint_text(painter, t, words, self.text(), self._role, ink)
 
 
 @dataclass(frozen=True, slots=True)

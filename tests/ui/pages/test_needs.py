@@ -12,11 +12,13 @@ from studio.agent.session.session import Session
 from studio.domain.blocks import NoticeBlock
 from studio.domain.run_events import RunQuestion, RunStarted, StepStarted
 from studio.domain.runs import Run
+from studio.domain.workflows import Step
 from studio.simulator import Call, RequestView, Turn
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
+from studio.ui.pages.needs.asker import going_on
 from studio.ui.pages.needs.choice_card import ChoiceCard
-from studio.ui.pages.needs.page import NeedsPage, going_on
+from studio.ui.pages.needs.page import NeedsPage
 from studio.ui.pages.needs.waiting import Known, count_waiting, find_waiting
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.theme import Theme
@@ -174,7 +176,15 @@ async def test_w22_the_oldest_comes_first_and_what_came_before_is_seen(tmp_path:
         page.list.setFocus()
         person.press(Key.Key_K)
         await until(page.before.isVisible, "what the agent did")
-        assert [fact.left for fact in page.before.facts] == ["Just before", "Read  notes.txt"]
+        (call,) = (one for one in page.before.rows if one.isVisible())
+        assert call.text().startswith("Read, notes.txt"), call.text()
+        asker = page.asker.facts[-1]
+        assert (asker.left, asker.state, asker.hue != "") == ("Helper", "needs_you", True)
+        seen = list[str]()
+        page.open_wanted.disconnect()
+        page.open_wanted.connect(seen.append)
+        person.click(call)
+        assert seen == [person.session.info.id], "a call is seen in its chat"
         shown = [one.text() for one in page.card.rows if one.isVisible()]
         assert shown == ["one", "two", "three", "four", "five", "Something else…"]
         person.press(Key.Key_4)
@@ -186,9 +196,10 @@ async def test_w22_the_oldest_comes_first_and_what_came_before_is_seen(tmp_path:
 
 def test_w22_how_many_steps_of_a_run_go_on() -> None:
     events = [(1.0, RunStarted("r", "Story", ""))]
-    known = Known(Run([*events, (2.0, StepStarted("a")), (3.0, StepStarted("b", "x"))]), 7)
+    steps = {id: Step(id, "agent", "Coder") for id in "abcdefg"}
+    known = Known(Run([*events, (2.0, StepStarted("a")), (3.0, StepStarted("b", "x"))]), steps)
     assert going_on(known) == "2 of 7 steps go on"
-    assert going_on(Known(Run(events), 7)) == ""
+    assert going_on(Known(Run(events), steps)) == ""
 
 
 OUTER = """\
@@ -211,7 +222,7 @@ async def test_w22_a_question_below_counts_once_and_a_run_is_read_once(tmp_path:
         store = WorkflowRuns(home.engine).store
         assert next(Run(await store.events(below)).questions), "the run below asks too"
         assert await store.waiting() == [runner.run.id]
-        assert await count_waiting(home.engine) == 1
+        assert await count_waiting(home.engine, {}) == 2, "each of its questions counts"
         known: dict[str, Known] = {}
         found = await find_waiting(home.engine, known)
         assert sorted(one.path[1:] for one in found) == [("below", "ok"), ("more",)]
@@ -357,10 +368,17 @@ async def test_w26_what_a_run_changed_stands_by_step_and_is_approved(tmp_path: P
             ("Writers", "run 1", 0),
             ("ok", "", 1),
         ]
-        person.window.resize(1000, 640)
-        person.window.theme.set(scale=1.6)
+        window = person.window
+        window.resize(1440, 900)
+        await until(lambda: page.aside.height() == page.height(), "what waits has its column")
+        assert page.changes.heading.text() == "Drafts of run 1"
+        window.resize(1000, 640)
+        window.theme.set("dark", scale=1.6)
         await until(lambda: page._left.width() < page.width() / 2, "the question keeps its room")
-        person.window.theme.set(scale=1.0)
+        await until(lambda: page.aside.y() > 0, "it stands below the question")
+        ink = page.changes.heading.palette().windowText().color()
+        assert ink == window.theme.color("text1"), "it follows the theme where it is moved"
+        window.theme.set("light", scale=1.0)
         page.list.setFocus()
         person.press(Key.Key_1)
         person.press(Key.Key_Return)
@@ -441,7 +459,9 @@ def test_w22_a_tick_lets_an_answer_count_for_the_run(qapp: QApplication) -> None
     card.widely.click()
     card.give()
     assert (given[-1], wholly[-1]) == ("a", True)
-    card.show_question(RunQuestion("d", "reply", "Which?", choices=("a",)), ("Chat",), for_chat=True)
+    card.show_question(
+        RunQuestion("d", "reply", "Which?", choices=("a",)), ("Chat",), for_chat=True
+    )
     assert card.widely.isHidden(), "a chat asks each question"
     card.show_question(RunQuestion("e", "approve", "Write?"), ("Story", "ok"))
     assert card.widely.isHidden(), "a gate is one"

@@ -3,172 +3,52 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QRectF, QSize, Qt, QTimer
-from PySide6.QtGui import QKeyEvent, QPainter, QResizeEvent
-from PySide6.QtWidgets import (
-    QBoxLayout,
-    QStyleOptionViewItem,
-)
+from PySide6.QtCore import Qt, QTimer
+from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtWidgets import QBoxLayout
 
 from studio.agent.engine import Engine
-from studio.domain.blocks import ToolBlock
+from studio.domain.agents import NO_AGENTS, Agent
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json
 from studio.domain.questions import ServerAnswer
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import clock
-from studio.ui.graph.nodes import NodeState
-from studio.ui.inspector.fact_list import Fact, FactList
+from studio.ui.inspector.fact_list import FactList
 from studio.ui.pages.page import Page, Run
 from studio.ui.pages.workflows.runs.changes_list import ChangesList
 from studio.ui.pages.workflows.runs.letter_list import LetterList
-from studio.ui.theme import Theme, joined
-from studio.ui.theme.mirroring import mirrored_row
-from studio.ui.transcript.model import row_status, verb
-from studio.ui.translation import tr, tr_plural
-from studio.ui.widgets import Button, Hairline, Index, Label, Segmented
+from studio.ui.pages.workflows.workflow_graph import node_of
+from studio.ui.theme import Theme
+from studio.ui.translation import tr
+from studio.ui.widgets import Button, Hairline, Label, Segmented
 from studio.ui.widgets.key_foot import KeyFoot
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
-from studio.ui.widgets.painting import paint_ends, paint_text
+from studio.ui.widgets.painting import PaintedWidget
 from studio.ui.widgets.panels import scrolled
-from studio.ui.widgets.row_list import RowDelegate, RowModel, paint_row_ground
-from studio.workflows.run_changes import approve_drafts, changes_by_step
+from studio.ui.widgets.plain_text import plain_tip
+from studio.workflows.run_changes import StepChanges, approve_drafts, changes_by_step
 
+from .asker import going_on, who_asks
+from .calls_before import CallsBefore
 from .choice_card import ChoiceCard
+from .path_line import PathLine
 from .waiting import Known, Waiting, find_waiting, just_before
+from .waiting_list import WaitingDelegate, WaitingRows
 
 BY_RUN = 0
 LIST = 376
 MOST_OF_WIDTH = 0.44
 """The list leaves the rest to the question, however large its words are."""
 CHANGES = 320
+ANY = 16_777_215
+"""The most that Qt lets a widget be."""
+MOST_BELOW = 0.4
+"""Where what the run changed stands below the question, that scrolls in the rest."""
 DIGITS = [*"123456789"]
 AGAIN = 2_000
 """Milliseconds between two looks while the page is on screen."""
-
-
-class _Questions(RowModel):
-    def __init__(self) -> None:
-        super().__init__(lambda row: joined((title_of(row), row.group, *row.path)))
-        self.grouped = True
-        self.asides: Mapping[str, str] = {}
-        """What stands at the right of a group's heading."""
-
-    def heads(self, at: int) -> bool:
-        """Whether a row is the first of its group."""
-        return self.grouped and (not at or self.rows[at - 1].group != self.rows[at].group)
-
-
-def title_of(row: Waiting) -> str:
-    if row.question.kind == "unsure":
-        return tr("This may have happened")
-    return tr_engine(row.question.text)
-
-
-def going_on(known: Known) -> str:
-    """“3 of 7 steps go on”; empty where none does."""
-    count = len({one.step for one in known.run.steps.values() if one.state == "running"})
-    if not (count and known.steps):
-        return ""
-    all_ = known.steps
-    return tr_plural(
-        "{count} of {all} steps goes on", "{count} of {all} steps go on", count, all=all_
-    )
-
-
-def _who_asks(row: Waiting, known: Known | None) -> list[Fact]:
-    """The way from the run or the chat down to who asks, as a tree."""
-    kinds = "workflow" if row.run_id else "message-square"
-    last = len(row.path) - 1
-    facts = [Fact(tr("Who asks"), style="heading")]
-    for depth, name in enumerate(row.path):
-        about, state = _about(known, row, depth) if depth < last else ("", "needs_you")
-        age = clock(max(0.0, time.time() - row.since)) if depth == last else ""
-        icon = kinds if not depth else "bot" if depth == last else "workflow"
-        facts.append(Fact(name, age, icon=icon, state=state, depth=depth, about=about))
-    return facts
-
-
-def _about(known: Known | None, row: Waiting, depth: int) -> tuple[str, NodeState]:
-    """What is known of who stands above who asks: the run, or its step with items."""
-    if known is None or known.run.started is None:
-        return "", ""
-    run, started = known.run, known.run.started
-    if not depth:
-        words = tr("run {number}").format(number=started.number)
-        given = [str(value) for value in started.inputs.values() if value not in (None, "")]
-        return ", ".join([words, *given])[:60], "running"
-    step = next((one for one, asked in run.questions if asked.id == row.question.id), None)
-    if depth > 1 or step is None or step.step not in run.items:
-        return "", ""
-    keys = run.items[step.step]
-    over = sum(run.step(step.step, key).over for key in keys)
-    return tr("{done} of {all} items").format(done=over, all=len(keys)), "running"
-
-
-def _before(calls: Sequence[ToolBlock]) -> list[Fact]:
-    """What who asks did just before."""
-    states: Mapping[str, NodeState] = {"done": "done", "error": "failed"}
-    return [Fact(tr("Just before"), style="heading")] * bool(calls) + [
-        Fact(
-            f"{verb(call)}  {call.target}".rstrip(),
-            row_status(call, None),
-            icon=call.icon,
-            state=states.get(call.state, "stopped"),
-        )
-        for call in calls
-    ]
-
-
-class _Line(RowDelegate):
-    least, around = 52, 14
-
-    def __init__(self, theme: Theme, questions: _Questions) -> None:
-        super().__init__(theme)
-        self._questions = questions
-
-    @property
-    def _head(self) -> int:
-        return self._theme.height(30, "label")
-
-    def sizeHint(self, option: QStyleOptionViewItem, index: Index) -> QSize:
-        head = self._head if self._questions.heads(index.row()) else 0
-        return super().sizeHint(option, index) + QSize(0, head)
-
-    @mirrored_row
-    def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
-        t, row = self._theme, index.data(Qt.ItemDataRole.UserRole)
-        whole = QRectF(option.rect)
-        if self._questions.heads(index.row()):
-            place = QRectF(t.px(16), whole.y(), whole.width() - t.px(32), self._head)
-            aside = self._questions.asides.get(row.run_id, "")
-            paint_ends(painter, t, place, (row.group, "label", "text2"), (aside, "small", "text2"))
-            whole.setTop(whole.top() + self._head)
-        box = whole.adjusted(t.px(8), 1, -t.px(8), -1)
-        paint_row_ground(painter, t, option, box)
-        top, lower, side = (
-            t.metrics("ui_medium").height(),
-            t.metrics("small").height(),
-            t.px(16),
-        )
-        y = box.center().y() - (top + lower) / 2
-        mark = QRectF(box.x() + t.px(8), y + (top - side) / 2, side, side)
-        unsure = row.question.kind == "unsure"
-        icon = "triangle-alert" if unsure else "shield-question-mark"
-        t.paint_icon(painter, mark, icon, "err" if unsure else "warn")
-        left, right = mark.right() + t.px(8), box.right() - t.px(8)
-        age = clock(max(0.0, time.time() - row.since))
-        at_right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
-        line = QRectF(left, y, right - left, top)
-        paint_text(painter, t, line, age, "ui digits", "text2", at_right)
-        room = line.width() - t.metrics("ui digits").horizontalAdvance(age) - t.px(14)
-        paint_text(painter, t, line, title_of(row), "ui_medium", room=room)
-        line = QRectF(left, y + top, right - left, lower)
-        words = " › ".join(row.path)
-        paint_text(painter, t, line, words, "small", "text2", room=line.width())
 
 
 class NeedsPage(Page):
@@ -181,13 +61,15 @@ class NeedsPage(Page):
         self._known: dict[str, Known] = {}
         self._found: Sequence[Waiting] = ()
         """What waits, by run."""
-        self._model = _Questions()
+        self._model = WaitingRows()
+        self._agents: Mapping[str, Agent] = NO_AGENTS
+        """Those of the person, which show their tiles."""
         self.list = LetterList(t, tr("Needs you"))
         self.list.setModel(self._model)
-        self.list.setItemDelegate(_Line(t, self._model))
+        self.list.setItemDelegate(WaitingDelegate(t, self._model))
         self.list.selectionModel().currentChanged.connect(lambda *_: self._show_chosen())
         self.list.doubleClicked.connect(lambda _: self.open_asker())
-        self.path = Label(t, "", "ui", "text2")
+        self.path = PathLine(t)
         self.to_asker = Button(t, tr("Open"), clicked=self.open_asker)
         self.card = ChoiceCard(t)
         self.card.answered.connect(lambda _, value, whole: self._answer(value, whole))
@@ -217,10 +99,10 @@ class NeedsPage(Page):
         parts = [self._list_head, Hairline(t), (self.list, 1), foot]
         self._left = widget_of(column_of(parts, spacing=0))
         self.asker = FactList(t)
-        self.before = FactList(t)
-        for facts in (self.asker, self.before):
-            facts.hide()
-        self.changes = ChangesList(t)
+        self.asker.hide()
+        self.before = CallsBefore(t)
+        self.before.opened.connect(self._open_asker_chat)
+        self.changes = ChangesList(t, headed=False)
         self.changes.approved.connect(lambda drafts: self._run(self._approve(drafts)))
         self.changes.review_wanted.connect(lambda *of: self.page_wanted.emit("drafts", *of))
         self._looked: tuple[str, int] = ("", 0)
@@ -230,12 +112,24 @@ class NeedsPage(Page):
         self._aside: asyncio.Task[None] | None = None
         card = widget_of(column_of([self.card, self.nothing], 0, (16, 16, 16, 0)))
         body = widget_of(column_of([card, self.asker, self.before, STRETCH], 8, (4, 0, 4, 0)))
-        parts = [(body, 1), (self.changes, 0)]
-        self._body = row_of(parts, 0)
-        area = scrolled(widget_of(self._body))
+        self._aside_head = widget_of(
+            row_of([(self.changes.heading, 1), self.changes.count], 8, (16, 0, 16, 0))
+        )
+        area = scrolled(self.changes)
+        area.setAccessibleName(tr("Changes of the run"))
+        self.aside = PaintedWidget(t)
+        self.aside.ground = "window"
+        self._edges = Hairline(t, upright=True), Hairline(t)
+        """At the left of what the run changed, and above it."""
+        parts = [self._edges[1], self._aside_head, Hairline(t), (area, 1)]
+        column_of(parts, spacing=0, on=self.aside)
+        for part in (self.aside, *self._edges):
+            part.hide()
+        area = scrolled(body)
         area.setAccessibleName(tr("Needs you"))
-        right = column_of([self._head, Hairline(t), (area, 1)], spacing=0)
-        row_of([self._left, Hairline(t, upright=True), (right, 1)], spacing=0, on=self)
+        middle = column_of([self._head, Hairline(t), (area, 1)], spacing=0)
+        self._right = row_of([(middle, 1), self._edges[0], self.aside], spacing=0)
+        row_of([self._left, Hairline(t, upright=True), (self._right, 1)], spacing=0, on=self)
         self._again = QTimer(self, interval=AGAIN)
         self._again.timeout.connect(self._look)
         theme.changed.connect(self._follow)
@@ -243,7 +137,7 @@ class NeedsPage(Page):
 
     def _follow(self) -> None:
         px = self._theme.px
-        for head in (self._list_head, self._head):
+        for head in (self._list_head, self._head, self._aside_head):
             head.setFixedHeight(px(48))
         self._place()
 
@@ -257,11 +151,16 @@ class NeedsPage(Page):
         self._left.setFixedWidth(min(px(LIST), round(self.width() * MOST_OF_WIDTH)))
         beside = self.width() >= px(LIST + 420 + CHANGES)
         way = QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.TopToBottom
-        self._body.setDirection(way)
-        self._body.setStretch(0, int(beside))
-        self._body.setStretch(1, int(not beside))
-        self.changes.setMaximumWidth(px(CHANGES) if beside else 16_777_215)
-        self.changes.setMinimumWidth(px(CHANGES) if beside else 0)
+        self._right.setDirection(way)
+        self.aside.setMaximumWidth(px(CHANGES) if beside else ANY)
+        self.aside.setMinimumWidth(px(CHANGES) if beside else 0)
+        tall = self.changes.sizeHint().height() + px(50)
+        tall = min(tall, round(self.height() * MOST_BELOW))
+        self.aside.setMaximumHeight(ANY if beside else tall)
+        self.aside.setMinimumHeight(0 if beside else tall)
+        shown = not self.aside.isHidden()
+        for edge, wanted in zip(self._edges, (beside, not beside), strict=True):
+            edge.setVisible(shown and wanted)
 
     def open(self, *target: str) -> None:
         self._look()
@@ -275,6 +174,7 @@ class NeedsPage(Page):
             self._replace(self._read())
 
     async def _read(self) -> None:
+        self._agents = (await self._engine.services.agent_files.load()).by_name
         self._show(await find_waiting(self._engine, self._known))
 
     def show_order(self, order: int) -> None:
@@ -313,28 +213,29 @@ class NeedsPage(Page):
         self._look_aside()
         self.nothing.setVisible(row is None)
         self.to_asker.setVisible(row is not None)
-        self.path.setText(" › ".join(row.path) if row is not None else "")
+        self.path.show_path(row.path if row is not None else ())
         if row is None:
             self.card.show_question(None, ())
             return
         self.card.show_question(row.question, row.path, for_chat=not row.run_id, item=row.item)
         self.card.set_open(row.here)
         words = tr("Open the run") if row.run_id else tr("Open the chat")
-        self.to_asker.set_text(words)
+        self.to_asker.setAccessibleName(words)
+        self.to_asker.setToolTip(plain_tip(words))
 
     def _look_aside(self) -> None:
         """Show who asks, what came before and what its run changed, if that is not shown."""
         row = self.chosen
         known = self._known.get(row.run_id) if row is not None else None
-        self.asker.show_facts(_who_asks(row, known) if row is not None else [])
+        self.asker.show_facts(who_asks(row, known, self._agents) if row is not None else [])
         wanted = (known.run.id, known.count) if known is not None else ("", 0)
         question = row.question.id if row is not None else ""
         if (wanted, question) == (self._looked, self._seen):
             return
         if wanted[0] != self._looked[0]:
-            self.changes.show_groups([])
+            self._show_changes([], None)
         if question != self._seen:
-            self.before.show_facts([])
+            self.before.show_calls(())
         self._looked, self._seen = wanted, question
         if self._aside is not None:
             self._aside.cancel()
@@ -343,9 +244,22 @@ class NeedsPage(Page):
             self._aside = self._run(self._read_aside(row, known))
 
     async def _read_aside(self, row: Waiting, known: Known | None) -> None:
-        self.before.show_facts(_before(await just_before(self._engine, row.asker)))
+        self.before.show_calls(await just_before(self._engine, row.asker))
         if known is not None:
-            self.changes.show_groups(await changes_by_step(self._engine, known.run))
+            self._show_changes(await changes_by_step(self._engine, known.run), known)
+
+    def _show_changes(self, groups: Sequence[StepChanges], known: Known | None) -> None:
+        tiles = dict[str, tuple[str, str]]()
+        if known is not None:
+            agents = {**self._agents, **known.agents}
+            nodes = {id: node_of(step, agents) for id, step in known.steps.items()}
+            tiles = {id: (node.icon, node.hue) for id, node in nodes.items()}
+            if (started := known.run.started) is not None:
+                words = tr("Drafts of run {number}").format(number=started.number)
+                self.changes.heading.setText(words)
+        self.changes.show_groups(groups, tiles)
+        self.aside.setVisible(bool(groups))
+        self._place()
 
     async def _approve(self, drafts: Sequence[tuple[str, str]]) -> None:
         failed = await approve_drafts(self._engine, drafts)
@@ -364,6 +278,11 @@ class NeedsPage(Page):
             self.page_wanted.emit("workflows", "run", row.run_id)
         else:
             self.open_wanted.emit(row.session_id)
+
+    def _open_asker_chat(self) -> None:
+        """Show the chat of who asks, which has what it did."""
+        if (row := self.chosen) is not None and row.asker:
+            self.open_wanted.emit(row.asker)
 
     def _answer(self, value: Json, whole: bool) -> None:
         row = self.chosen

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
+from studio.domain.agents import Agent
 from studio.domain.blocks import ToolBlock
 from studio.domain.errors import StorageError, StudioError
 from studio.domain.run_events import PAUSED_BY_PERSON, RunQuestion, StepAsked
 from studio.domain.runs import Run
 from studio.domain.sessions import SessionInfo
+from studio.domain.workflows import Step
 from studio.storage.runs import RunStore
 from studio.ui.translation import tr
+from studio.workflows.kept_agents import kept_agents
 from studio.workflows.missions.cycles import STALLED
 from studio.workflows.run_files import RunFiles
 
@@ -25,12 +29,13 @@ MOST_BEFORE = 3
 class Known:
     """A run after ``count`` of its events.
 
-    ``asked`` has when each question was asked, ``steps`` how many the workflow has: 0 where it
-    cannot be read.
+    ``asked`` has when each question was asked, ``steps`` those of the workflow by their ids, none
+    where it cannot be read, ``agents`` those that the run keeps.
     """
 
     run: Run
-    steps: int
+    steps: Mapping[str, Step]
+    agents: Mapping[str, Agent] = field(default_factory=dict[str, Agent])
     count: int = 0
     asked: dict[str, float] = field(default_factory=dict[str, float])
 
@@ -55,9 +60,9 @@ class Waiting:
     item: bool = False
 
 
-async def count_waiting(engine: Engine) -> int:
-    """How many chats, agents and runs wait for the person."""
-    return len(await _sessions(engine)) + len(await RunStore(engine.database).waiting())
+async def count_waiting(engine: Engine, known: dict[str, Known]) -> int:
+    """How many questions wait for the person: a chat asks one at a time."""
+    return len(await _sessions(engine)) + len(await _of_runs(engine, known))
 
 
 async def find_waiting(engine: Engine, known: dict[str, Known]) -> list[Waiting]:
@@ -65,6 +70,21 @@ async def find_waiting(engine: Engine, known: dict[str, Known]) -> list[Waiting]
 
     ``known`` are the runs that waited before, by id: of these only what is new is read.
     """
+    found = await _of_runs(engine, known)
+    for info, path in await _sessions(engine):
+        session = await engine.sessions.open(info.id)
+        found += [
+            Waiting(
+                *(tr("Chats"), path, question, info.updated, info.id),
+                here=session.running,
+                asker=info.id,
+            )
+            for question in _questions(session)
+        ]
+    return found
+
+
+async def _of_runs(engine: Engine, known: dict[str, Known]) -> list[Waiting]:
     found: list[Waiting] = []
     store = RunStore(engine.database)
     files = RunFiles(engine, store)
@@ -86,16 +106,6 @@ async def find_waiting(engine: Engine, known: dict[str, Known]) -> list[Waiting]
             )
         if started.mission and (run.paused or "") not in PAUSED_BY_PERSON:
             found.append(Waiting(group, (started.name,), _pause(run), run.changed, run_id=run_id))
-    for info, path in await _sessions(engine):
-        session = await engine.sessions.open(info.id)
-        found += [
-            Waiting(
-                *(tr("Chats"), path, question, info.updated, info.id),
-                here=session.running,
-                asker=info.id,
-            )
-            for question in _questions(session)
-        ]
     return found
 
 
@@ -124,11 +134,11 @@ async def _read(files: RunFiles, store: RunStore, run_id: str, known: dict[str, 
     new = await store.events(run_id, one.count if one is not None else 0)
     if one is None:
         run = Run(new[:1])
-        try:
-            steps = len((await files.workflow_of(run)).steps)
-        except StudioError:
-            steps = 0
-        one = known[run_id] = Known(Run(), steps)
+        steps: Mapping[str, Step] = {}
+        with suppress(StudioError):
+            steps = {step.id: step for step in (await files.workflow_of(run)).steps}
+        parts = run.started.parts if run.started is not None else {}
+        one = known[run_id] = Known(Run(), steps, await kept_agents(store, parts))
     for at, event in new:
         one.run.apply(at, event)
         if isinstance(event, StepAsked):

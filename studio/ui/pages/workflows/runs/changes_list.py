@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_plural
-from studio.ui.widgets import Button, Check, Label
+from studio.ui.widgets import Button, Check, Label, Tile
 from studio.ui.widgets.layouts import STRETCH, WrappingRow, column_of, row_of, widget_of
 from studio.workflows.run_changes import ChangedByStep, StepChanges
 
@@ -25,14 +25,18 @@ class ChangesList(QWidget):
     review_wanted = Signal(str, str)
     """A session, and a draft of it."""
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, *, headed: bool = True) -> None:
+        """Without ``headed`` the heading and the count stand where the page puts them."""
         super().__init__()
         self._theme = theme
+        self._tiles: Mapping[str, tuple[str, str]] = {}
         self._groups: Sequence[StepChanges] = ()
         self._unwanted: set[tuple[str, str]] = set()
         self.checks: dict[tuple[str, str], list[Check]] = {}
         """By the draft: a file of several steps stands there several times."""
-        self.heading = Label(theme, tr("Changes of the run"), "small_strong")
+        self.heading = Label(
+            theme, tr("Changes of the run"), "small_strong" if headed else "heading"
+        )
         self.count = Label(theme, "", "small", "text2", digits=True)
         self._rows: QBoxLayout = column_of(spacing=2)
         self._shown: list[QWidget] = []
@@ -40,8 +44,8 @@ class ChangesList(QWidget):
         self.review = Button(theme, tr("Review each"), "ghost", clicked=self._review)
         self.note = Label(theme, "", "small", "text2", wrap=True)
         self._buttons = WrappingRow([self.approve, self.review])
-        head = row_of([(self.heading, 1), self.count])
-        parts = [head, self._rows, self._buttons, self.note, STRETCH]
+        head = [row_of([(self.heading, 1), self.count])] if headed else []
+        parts = [*head, self._rows, self._buttons, self.note, STRETCH]
         column_of(parts, 8, (16, 14, 16, 12), on=self)
         self.hide()
 
@@ -49,8 +53,14 @@ class ChangesList(QWidget):
     def groups(self) -> Sequence[StepChanges]:
         return self._groups
 
-    def show_groups(self, groups: Sequence[StepChanges]) -> None:
-        """Show what each step changed; nothing hides the list."""
+    def show_groups(
+        self, groups: Sequence[StepChanges], tiles: Mapping[str, tuple[str, str]] | None = None
+    ) -> None:
+        """Show what each step changed; nothing hides the list.
+
+        ``tiles`` are the icons and hues of the agents of steps, by the ids of these.
+        """
+        self._tiles = tiles or {}
         self.setVisible(bool(groups))
         if list(groups) == list(self._groups):
             self._count()  # an approval may have failed
@@ -86,14 +96,18 @@ class ChangesList(QWidget):
     def _head(self, group: StepChanges) -> QWidget:
         t = self._theme
         count = Label(t, str(len(group.files)), "small", "text2", digits=True)
-        return widget_of(row_of([(Label(t, " › ".join(group.path), "small_strong"), 1), count], 8))
+        name = Label(t, " › ".join(group.path), "ui")
+        tile = Tile(t, *self._tiles.get(group.path[0], ("workflow", "slate")), 18)
+        row = widget_of(row_of([tile, (name, 1), count], 8))
+        row.setMinimumHeight(t.height(30))
+        return row
 
     def _row(self, file: ChangedByStep) -> QWidget:
         t = self._theme
         name = tr("{path} (deleted)").format(path=file.path) if file.deleted else file.path
-        first: QWidget = Label(t, name, "ui", "text2" if file.state == "decided" else "text1")
+        first: QWidget = Label(t, name, "code", "text2" if file.state == "decided" else "text1")
         if file.draft is not None:
-            first = check = Check(t, name)
+            first = check = Check(t, name, role="code")
             check.setChecked(file.draft not in self._unwanted)
             check.toggled.connect(lambda on, draft=file.draft: self._checked(draft, on))
             self.checks.setdefault(file.draft, []).append(check)
@@ -105,7 +119,9 @@ class ChangesList(QWidget):
         for label in counts:
             label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
             label.setFixedWidth(t.metrics("small digits").horizontalAdvance("+9999"))
-        return widget_of(row_of([first, STRETCH, *counts], 4))
+        row = widget_of(row_of([first, STRETCH, *counts], 4))
+        row.setMinimumHeight(t.height(28))
+        return row
 
     def _checked(self, draft: tuple[str, str], on: bool) -> None:
         self._unwanted = self._unwanted - {draft} if on else self._unwanted | {draft}
