@@ -4,42 +4,22 @@ from __future__ import annotations
 
 import io
 import json
+import sys
 import zipfile
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from studio.domain.errors import ToolFailed
 from studio.domain.events import ToolFinished
 from studio.extensions.packs.loading import load_class
 from studio.simulator import Call, Text, Turn
+from support.decision_files import judgment, listed, row
 from support.engine_home import engine_home, say
 from support.office_home import service, switch_on
 
 CASES = Path(__file__).parent / "cases"
-HEAD = '<!DOCTYPE dokument SYSTEM "http://127.0.0.1:9/rii-dok.dtd">'
-LEASE = {
-    "doknr": "KORE300052020",
-    "ecli": "ECLI:DE:BGH:2020:120320UIXZR125.17.0",
-    "gertyp": "BGH",
-    "spruchkoerper": "9. Zivilsenat",
-    "entsch-datum": "20200312",
-    "aktenzeichen": "IX ZR 125/17",
-    "doktyp": "Urteil",
-    "norm": "§ 573 Abs 2 Nr 2 BGB, § 280 Abs 1 BGB",
-    "titelzeile": "Wohnraummiete: Vorgetäuschter Eigenbedarf des Vermieters",
-}
-GROUNDS = (
-    '<dl class="RspDL"><dt><a name="rd_1">1</a></dt><dd><p><span style="font:x">Der Kläger verlangt '
-    'Räumung.</span></p></dd></dl><dl><dt><a name="rd_2">2</a></dt><dd><p>Die Anbietpflicht ist '
-    "verletzt.&nbsp;</p><p>Zweiter Satz.</p></dd></dl>"
-)
-
-
-def judgment(head: str = HEAD, grounds: str = GROUNDS, **fields: str) -> bytes:
-    """A decision as rechtsprechung-im-internet.de writes it."""
-    named = LEASE | {name.replace("_", "-"): value for name, value in fields.items()}
-    told = "".join(f"<{name}>{value}</{name}>" for name, value in named.items())
-    parts = f"<leitsatz><p>Wer Eigenbedarf vortäuscht, haftet.</p></leitsatz><gruende>{grounds}</gruende>"
-    return f"{head}<dokument>{told}<gerort/>{parts}</dokument>".encode()
 
 
 def write(folder: Path, **files: bytes) -> Path:
@@ -47,6 +27,77 @@ def write(folder: Path, **files: bytes) -> Path:
     for name, data in files.items():
         (folder / f"{name}.xml").write_bytes(data)
     return folder
+
+
+ZIPS = "http://www.rechtsprechung-im-internet.de/jportal/docs/bsjrs"
+ROWS = (
+    row("BGH 9. Zivilsenat", "20100114", "IX ZB 72/08", f"{ZIPS}/jb-JURE100055033.zip"),
+    row("BGH 9. Zivilsenat", "20100218", "IX ZB 72/08", f"{ZIPS}/jb-A.zip"),
+    row("BGH 9. Zivilsenat", "20200312", "IX ZR 125/17", f"{ZIPS}/jb-B.zip"),
+    row("BAG 2. Senat", "20220505", "2 AZR 12/21", f"{ZIPS}/jb-C.zip"),
+    row("BAG 2. Senat", "20220505", "12 AZR 12/21", f"{ZIPS}/jb-D.zip"),
+    row("BFH", "gestern", "I R 1/20", f"{ZIPS}/jb-E.zip"),
+    row("BFH", "20220505", "I R 2/20", "http://example.com/jb-F.zip"),
+)
+
+
+async def test_kz27_a_decision_is_found_in_the_list_of_all(tmp_path: Path) -> None:
+    """KZ-27, KZ-28: as it is cited, in parts and in any order; what leads elsewhere is no row; a
+    broken or hostile list leaves the last one, and one of the real size is read in pieces."""
+    async with engine_home(tmp_path, "openai-compatible", []) as home:
+        pack = switch_on(home)
+        store = pack.service(load_class("kanzlei", "tools.law.verzeichnis:Verzeichnis"))
+        urteile = pack.service(load_class("kanzlei", "tools.law.urteile:Urteile"))
+        path = tmp_path / "rii-toc.xml"
+        with pytest.raises(ToolFailed, match="Lade zuerst das Verzeichnis"):
+            store.wanted("IX ZB 72/08")
+        path.write_bytes(listed(*ROWS))
+        assert store.replace(path) == 5
+        urteile.add(write(tmp_path / "in", a=judgment()))
+
+        def found(words: str) -> list[str]:
+            return [one.name for one in store.find(words)[0]]
+
+        first = "BGH 9. Zivilsenat, 14.01.2010, IX ZB 72/08"
+        second = "BGH 9. Zivilsenat, 18.02.2010, IX ZB 72/08"
+        assert found("IX ZB 72/08") == found("bgh ixzb72/08") == [second, first]
+        assert found("BGH, Beschluss vom 14. 1.2010 – IX ZB 72/08, Rn. 7") == [first]
+        assert found("14.01.2010") == [first] and found("BGH 125/17")[0].endswith("IX ZR 125/17")
+        assert found("2 AZR 12/21")[0].endswith(", 2 AZR 12/21"), "before 12 AZR 12/21"
+        assert found("BFH") == found("") == found("Kündigung") == []
+        assert [one.known for one in store.find("IX ZR 125/17")[0]] == [True]
+        assert store.find("BGH", most=1)[1] == 3
+        address = "https://www.rechtsprechung-im-internet.de/jportal/docs/bsjrs/jb-C.zip"
+        assert store.wanted("BAG vom 05.05.2022, 2 AZR 12/21") == address
+        assert store.wanted(address) == address
+        for words, why in (
+            ("IX ZB 72/08", "Das sind 2 Entscheidungen.*14.01.2010"),
+            ("I R 2/20", "steht nicht im Verzeichnis"),
+            ("31.02.2010", "ist kein Tag"),
+        ):
+            with pytest.raises(ToolFailed, match=why):
+                store.wanted(words)
+        for broken, why in (
+            (listed(*ROWS)[:-30], "beschädigt"),
+            (listed(head=BOMB), "ENTITY"),
+            (b"<dokumente/>", "beginnt mit <dokumente>"),
+            (listed(ROWS[-1]), "nennt keine Entscheidung"),
+            (b"", "beschädigt"),
+        ):
+            path.write_bytes(broken)
+            with pytest.raises(ToolFailed, match=why):
+                store.replace(path)
+            assert store.state[0] == 5 and found("14.01.2010") == [first]
+        many = (row("BGH 1. Zivilsenat", "20200312", f"I ZR {n}/19", f"{ZIPS}/jb-{n}.zip")
+                for n in range(83_300))  # fmt: skip
+        path.write_bytes(listed(*many))
+        reads = sys.modules[type(store).__module__].read_list
+        rows = reads(path, ("www.rechtsprechung-im-internet.de",))
+        with path.open("r+b") as file:  # after its first piece was read, it is cut off
+            next(rows)
+            file.truncate(200_000)
+        with pytest.raises(ToolFailed, match="beschädigt"):
+            list(rows)
 
 
 BOMB = '<!DOCTYPE a [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;">]>'

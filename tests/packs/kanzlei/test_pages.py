@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from pypdf import PdfReader
@@ -24,6 +24,7 @@ from studio.extensions.packs.installed import InstalledPacks
 from studio.extensions.packs.loading import load_class
 from studio.ui.pages.widget_page import WidgetPage
 from studio.ui.widgets import Field, Label
+from support.decision_files import judgment, listed, row
 from support.office_home import service
 from support.waiting import until
 from support.window import Person, alone, at_window, on_window_loop
@@ -710,12 +711,17 @@ class LawSite(BaseHTTPRequestHandler):
     """Answers as the site of the laws does: a zip with one XML, elsewhere a redirect or nothing."""
 
     law = b""
+    pages: ClassVar[dict[str, bytes]] = {}
 
     def do_GET(self) -> None:
         if self.path == "/bgb/xml.zip":
             self.send_response(200)
             self.end_headers()
             self.wfile.write(self.law)
+        elif self.path in self.pages:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(self.pages[self.path])
         elif self.path == "/away":
             self.send_response(302)
             self.send_header("Location", "https://example.com/xml.zip")
@@ -789,6 +795,43 @@ async def test_kz27_a_law_is_loaded_by_a_button_from_its_site_alone(tmp_path: Pa
         page.where._group.button(1).click()
         page.to_load.click()
         assert "rechtsprechung-im-internet.de" in card.about.text()
+
+
+@on_window_loop
+async def test_kz27_a_decision_is_chosen_from_the_list_and_loaded(tmp_path: Path) -> None:
+    """The list is loaded once, and searched here: only the address of the one chosen is asked for."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        page = await page_of(person, "recherche")
+        page.where._group.button(1).click()
+        page.to_load.click()
+        card = page.card
+        await until(lambda: "Noch kein Verzeichnis" in card.list_told.text())
+        assert not card.list_row.isHidden() and card.found.isHidden()
+        zipped = io.BytesIO()
+        with zipfile.ZipFile(zipped, "w") as archive:
+            archive.writestr("x.xml", judgment())
+        with law_site() as place:
+            rows = [
+                row("BGH 9. Zivilsenat", day, "IX ZR 125/17", f"http://{place}/jb-{day}.zip")
+                for day in ("20200312", "20200402")
+            ]
+            LawSite.pages = {"/rii-toc.xml": listed(*rows), "/jb-20200312.zip": zipped.getvalue()}
+            card.hosts, card.list_address = (place,), f"http://{place}/rii-toc.xml"
+            card.list_button.click()
+            await until(lambda: "2 Entscheidungen" in card.list_told.text())
+            card.wanted.setText("BGH IX ZR 125/17")
+            await until(lambda: len(card.hits) == 2)
+            card.load_button.click()
+            await until(lambda: "Das sind 2 Entscheidungen" in card.problem.text())
+            card.hits[1].click()
+            await until(lambda: card.told.text() == "1 Entscheidungen, 1 neu oder geändert")
+            await until(lambda: "schon im Bestand" in card.hits[1].accessibleName())
+        await until(lambda: bool(page.found))
+        assert page.found[0].title == "BGH, Urteil vom 12.03.2020, IX ZR 125/17"
+        page.where._group.button(0).click()
+        page.to_load.click()
+        await until(lambda: card.found.isHidden() and card.list_row.isHidden())
 
 
 @on_window_loop

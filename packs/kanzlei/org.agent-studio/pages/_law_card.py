@@ -5,16 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QTimer, Signal
 
 from studio.packs import ToolFailed
-from studio.packs.ui import STRETCH, Button, Card, Field, Label, Page, column_of, row_of
+from studio.packs.ui import STRETCH, Button, Card, Field, Label, Page, column_of, row_of, widget_of
 
+from ..tools import _german as german
 from ..tools.law.fetching import HOSTS, address_of, fetched
 from ..tools.law.normen import Imported, Normen
 from ..tools.law.urteile import Urteile
+from ..tools.law.verzeichnis import LIST, Eintrag, Verzeichnis
 from ._choosing import PathField
 from ._forms import named_field
+from ._rows import ChoiceLine, ScrolledColumn
+
+_WAIT = 150
+"""Milliseconds after the last letter before it is looked for."""
+_MOST = 20
+_SHOWN = 5
+"""Lines of the list that are seen at once."""
 
 
 class LawCard(Card):
@@ -32,6 +41,16 @@ class LawCard(Card):
         self.wanted = Field(t, "BGB", name="Was geladen wird")
         self.wanted.returnPressed.connect(self.fetch)
         self.load_button = Button(t, "Laden", "primary", clicked=self.fetch)
+        self.list_address = LIST
+        self.hits: list[ChoiceLine] = []
+        """The decisions of the list that the words name; a click loads one."""
+        self._soon = QTimer(self, singleShot=True, interval=_WAIT)
+        self._soon.timeout.connect(lambda: page.run(self._find()))
+        self.wanted.textChanged.connect(lambda: self._soon.start())
+        self.list_told = Label(t, "", "small", "text2", wrap=True)
+        self.list_button = Button(t, "Verzeichnis laden", clicked=self.fetch_list)
+        self.list_row = widget_of(row_of([(self.list_told, 1), self.list_button], spacing=8))
+        self.found = ScrolledColumn(t)
         self.file = PathField(t, "Datei mit Gesetzen oder Entscheidungen", "*.xml *.zip")
         self.file_button = Button(t, "Einlesen", clicked=self.read)
         self.problem = Label(t, "", "small", "err", wrap=True)
@@ -41,13 +60,15 @@ class LawCard(Card):
             self.title,
             self.about,
             row_of([(self.wanted, 1), self.load_button], spacing=8),
+            self.found,
+            self.list_row,
             named_field(t, "Oder aus einer Datei (xml, zip)", self.file),
             self.problem,
             self.told,
             row_of([STRETCH, close, self.file_button], spacing=8),
         ]
         column_of(parts, spacing=8, margins=(14, 12, 14, 12), on=self)
-        for one in (self.problem, self.told):
+        for one in (self.problem, self.told, self.found, self.list_row):
             one.hide()
         self.hide()
 
@@ -56,15 +77,69 @@ class LawCard(Card):
         self.decisions = decisions
         host = HOSTS[decisions]
         self.title.setText("Entscheidungen laden" if decisions else "Gesetze laden")
-        what = "die Adresse der zip-Datei einer Entscheidung" if decisions else "eine Abkürzung"
-        self.about.setText(f"Von {host}: {what}. Dorthin geht nur, was Du hier eingibst.")
-        self.wanted.setPlaceholderText(f"https://{host}/…" if decisions else "BGB")
+        self.about.setText(
+            f"Von {host}: Gericht, Tag und Aktenzeichen nach dem Verzeichnis, oder die Adresse der "
+            "zip-Datei. Gesucht wird hier; dorthin geht nur, was Du lädst."
+            if decisions
+            else f"Von {host}: eine Abkürzung. Dorthin geht nur, was Du hier eingibst."
+        )
+        self.wanted.setPlaceholderText("BGH, 14.01.2010, IX ZB 72/08" if decisions else "BGB")
+        self.list_row.setVisible(decisions)
         self.show()
+        self.page.run(self._find())
         self.wanted.setFocus()
 
     def fetch(self) -> None:
-        wanted, hosts = self.wanted.text(), self.hosts
-        self._do(lambda take: fetched(address_of(wanted), take, hosts))
+        self._fetch(self.wanted.text())
+
+    def _fetch(self, wanted: str) -> None:
+        home, hosts, decisions = self.page.home, self.hosts, self.decisions
+
+        def work(take: Callable[[Path], Imported]) -> Imported:
+            address = home.service(Verzeichnis).wanted(wanted) if decisions else address_of(wanted)
+            return fetched(address, take, hosts)
+
+        self._do(work)
+
+    def fetch_list(self) -> None:
+        """Load the list of all decisions anew."""
+        home, hosts, address = self.page.home, self.hosts, self.list_address
+        service = home.service(Verzeichnis)
+
+        def work(_: Callable[[Path], Imported]) -> Imported | None:
+            fetched(address, lambda path: service.replace(path, hosts), hosts)
+            return None
+
+        self._do(work)
+
+    async def _find(self) -> None:
+        """Show the decisions of the list that the words name, and how old the list is."""
+        words, service, hits = self.wanted.text(), self.page.home.service(Verzeichnis), 0
+        found: list[Eintrag] = []
+        many, day = 0, ""
+        if self.decisions:
+            try:
+                many, day = await self.page.in_thread(lambda: service.state)
+                if "://" not in words:
+                    found, hits = await self.page.in_thread(lambda: service.find(words, _MOST))
+            except ToolFailed as error:
+                self.problem.show_text(str(error))
+        if words != self.wanted.text():
+            return  # a newer search is on its way
+        told = "Noch kein Verzeichnis (23 MB)." if not many else _state(many, day)
+        self.list_told.setText(f"{told} {hits} gefunden." if hits > len(found) else told)
+        self.hits = [self._line(one) for one in found]
+        self.found.show_parts([widget_of(column_of([*self.hits], spacing=0))] if found else [], 0)
+        self.found.setVisible(bool(found))
+        if found:
+            height = self.hits[0].sizeHint().height() * min(len(found), _SHOWN)
+            self.found.setFixedHeight(height)
+
+    def _line(self, one: Eintrag) -> ChoiceLine:
+        about = "schon im Bestand" if one.known else "laden"
+        line = ChoiceLine(self.page.theme, one.name, about, "scale")
+        line.clicked.connect(lambda: self._fetch(one.address))
+        return line
 
     def read(self) -> None:
         path = self.file.text()
@@ -76,11 +151,11 @@ class LawCard(Card):
 
         self._do(work)
 
-    def _do(self, work: Callable[[Callable[[Path], Imported]], Imported]) -> None:
+    def _do(self, work: Callable[[Callable[[Path], Imported]], Imported | None]) -> None:
         home, decisions = self.page.home, self.decisions
         take = home.service(Urteile).add if decisions else home.service(Normen).add
 
-        buttons = (self.load_button, self.file_button)
+        buttons = (self.load_button, self.file_button, self.list_button)
         for one in buttons:
             one.setEnabled(False)
         self.problem.show_text("")
@@ -91,8 +166,9 @@ class LawCard(Card):
             try:
                 found = await self.page.in_thread(lambda: work(take))
                 noun = "Entscheidungen" if decisions else "Gesetze"
-                told = f"{found.laws} {noun}, {found.changed} neu oder geändert"
-                problem = "\n".join(found.problems[:20])
+                if found is not None:
+                    told = f"{found.laws} {noun}, {found.changed} neu oder geändert"
+                    problem = "\n".join(found.problems[:20])
             except ToolFailed as error:
                 problem = str(error)
             self.told.show_text(told)
@@ -100,5 +176,11 @@ class LawCard(Card):
             for one in buttons:
                 one.setEnabled(True)
             self.changed.emit()
+            await self._find()
 
         self.page.run(done())
+
+
+def _state(many: int, day: str) -> str:
+    count = f"{many:,}".replace(",", ".")
+    return f"Verzeichnis vom {german.read_day(day):%d.%m.%Y}: {count} Entscheidungen."

@@ -119,10 +119,11 @@ class ScrolledColumn(QScrollArea):
         make_transparent(self)
         self.show_parts([])
 
-    def show_parts(self, parts: Sequence[QWidget]) -> None:
+    def show_parts(self, parts: Sequence[QWidget], margin: int = 20) -> None:
         """Replace what is shown; the place in it stays."""
         place = self.verticalScrollBar().value()
-        inside = widget_of(column_of([*parts, STRETCH], spacing=20, margins=(20, 20, 20, 20)))
+        margins = (margin, margin, margin, margin)
+        inside = widget_of(column_of([*parts, STRETCH], spacing=20, margins=margins))
         self.setWidget(inside)
         inside.setAutoFillBackground(False)  # which setWidget() sets
         self.verticalScrollBar().setValue(place)

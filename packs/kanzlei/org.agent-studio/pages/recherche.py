@@ -46,8 +46,8 @@ _HINTS = (
     "Worte in den Dokumenten aller Akten, die Du sehen darfst.",
 )
 _NO_DECISIONS = (
-    "Noch keine Entscheidung im Bestand. agent-studio kanzlei urteile-import liest Dateien von "
-    "rechtsprechung-im-internet.de ein."
+    "Noch keine Entscheidung im Bestand. „Laden“ holt eine nach Gericht, Tag und Aktenzeichen von "
+    "rechtsprechung-im-internet.de."
 )
 
 

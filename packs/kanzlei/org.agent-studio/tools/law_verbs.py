@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from studio.packs import Context, verb
+from studio.packs import Context, ToolFailed, verb
 
 from .law.check import check
 from .law.fetching import address_of, fetched
 from .law.normen import Normen
 from .law.urteile import Urteile
+from .law.verzeichnis import LIST, Verzeichnis
 from .office.dokumente import read_words
 from .search_gesetze import section_cited, whole
 
@@ -59,10 +60,37 @@ def gesetze_laden(context: Context, gesetz: str) -> list[str]:
 def urteile_laden(context: Context, adresse: str) -> list[str]:
     """Eine Entscheidung von rechtsprechung-im-internet.de laden und einlesen.
 
-    adresse: Die Adresse ihrer zip-Datei („XML“ auf der Seite der Entscheidung).
+    adresse: Gericht, Tag und Aktenzeichen, wie man sie zitiert, nach dem Verzeichnis; oder die
+        Adresse ihrer zip-Datei.
     """
-    done = fetched(address_of(adresse), context.service(Urteile).add)
+    address = context.service(Verzeichnis).wanted(adresse)
+    done = fetched(address, context.service(Urteile).add)
     return [f"{done.laws} Entscheidungen, {done.changed} neu oder geändert", *done.problems]
+
+
+@verb
+def verzeichnis_laden(context: Context, datei: str = "") -> str:
+    """Das Verzeichnis aller Entscheidungen von rechtsprechung-im-internet.de laden (23 MB).
+
+    datei: Eine Datei rii-toc.xml statt der Seite.
+    """
+    service = context.service(Verzeichnis)
+    path = Path(datei).expanduser()
+    if datei and not path.is_file():
+        raise ToolFailed(f"{datei} gibt es nicht.")
+    many = service.replace(path) if datei else fetched(LIST, service.replace)
+    return f"{many} Entscheidungen im Verzeichnis"
+
+
+@verb(effect="read")
+def verzeichnis(context: Context, worte: str) -> list[str]:
+    """Entscheidungen im Verzeichnis nachschlagen; geladen wird eine mit „urteile-laden“.
+
+    worte: Gericht, Tag, Aktenzeichen, je soweit bekannt: BGH 14.01.2010, IX ZB 72/08.
+    """
+    found, many = context.service(Verzeichnis).find(worte)
+    lines = [f"{one.name}{_hint('im Bestand' if one.known else '')}" for one in found]
+    return [*lines, f"{many} gefunden"]
 
 
 @verb(effect="read")

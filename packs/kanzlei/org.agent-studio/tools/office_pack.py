@@ -36,6 +36,7 @@ from .intake.verbs import (
 from .law.citations import cited_by
 from .law.normen import Normen
 from .law.urteile import Urteile
+from .law.verzeichnis import Verzeichnis
 from .law_verbs import (
     gesetz,
     gesetze,
@@ -44,6 +45,8 @@ from .law_verbs import (
     urteile,
     urteile_import,
     urteile_laden,
+    verzeichnis,
+    verzeichnis_laden,
     zitate,
 )
 from .masking.mask import Masken
@@ -291,6 +294,7 @@ pack = Pack(
         Aufbewahrung,
         Anmeldung,
         Urteile,
+        Verzeichnis,
         Intake,
         AktenIntake,
         CalendarIntake,
@@ -325,6 +329,8 @@ pack = Pack(
         urteile,
         urteile_import,
         urteile_laden,
+        verzeichnis,
+        verzeichnis_laden,
         suche,
         zitate,
         *RECORDS_COMMANDS,

@@ -9,5 +9,6 @@
 - ``laws``: One law from the XML of gesetze-im-internet.de.
 - ``normen``: The store: wordings by day, and the search.
 - ``urteile``: The store of decisions, and their search.
+- ``verzeichnis``: The list of all decisions of rechtsprechung-im-internet.de.
 - ``words``: Stems, and the parts of compounds.
 """

@@ -22,6 +22,7 @@ LAW = "https://www.gesetze-im-internet.de/{law}/xml.zip"
 _SHORT = re.compile(r"[a-z0-9_]{1,60}")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", " ": "_", "-": "_"})
 _MOST = 60_000_000
+_PIECE = 65_536
 _SECONDS = 60.0
 T = TypeVar("T")
 
@@ -52,9 +53,24 @@ def fetched(address: str, take: Callable[[Path], T], hosts: Iterable[str] = HOST
 
     asked = urllib.request.Request(address, headers={"User-Agent": "Agent Studio"})
     host = urlsplit(address).hostname
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{host}{Path(urlsplit(address).path).suffix[:10]}"
+        _download(asked, urllib.request.build_opener(Within()), path)
+        return take(path)
+
+
+def _download(
+    asked: urllib.request.Request, opener: urllib.request.OpenerDirector, path: Path
+) -> None:
+    """Write an answer into a file, piece by piece; raises ToolFailed."""
+    host, left = urlsplit(asked.full_url).hostname, _MOST
     try:
-        with urllib.request.build_opener(Within()).open(asked, timeout=_SECONDS) as answer:
-            data = answer.read(_MOST + 1)
+        with opener.open(asked, timeout=_SECONDS) as answer, path.open("wb") as file:
+            while piece := answer.read(_PIECE):
+                left -= len(piece)
+                if left < 0:
+                    raise ToolFailed(f"Was {host} sendet, ist größer als 60 MB. Lade es als Datei.")
+                file.write(piece)
     except urllib.error.HTTPError as error:
         error.close()
         raise ToolFailed(
@@ -63,12 +79,6 @@ def fetched(address: str, take: Callable[[Path], T], hosts: Iterable[str] = HOST
     except (OSError, ValueError, http.client.HTTPException) as error:  # such as one cut off
         reason = getattr(error, "reason", "") or error
         raise ToolFailed(f"{host} ist nicht zu erreichen: {reason}.") from error
-    if len(data) > _MOST:
-        raise ToolFailed(f"Was {host} sendet, ist größer als 60 MB. Lade es als Datei.")
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / f"{host}{Path(urlsplit(address).path).suffix[:10]}"
-        path.write_bytes(data)
-        return take(path)
 
 
 def _require(address: str, hosts: Iterable[str]) -> None:

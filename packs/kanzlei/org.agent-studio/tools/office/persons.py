@@ -44,6 +44,7 @@ DRAFTS = (
 COMMANDS = (
     *("akten", "akte", "dokumente", "fristen", "suche", "zeiten", "notizen", "verlauf"),
     *("entwuerfe", "kalender", "gesetz", "gesetze", "zitate", "abmelden", "anmelden", "passwort"),
+    "verzeichnis",
     *("termine", "aufgaben", "aufgabe_erledigen"),
 )
 """What all may type: each shows a person only what they may see."""
