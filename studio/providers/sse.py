@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack
-from typing import cast
+from typing import Any, cast
 
 from studio.domain.errors import ProviderError, ProviderFault
 from studio.domain.jsonvalue import JsonObject
@@ -148,8 +148,8 @@ async def lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[list[bytes]]:
         yield [bytes(pending).removesuffix(b"\r")]
 
 
-async def sse_objects(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]:
-    """The JSON object of each server-sent event; ``DONE`` for ``[DONE]``.
+async def sse_batches(chunks: AsyncIterable[bytes]) -> AsyncIterator[list[JsonObject]]:
+    """The JSON object of each server-sent event, as they came together; ``DONE`` for ``[DONE]``.
 
     A server that answers with one JSON object instead of a stream yields that.
     Raises ``InvalidResponse`` for a page or for broken JSON in a finished event;
@@ -160,52 +160,76 @@ async def sse_objects(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]
     begun = False
     reader = lines(chunks)
     async for batch in reader:
+        found: list[JsonObject] = []
+        broken: InvalidResponse | None = None
         for number, line in enumerate(batch):
             if not begun and line.strip():
                 line = line.removeprefix(b"\xef\xbb\xbf")
                 if line.lstrip().startswith((b"<", b"{")):
-                    yield await _body([line, *batch[number + 1 :]], reader)
+                    yield [await _body([line, *batch[number + 1 :]], reader)]
                     return
                 begun = True
             if line.startswith(b"data:"):
                 data.append(line[6:] if line.startswith(b" ", 5) else line[5:])
                 held += len(line)
                 if held > BODY_LIMIT:
-                    raise InvalidResponse("one event of the answer is too long")
+                    broken = InvalidResponse("one event of the answer is too long")
+                    break
             elif not line and data:
                 whole = b"\n".join(data)
                 data.clear()
                 held = 0
-                if whole:  # an event without data is none, by the standard
-                    yield _event(whole)
+                try:
+                    if whole:  # an event without data is none, by the standard
+                        found.append(_event(whole) if whole[:1] == b"[" else parse_object(whole))
+                except InvalidResponse as error:
+                    broken = error
+                    break
+        if found:
+            yield found
+        if broken is not None:
+            raise broken
     if data:
         try:
             last = _event(b"\n".join(data))
         except InvalidResponse:
             return
-        yield last
+        yield [last]
 
 
-async def json_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]:
-    """One object a line (NDJSON), with the tolerance of ``sse_objects``."""
+async def json_batches(chunks: AsyncIterable[bytes]) -> AsyncIterator[list[JsonObject]]:
+    """One object a line (NDJSON), as they came together, with the tolerance of ``sse_batches``."""
     broken: InvalidResponse | None = None
+    ended = False
     async for batch in lines(chunks):
+        found: list[JsonObject] = []
         for line in batch:
             if not line or line.isspace():
                 continue
-            if broken is not None:
-                raise broken
+            ended = broken is not None
+            if ended:
+                break
             try:
-                value = parse_object(line)
+                found.append(parse_object(line))
             except InvalidResponse as error:
-                if not line.lstrip().startswith(b"{"):
-                    raise
-                broken = error  # if nothing follows, the connection closed within a line
-                continue
-            yield value
+                broken = error
+                ended = not line.lstrip().startswith(b"{")
+                if ended:
+                    break  # else, if nothing follows, the connection closed within a line
+        if found:
+            yield found
+        if ended and broken is not None:
+            raise broken
 
 
-_scan = json.JSONDecoder().raw_decode
+async def json_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]:
+    """The same, one by one."""
+    async for objects in json_batches(chunks):
+        for one in objects:
+            yield one
+
+
+_scan: Callable[[str, int], tuple[object, int]] = cast("Any", json.JSONDecoder()).scan_once
 
 
 def parse_object(data: bytes) -> JsonObject:
@@ -215,10 +239,9 @@ def parse_object(data: bytes) -> JsonObject:
         if not text.startswith("{"):
             text = text.removeprefix("\ufeff").lstrip()
         # Straight to the scanner: what ``json.loads`` does first takes as long again.
-        found = cast("tuple[object, int]", _scan(text))
-    except (ValueError, RecursionError) as error:
+        value, end = _scan(text, 0)
+    except (ValueError, RecursionError, StopIteration) as error:
         raise InvalidResponse("not JSON") from error
-    value, end = found
     if end != len(text) and text[end:].strip():
         raise InvalidResponse("not JSON")
     if not isinstance(value, dict):

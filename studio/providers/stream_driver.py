@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import replace
+from itertools import groupby
 from time import monotonic
 from typing import Generic, Protocol, TypeVar, cast
 
@@ -38,6 +39,8 @@ _DETAIL = 600
 _READ = 10_000
 """Characters of them that are searched for keys."""
 
+_TEXTS = (TextDelta, ReasoningDelta)
+
 E = TypeVar("E")
 E_contra = TypeVar("E_contra", contravariant=True)
 
@@ -65,17 +68,17 @@ class Accumulator(Protocol[E_contra]):
 class StreamDriver(Generic[E]):
     """A ``ReplyStream``: opens on first iteration, maps every fault to a ``ProviderError``.
 
-    ``open`` sends the request and returns the native events; what it enters on
-    the stack is closed with the stream. ``translate`` is the provider's table
-    from exceptions to ``ProviderError``. ``text_calls`` recognises calls in the
-    text of a whole reply, where models write them; what was shown stays shown.
-    The answer ends before the first of the ``stop`` texts.
+    ``open`` sends the request and returns the native events, those together that came
+    together: their text is one delta. What it enters on the stack is closed with the stream.
+    ``translate`` is the provider's table from exceptions to ``ProviderError``. ``text_calls``
+    recognises calls in the text of a whole reply, where models write them; what was shown
+    stays shown. The answer ends before the first of the ``stop`` texts.
     """
 
     def __init__(
         self,
         provider: str,
-        open: Callable[[AsyncExitStack], Awaitable[AsyncIterator[E]]],
+        open: Callable[[AsyncExitStack], Awaitable[AsyncIterator[Sequence[E]]]],
         accumulator: Accumulator[E],
         translate: Callable[[Exception], ProviderError],
         text_calls: TextCallRecognizer | None = None,
@@ -94,9 +97,9 @@ class StreamDriver(Generic[E]):
 
     async def __aiter__(self) -> AsyncIterator[Delta]:
         try:
-            async for event in await self._open(self._stack):
+            async for events in await self._open(self._stack):
                 self.last_event_at = monotonic()
-                for delta in self._cutter.shown(self._counted(self._accumulator.feed(event))):
+                for delta in self._cutter.shown(self._deltas(events)):
                     yield delta
         except ProviderError:
             raise
@@ -115,19 +118,35 @@ class StreamDriver(Generic[E]):
         if held := self._cutter.rest():
             yield TextDelta(held)
 
-    def _counted(self, deltas: Iterable[Delta]) -> Iterable[Delta]:
-        """The deltas of an event, as long as one reply may have so many; or InvalidResponse."""
-        self._events += 1
-        for delta in deltas:
-            if isinstance(delta, TextDelta | ReasoningDelta):
+    def _deltas(self, events: Sequence[E]) -> Iterator[Delta]:
+        """The deltas of events that came together, and then what was wrong with one of them."""
+        found: list[Delta] = []
+        fault: Exception | None = None
+        try:
+            for event in events:
+                found += self._accumulator.feed(event)
+        except Exception as error:  # what came before it is shown
+            fault = error
+        self._events += len(events)
+        for kind, same in groupby(found, type):
+            if issubclass(kind, _TEXTS):
+                delta = kind("".join([one.text for one in cast("Iterable[TextDelta]", same)]))
                 self._length += len(delta.text)
+                self._hold_within_bounds()
+                yield delta
             else:
-                self._calls += 1
-            if self._length > MOST_TEXT or self._calls > MOST_CALLS:
-                raise InvalidResponse("the answer is too long")
-            yield delta
+                for delta in same:
+                    self._calls += 1
+                    self._hold_within_bounds()
+                    yield delta
+        if fault is not None:
+            raise fault
         if self._events > MOST_EVENTS:
             raise InvalidResponse("the answer has too many events")
+
+    def _hold_within_bounds(self) -> None:
+        if self._length > MOST_TEXT or self._calls > MOST_CALLS:
+            raise InvalidResponse("the answer is too long")
 
     def reply(self) -> Reply:
         return self._cutter.ended(self._whole())

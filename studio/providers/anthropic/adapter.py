@@ -41,7 +41,7 @@ from studio.providers.media import (
 )
 from studio.providers.media import text_of_file as file_text
 from studio.providers.plain import Refused, send
-from studio.providers.sse import parse_object, sse_objects
+from studio.providers.sse import parse_object, sse_batches
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import closed_schema, is_format_refusal, sendable_schema
 
@@ -161,7 +161,7 @@ class AnthropicProvider(Provider):
         return tool in HOSTED
 
     def stream(self, request: Request) -> ReplyStream:
-        async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
+        async def open(stack: AsyncExitStack) -> AsyncIterator[list[JsonObject]]:
             attempt = request
             while True:
                 try:
@@ -177,7 +177,7 @@ class AnthropicProvider(Provider):
                     attempt = replace(attempt, schema=None)
                 else:
                     stack.push_async_callback(response.aclose)
-                    return sse_objects(response.aiter_bytes())
+                    return sse_batches(response.aiter_bytes())
 
         translate = partial(self._translate, model=request.model)
         accumulator = AnthropicAccumulator(self._in_stream)

@@ -41,7 +41,7 @@ from studio.providers.media import (
 )
 from studio.providers.media import text_of_file as file_text
 from studio.providers.plain import Refused, send
-from studio.providers.sse import parse_object, sse_objects
+from studio.providers.sse import parse_object, sse_batches
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, sendable_schema
 
@@ -157,7 +157,7 @@ class GeminiProvider(Provider):
     def stream(self, request: Request) -> ReplyStream:
         path = f"{GeminiBatches.path_of(request.model)}:streamGenerateContent?alt=sse"
 
-        async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
+        async def open(stack: AsyncExitStack) -> AsyncIterator[list[JsonObject]]:
             try:
                 response = await self._send("post", path, body_of(request))
             except Exception as error:
@@ -166,7 +166,7 @@ class GeminiProvider(Provider):
                 bare = body_of(replace(request, schema=None))
                 response = await self._send("post", path, bare)
             stack.push_async_callback(response.aclose)
-            return sse_objects(response.aiter_bytes())
+            return sse_batches(response.aiter_bytes())
 
         translate = partial(self._translate, model=request.model)
         accumulator = GeminiAccumulator(request.history, partial(self._named, headers={}))

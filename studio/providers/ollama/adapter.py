@@ -30,7 +30,7 @@ from studio.providers.media import (
 from studio.providers.openai_chat.adapter import function_tool, readable, result_text, unanswered
 from studio.providers.openai_chat.errors import UnsupportedParameters
 from studio.providers.openai_chat.validate import ollama_problem
-from studio.providers.sse import Endpoint, InvalidResponse, json_lines, read_object
+from studio.providers.sse import Endpoint, InvalidResponse, json_batches, json_lines, read_object
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, sendable_schema
 from studio.providers.text_tool_calls import TextCallRecognizer
@@ -205,7 +205,7 @@ class OllamaProvider(Provider):
     def stream(self, request: Request) -> ReplyStream:
         accumulator = OllamaAccumulator(request.history, 0, self._endpoint.fault)
 
-        async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
+        async def open(stack: AsyncExitStack) -> AsyncIterator[list[JsonObject]]:
             accumulator.sent = estimated(request)
             shown = await self._show(request.model)
             accumulator.window = await self._window(request, shown)
@@ -225,7 +225,7 @@ class OllamaProvider(Provider):
                         raise
                     attempt = replace(attempt, schema=None)
                 else:
-                    return json_lines(chunks)
+                    return json_batches(chunks)
 
         return StreamDriver(
             self.name,

@@ -46,7 +46,7 @@ from studio.providers.openai_chat.models import (
     writes_text_input,
 )
 from studio.providers.plain import Refused, send
-from studio.providers.sse import InvalidResponse, parse_object, sse_objects
+from studio.providers.sse import InvalidResponse, parse_object, sse_batches
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, is_schema_refusal, text_format
 
@@ -149,7 +149,7 @@ class OpenAIProvider(Provider):
         return history
 
     def stream(self, request: Request) -> ReplyStream:
-        async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
+        async def open(stack: AsyncExitStack) -> AsyncIterator[list[JsonObject]]:
             attempt = request
             while True:
                 body, optional = self._body(attempt), self._optional(attempt)
@@ -171,7 +171,7 @@ class OpenAIProvider(Provider):
                     stack.push_async_callback(response.aclose)
                     if "html" in response.headers.get("content-type", ""):
                         raise InvalidResponse("a web page")
-                    return sse_objects(response.aiter_bytes())
+                    return sse_batches(response.aiter_bytes())
 
         translate = partial(self._translate, model=request.model)
         accumulator = ResponsesAccumulator(self._fault)

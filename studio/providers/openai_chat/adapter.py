@@ -29,7 +29,7 @@ from studio.providers.media import (
     media_refusal,
     text_of_file,
 )
-from studio.providers.sse import Endpoint, sse_objects
+from studio.providers.sse import Endpoint, sse_batches
 from studio.providers.stream_driver import StreamDriver
 from studio.providers.structured_output import is_format_refusal, is_schema_refusal, response_format
 from studio.providers.text_tool_calls import TextCallRecognizer
@@ -158,7 +158,7 @@ class CompatibleProvider(Provider):
         }
 
     def stream(self, request: Request) -> ReplyStream:
-        async def open(stack: AsyncExitStack) -> AsyncIterator[JsonObject]:
+        async def open(stack: AsyncExitStack) -> AsyncIterator[list[JsonObject]]:
             attempt = request
             while True:
                 optional = self._optional(attempt)
@@ -175,7 +175,7 @@ class CompatibleProvider(Provider):
                         raise
                     attempt = replace(attempt, schema=None)
                 else:
-                    return sse_objects(chunks)
+                    return sse_batches(chunks)
 
         return StreamDriver(
             self.name,

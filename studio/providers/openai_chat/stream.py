@@ -155,7 +155,8 @@ class ChatAccumulator:
             if self._finish is None:
                 raise fault
             self._detail = str(fault)  # said after the end: a remark, no failure
-        self._take_usage(event)
+        if "usage" in event:
+            self._take_usage(event)
         choices = event.get("choices")
         if not isinstance(choices, list):
             if "object" not in event and "usage" not in event and "id" not in event:
@@ -186,7 +187,8 @@ class ChatAccumulator:
                 if not shown and new:  # some servers send both fields with the same words
                     deltas.append(ReasoningDelta(new))
                 shown = True
-        for detail in as_objects(delta.get("reasoning_details")):
+        details, calls = delta.get("reasoning_details"), delta.get("tool_calls")
+        for detail in as_objects(details) if details else ():
             if not (self._details and self._details[-1].joins(detail)):
                 self._details.append(_Detail())
             self._details[-1].add(detail)
@@ -203,7 +205,7 @@ class ChatAccumulator:
         refusal = delta.get("refusal")
         if isinstance(refusal, str) and (new := self._refusal.add(refusal)):
             deltas.append(TextDelta(new))
-        for piece in as_objects(delta.get("tool_calls")):
+        for piece in as_objects(calls) if calls else ():
             self._call_piece(piece, deltas)
 
     def _call_piece(self, piece: JsonObject, deltas: list[Delta]) -> None:

@@ -18,7 +18,7 @@ from studio.domain.models import Usage
 from studio.providers.http import Http
 from studio.providers.openai_chat.adapter import CompatibleProvider
 from studio.providers.openai_chat.stream import ChatAccumulator
-from studio.providers.sse import DONE, sse_objects
+from studio.providers.sse import DONE, sse_batches
 from studio.simulator import (
     Call,
     Raw,
@@ -451,7 +451,7 @@ def test_events_are_the_same_wherever_the_bytes_are_cut(cuts: list[int]) -> None
 
     async def read() -> list[Any]:
         cut = [min(at, len(data)) for at in cuts]
-        return [event async for event in sse_objects(_chunks(data, cut))]
+        return [event async for events in sse_batches(_chunks(data, cut)) for event in events]
 
     assert asyncio.run(read()) == [{"a": "ü\u2028\x85"}, {"b": 1}, {"c": 2}, DONE]
 
