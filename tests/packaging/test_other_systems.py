@@ -159,6 +159,18 @@ def test_the_pipeline_only_calls_what_runs_at_a_desk_too() -> None:
                 assert called and f"\n{called[1]})" in script, command
 
 
+def test_a_release_is_tested_and_built_on_every_system() -> None:
+    """I-8: the three systems, and no package where the tests of the first one fail."""
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())["jobs"]
+    for name in ("test", "packages"):
+        systems = {one["system"] for one in jobs[name]["strategy"]["matrix"]["include"]}
+        assert {one.partition("-")[0] for one in systems} == {"linux", "windows", "macos"}, name
+        called = [step["run"] for step in jobs[name]["steps"] if "run" in step]
+        assert f"sh packaging/release.sh {name}" in called
+    assert jobs["packages"]["needs"] == "test" and jobs["draft"]["needs"] == "packages"
+    assert jobs["test"]["continue-on-error"] == "${{ matrix.system != 'linux' }}"
+
+
 def test_the_notes_of_a_release_are_cut_from_the_changelog(about: Any) -> None:
     """I-8: of that version alone; a tag of another one is refused."""
     from notes import notes
