@@ -181,7 +181,8 @@ class WorkflowDriver:
                 return f"! {self._label(event.step, event.item)}: {event.reason}"
             case CycleEnded():
                 checks = (f"{'✓' if one.passed else '×'} {one.title}" for one in event.checks)
-                return f"· Cycle {event.number}: {one_line(', '.join(checks))}"
+                changed = f"; changed scripts: {', '.join(event.changed)}" if event.changed else ""
+                return f"· Cycle {event.number}: {one_line(', '.join(checks))}{one_line(changed)}"
             case CycleStarted():
                 return f"· Cycle {event.number} begins"
             case RunSteered():

@@ -393,12 +393,14 @@ class CycleEnded:
     """All steps of a cycle of a mission are over, and its checks were looked at.
 
     ``standing`` is a digest of what checks, tasks and drafts are: where it stays the same, the
-    cycle has changed nothing (W-50).
+    cycle has changed nothing (W-50). ``changed`` are the scripts of checks that are not as they
+    were when the run began: then it takes the person for the mission to be over (W-48).
     """
 
     number: int
     checks: tuple[CheckResult, ...]
     standing: str = ""
+    changed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -162,6 +162,7 @@ class Cycle:
     ended: float
     checks: tuple[CheckResult, ...]
     standing: str = ""
+    changed: tuple[str, ...] = ()
 
     @property
     def passed(self) -> bool:
@@ -422,8 +423,8 @@ class Run:
                 self.most_cycles = event.cycles or self.most_cycles
                 self.until = event.until or self.until
             case CycleEnded():
-                found = event.number, self._cycle_began, at, event.checks, event.standing
-                self.cycles.append(Cycle(*found))
+                found = event.checks, event.standing, event.changed
+                self.cycles.append(Cycle(event.number, self._cycle_began, at, *found))
             case CycleStarted():
                 self._next_cycle(at, event)
             case RunSteered():

@@ -301,6 +301,7 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("Your limit of {number} cycles is reached."),
     tr_later("Your limit of 1 cycle is reached."),
     tr_later("Three cycles changed no check, no task and no draft."),
+    tr_later("All checks pass, but these files changed, which they run: {files}. Do they count?"),
     tr_later("It is {time}, until when this mission may work."),
     tr_later("You took it over as a chat."),
     tr_later("You paused it."),

@@ -44,6 +44,7 @@ from studio.tools.workspace.encodings import NotText, encode
 
 from .change_merge import ChangeMerge, Clash
 from .laid_desks import LaidDesks
+from .missions.check_scripts import scripts_of
 from .run_accounts import RunAccounts
 from .run_recorder import RunRecorder
 from .step_work import Outcome, StepWork
@@ -164,20 +165,33 @@ class Desks:
 
         Raises ToolFailed for a path that leads out of the folder.
         """
-        place = Workspace(Path(self._folder)).resolve(path)
-        name = place.relative_to(Path(self._folder).resolve()).as_posix()
-        found = await self._merged(self._ordered(self._plan.every[step.id]), (step.id, ""))
-        changed = found.get(name) if isinstance(found, Mapping) else None
-        if changed is not None:
-            return self._contents.bytes(changed) if changed else None
+        return (await self.contents(step, [path]))[path]
 
-        def read() -> bytes | None:
+    async def contents(self, step: Step, paths: Iterable[str]) -> dict[str, bytes | None]:
+        """What is in files, see ``content``."""
+        workspace, root = Workspace(Path(self._folder)), Path(self._folder).resolve()
+        places = {path: workspace.resolve(path) for path in paths}
+        found = await self._merged(self._ordered(self._plan.every[step.id]), (step.id, ""))
+        merged: Mapping[str, str] = found if isinstance(found, Mapping) else {}
+
+        def read(place: Path) -> bytes | None:
+            changed = merged.get(place.relative_to(root).as_posix())
+            if changed is not None:
+                return self._contents.bytes(changed) if changed else None
             try:
                 return place.read_bytes()
             except OSError:
                 return None
 
-        return await asyncio.to_thread(read)
+        return await asyncio.to_thread(lambda: {path: read(one) for path, one in places.items()})
+
+    async def scripts(self) -> dict[str, bytes | None]:
+        """What is in the scripts of a mission's checks, as these see them (W-48)."""
+        started, steps = self._run.started, self._plan.workflow.steps
+        looks = next((one for one in steps if one.proves and one.proves.kind == "run"), None)
+        if started is None or looks is None:
+            return {}
+        return await self.contents(looks, scripts_of(started.parts))
 
     # Where changes meet
 

@@ -1,7 +1,7 @@
-"""Kept agents: those that a run began with, and its tools, by digest (W-13).
+"""Kept agents: those that a run began with, its tools, and the scripts of its checks (W-13).
 
-Of agents the run keeps the text, and goes on with them as they were. Tools are programs, of which
-only a change is told.
+Of agents the run keeps the text, and goes on with them as they were. Tools and scripts are
+programs, of which only a change is told.
 """
 
 from __future__ import annotations
@@ -22,6 +22,8 @@ from studio.domain.ledger import canonical_json, digest
 from studio.domain.workflows import Workflow
 from studio.storage.runs import RunStore
 from studio.tools import Tool
+
+from .missions.check_scripts import SCRIPT, script_digests
 
 AGENT = "agent "
 """Before the name of an agent among the parts."""
@@ -44,7 +46,7 @@ class RunParts:
     async def of(
         self, workflow: Workflow, folder: Path, kept: Mapping[str, Agent] = NO_AGENTS
     ) -> Parts:
-        """The agents that steps name, those that these start, and their tools.
+        """The agents that steps name, those that these start, their tools, and scripts of checks.
 
         Of tools only those that the person added. What is not there is no part. Agents that are
         ``kept`` by a run above are so in place of their files.
@@ -70,6 +72,7 @@ class RunParts:
         }
         found: JsonObject = {f"{AGENT}{name}": digest(text) for name, text in texts.items()}
         found |= await asyncio.to_thread(_digests, tools)
+        found |= await asyncio.to_thread(script_digests, workflow, folder)
         return Parts(found, tuple(texts.values()))
 
 
@@ -98,7 +101,10 @@ def changes(before: JsonObject, now: JsonObject, kept: Collection[str]) -> list[
     """
     told: list[tuple[bool, str]] = []
     for name, one in before.items():
-        if now.get(name) == one:
+        if now.get(name, "") == one:
+            continue
+        if name.startswith(SCRIPT):
+            told.append((True, f"The {name} has changed since. It counts once you say so."))
             continue
         is_kept = name.startswith(AGENT) and name.removeprefix(AGENT) in kept
         if name not in now:

@@ -187,6 +187,7 @@ class Runner:
             return False
         if of.cycles.ends_cycle(decision.events):
             of.cycles.tasks = await of.brief.tasks()
+            of.cycles.scripts = await of.desks.scripts()
         if events := of.desks.before_end(of.cycles.before_end(decision.events)):
             await of.record(*events)
             return False

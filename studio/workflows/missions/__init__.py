@@ -7,6 +7,7 @@ steer it and take it over as any run.
 - ``mission_files``: The text that a mission runs by, of a workflow's file or an agent's; requires a
   limit.
 - ``check_keys``: Reads ``done_when`` of a file.
+- ``check_scripts``: Which files of the folder checks run, and which of these changed.
 - ``check_steps``: Makes steps of checks, and tells which of them pass.
 - ``cycles``: Tells what follows a cycle: the end, a pause by a limit or without progress, or the
   next one.

@@ -103,6 +103,8 @@ def _found(run: Run) -> str:
         lines.append(f"{one.title}: {'passes' if one.passed else 'does not pass'}")
         if one.words and not one.passed:
             lines[-1] += f"\n{shorten(one.words, LONGEST_FOUND)}"
+    if last.changed:
+        lines.append(prompts.MISSION_CHANGED.format(files=", ".join(last.changed)))
     return prompts.MISSION_FOUND.format(number=last.number, found=_lines(lines))
 
 

@@ -5,7 +5,7 @@ It is pure: the run and its workflow alone decide. So a run that was killed goes
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
@@ -23,22 +23,28 @@ from studio.domain.run_events import (
 from studio.domain.runs import Run
 from studio.domain.workflows import Workflow
 
+from .check_scripts import changed_scripts
 from .check_steps import results
 
 IDLE_CYCLES = 3
 """Cycles without a change after which a mission is paused (W-50)."""
+CHANGED = "All checks pass, but these files changed, which they run: {files}. Do they count?"
+MOST_NAMED = 5
+"""Changed files that are named."""
 STALLED = "Three cycles changed no check, no task and no draft."
 
 
 class Cycles:
     """The cycles of one run, if it is a mission.
 
-    ``tasks`` are those on the board of the run, as they are when a cycle ends.
+    ``tasks`` are those on the board of the run, and ``scripts`` what is in those of its checks, as
+    both are when a cycle ends.
     """
 
     def __init__(self, workflow: Workflow, run: Run) -> None:
         self._workflow, self._run = workflow, run
         self.tasks: Sequence[BoardTask] = ()
+        self.scripts: Mapping[str, bytes | None] = {}
 
     @property
     def mission(self) -> bool:
@@ -66,7 +72,12 @@ class Cycles:
         if len(run.cycles) < run.cycle:
             found = results(self._workflow, run)
             standing = _standing(found, run, self.tasks)
-            return [*events[:-1], CycleEnded(run.cycle, found, standing)]
+            parts = run.started.parts if run.started is not None else {}
+            changed = changed_scripts(parts, self.scripts)
+            return [*events[:-1], CycleEnded(run.cycle, found, standing, changed)]
+        if run.cycles[-1].passed and self._doubtful:
+            files = ", ".join(run.cycles[-1].changed[:MOST_NAMED])
+            return [*events[:-1], RunPaused(CHANGED.format(files=files))]
         if run.cycles[-1].passed:
             count = len(run.cycles[-1].checks)
             checks = "The check passes." if count == 1 else f"All {count} checks pass."
@@ -91,6 +102,12 @@ class Cycles:
     def closed(self) -> str:
         """Why a mission is paused whose time has come."""
         return f"It is {self.until}, until when this mission may work."
+
+    @property
+    def _doubtful(self) -> bool:
+        """Whether checks ran scripts that changed, and the person has not said that they count."""
+        run = self._run
+        return bool(run.cycles[-1].changed) and run.woken_after < len(run.cycles)
 
     def _why_not_on(self) -> str:
         """Why no further cycle begins; empty if one does."""

@@ -42,7 +42,8 @@ class MissionLogEntry:
     """One thing that happened; ``at`` is seconds since the epoch, ``cycle`` when it did.
 
     ``title`` names the step, ``words`` are the agent's, the person's or a reason. ``files`` are
-    those that a step changed from what they were at its begin.
+    those that a step changed from what they were at its begin; of checks the scripts that are not
+    as they were when the mission began.
     """
 
     at: float
@@ -91,7 +92,7 @@ class MissionLogWriter:
                     seconds=event.seconds,
                 )
             case CycleEnded():
-                return replace(here, kind="checks", checks=event.checks)
+                return replace(here, kind="checks", checks=event.checks, files=event.changed)
             case RunSteered():
                 return replace(here, kind="steered", words=event.text)
             case CapRaised():
@@ -174,6 +175,8 @@ def _lines(one: MissionLogEntry) -> Iterator[str]:
                 yield f"  {'✓' if check.passed else '×'} {check.title}"
                 last = check.words.strip().splitlines()[-3:] if not check.passed else []
                 yield from (f"    {line}" for line in last)
+            if one.files:
+                yield f"  ! changed, though checks run them: {', '.join(one.files)}"
         case "ended":
             yield f"- {at} {one.state}. {one.words}".rstrip()
         case "asked" if one.state:

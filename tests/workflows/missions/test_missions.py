@@ -25,12 +25,16 @@ from studio.domain.run_events import (
     StepStarted,
 )
 from studio.domain.runs import Run
-from studio.domain.workflows import NO_BUDGET, Budget
+from studio.domain.workflows import NO_BUDGET, Budget, Check, Workflow
 from studio.processes.keeper_process import MARK
 from studio.simulator import Call, Pace, RequestView, Returned, Simulator, Text, Turn
+from studio.storage.runs import RunStore
+from studio.ui.pages.needs.waiting import find_waiting
+from studio.workflows.missions.check_scripts import script_digests, scripts_of
 from studio.workflows.missions.check_steps import with_checks
 from studio.workflows.missions.cycles import Cycles
 from studio.workflows.missions.mission_files import require_cap
+from studio.workflows.missions.mission_log import entries, mission_log_text
 from studio.workflows.plan import Plan
 from studio.workflows.reader import read_workflow_text
 from studio.workflows.replay import read_record, replay
@@ -119,6 +123,76 @@ async def test_w47_w48_only_the_checks_end_a_mission_whatever_its_model_says(
         assert file.read_text() == NIGHT, "an edit of the mission waits for the person too"
         assert await home.command("drafts", "approve", "--run", run.id) == 0
         assert (home.folder / "fixed-6").exists() and not home.simulator.violations
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+async def test_w48_a_mission_whose_agent_changed_the_checks_script_is_not_over(
+    tmp_path: Path, agrees: bool
+) -> None:
+    """The check passes because its script says so now: the person decides whether that counts."""
+    told: list[str] = []
+
+    def cheat(view: RequestView) -> Turn:
+        made = sum(isinstance(one, Returned) and not one.is_error for one in view.items)
+        if not made:
+            told.append(asked_in(view))
+            return Turn(Call("read", {"path": "tests.sh"}))
+        if made == 1 and cycle_of(view) == 1:
+            return Turn(Call("write", {"path": "tests.sh", "content": "exit 0\n"}))
+        if made == 1:
+            return Turn(Call("write", {"path": "report.json", "content": '{"fixed": 6}'}))
+        return Turn(Text(DONE))
+
+    async with engine_home(tmp_path, "anthropic", cheat) as home:
+        await allow(home)
+        runner = await begin(home, NIGHT)
+        run = await carry_out(runner)
+        assert found(run) == [[True, False], [True, True]] and run.end is None
+        reason = (
+            "All checks pass, but these files changed, which they run: tests.sh. Do they count?"
+        )
+        assert run.paused == reason
+        assert [cycle.changed for cycle in run.cycles] == [("tests.sh",)] * 2
+        assert "though checks run them: tests.sh" in told[1], "the next cycle is told"
+        waiting = await find_waiting(home.engine, {})
+        assert [(one.question.text, one.question.choices) for one in waiting] == [
+            (reason, ("go_on", "stop"))
+        ]
+        assert (home.folder / "tests.sh").read_text() == TESTS, "its change waits as a draft"
+        if agrees:
+            await runner.resume()
+            await runner.carry_out()
+        else:
+            await runner.stop()
+        assert run.end is not None and run.end.state == ("done" if agrees else "stopped")
+        flow, stored = runner.plan.workflow, await RunStore(home.engine.database).events(run.id)
+        log = mission_log_text(flow, "", entries(flow, stored))
+        assert log.count("! changed, though checks run them: tests.sh") == 2
+
+
+def test_w48_the_scripts_of_a_check_are_those_that_it_runs(tmp_path: Path) -> None:
+    for name in (
+        "Makefile",
+        "tests/test_a.py",
+        "tests/conftest.py",
+        "src/a.py",
+        "bin/check",
+        "x.sh",
+    ):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("x")
+
+    def scripts(line: str) -> set[str]:
+        workflow = Workflow("Story", (), done_when=(Check("run", line),))
+        return {*scripts_of(script_digests(workflow, tmp_path))}
+
+    assert scripts("sh x.sh --all") == scripts("./x.sh") == {"x.sh"}
+    assert scripts("cd bin && ./check") == {"check", "bin/check"}
+    assert scripts("make test") >= {"Makefile"}
+    assert scripts("python -m pytest tests") == {"tests/test_a.py", "tests/conftest.py"}
+    assert scripts("test -f made.txt") == scripts("/bin/sh ../elsewhere.sh") == set()
+    assert scripts("sh made-later.sh") == {"made-later.sh"}, "who makes it decides"
+    assert scripts("$RUN x.sh") == {"x.sh"}, "what cannot be read is taken word by word"
 
 
 @pytest.mark.long

@@ -125,7 +125,8 @@ async def just_before(engine: Engine, asker: str) -> Sequence[ToolBlock]:
 
 def _pause(run: Run) -> RunQuestion:
     """A limit is raised at the run itself: it would be reached again at once."""
-    choices = ("go_on", "stop") if run.reason == STALLED else ("stop",)
+    doubtful = bool(run.cycles) and run.cycles[-1].passed
+    choices = ("go_on", "stop") if run.reason == STALLED or doubtful else ("stop",)
     return RunQuestion(f"paused {run.id}", "paused", run.reason, choices=choices)
 
 

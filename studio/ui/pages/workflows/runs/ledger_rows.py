@@ -70,6 +70,9 @@ class LedgerRows:
                     lines = [] if one.passed else one.words.strip().splitlines()
                     for line in lines[-MOST_LINES:]:
                         yield row("", "text2", tr_engine(line))
+                if entry.files:
+                    words = tr("Changed, though checks run them: {files}")
+                    yield row("triangle-alert", "warn", words.format(files=", ".join(entry.files)))
             case "ended":
                 icon, ink = _WORK.get(entry.state, ("square", "text2"))
                 yield row(icon, ink, tr_engine(entry.words))
