@@ -34,7 +34,7 @@ class Page(PaintedWidget):
     found_wanted = Signal(str, str, str)
     """The person wants to see a hit: a chat's id, the words and the line that has them."""
     page_wanted = Signal(str, str, str)
-    """The person wants to see another page: its key, and what of it."""
+    """The person wants to see another page: its key, and what of it; empty for no more words."""
     pack_page_wanted = Signal(str, tuple)
     """The person wants to see a page of a pack: its key, and what of it."""
     chat_wanted = Signal(str, str, str)

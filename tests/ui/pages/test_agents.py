@@ -16,6 +16,7 @@ from studio.agent.agent_files.parser import parse_agent
 from studio.agent.engine import Engine
 from studio.simulator import Text, Turn
 from studio.ui.pages.agents.page import AgentsPage
+from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.theme.icons import Icons
 from support.engine_home import KEY
 from support.languages import language
@@ -118,6 +119,7 @@ async def test_w11_problems_are_fixed_and_values_changed_word_by_word(tmp_path: 
         await checked(page, 0)
 
         panel = page.properties
+        person.click(panel.details)
         assert all(Icons().known(row.spec.icon) for row in panel.tools.values())
         panel.name.setFocus(Qt.FocusReason.TabFocusReason)
         panel.name.selectAll()
@@ -245,6 +247,7 @@ async def test_w60_whom_an_agent_may_start_is_a_property(tmp_path: Path) -> None
         page = await page_of(person)
         await choose(page, "Lead")
         panel = page.properties
+        person.click(panel.details)
         assert panel.agents.placeholderText() == "Nobody"
         depth = panel.children_limits["depth"]
         assert not depth.isVisible()
@@ -531,6 +534,42 @@ async def test_u1_every_column_has_its_place_at_any_size(tmp_path: Path) -> None
         QTest.mouseClick(page.list_button, Qt.MouseButton.LeftButton)
         await until(lambda: page.columns.listed.isVisible() and page.gallery.hasFocus())
         assert QApplication.focusWidget() is page.gallery
+
+
+@on_window_loop
+async def test_w11_an_agent_says_who_uses_it_and_which_tools_it_has(tmp_path: Path) -> None:
+    """W-11: workflows and agents that name it can be opened; tools that it lacks are folded."""
+    own = write_files(tmp_path).parent
+    (own / "proof.md").write_text("---\nname: Proofreader\n---\nYou read texts.\n")
+    flow = own.parent / "workflows" / "release.md"
+    flow.parent.mkdir()
+    flow.write_text("---\nname: Release\nsteps:\n- {id: look, agent: Proofreader}\n---\n")
+    boss = own / "boss.md"
+    boss.write_text("---\nname: Boss\nagents: [Proofreader]\ntools: [read]\n---\nLead.\n")
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        panel = page.properties
+        await choose(page, "Boss")
+        assert not panel.name.isVisible() and panel.tools["read"].isVisible()
+        assert not panel.tools["run"].isVisible()
+        more = len(panel.tools) - 1
+        assert panel.more_tools.accessibleName() == f"More tools, {more}, collapsed"
+        person.click(panel.more_tools)
+        assert panel.tools["run"].isVisible()
+        await choose(page, "Proofreader")
+        await until(lambda: [row.text() for row in panel.users] == ["release.md", "boss.md"])
+        person.click(panel.users[1])
+        await until(lambda: page.document is not None and page.document.path == boss)
+        await choose(page, "Proofreader")
+        await until(lambda: len(panel.users) == 2)
+        person.click(panel.users[0])
+        shown = await until(lambda: flows(person))
+        await until(lambda: shown.document is not None and shown.document.path == flow)
+
+
+def flows(person: Person) -> WorkflowsPage | None:
+    page = person.window.pages.currentWidget()
+    return page if isinstance(page, WorkflowsPage) else None
 
 
 @on_window_loop

@@ -52,6 +52,7 @@ from studio.workflows.missions.mission_files import text_of_agent, with_mission
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 
 from .agent_rows import AgentIndex
+from .agent_users import AgentUser, users_of
 from .columns import Columns
 from .mission_form import MissionForm
 from .preview import Preview
@@ -152,6 +153,7 @@ class AgentsPage(FilesPage[AgentText]):
         self.properties = Properties(self._theme, specs)
         self.properties.values_changed.connect(self._set_values)
         self.properties.tool_changed.connect(self._set_tool)
+        self.properties.user_wanted.connect(self._open_user)
         self.properties.more.clicked.connect(self._ask_more)
 
     def _place(self) -> None:
@@ -199,6 +201,7 @@ class AgentsPage(FilesPage[AgentText]):
     def _show_nothing(self, row: FileRow) -> None:
         self.properties.show_values(AgentText(), row.name, (), {}, read_only=True)
         self.properties.show_use(0, 0, "")
+        self.properties.show_users(())
         self.try_it.hide()
         self.mission_button.hide()
         self.mission_form.hide()
@@ -206,6 +209,7 @@ class AgentsPage(FilesPage[AgentText]):
     async def _opened(self) -> None:
         self.mission_form.hide()
         await self._show_use()
+        await self._show_users()
         if self.columns.chat is not None and self.try_chat is not None:
             self.try_chat.begin(self.agent_name, self.agent_look)
 
@@ -221,6 +225,22 @@ class AgentsPage(FilesPage[AgentText]):
             if used.estimate and cost:
                 cost = tr("{amount}, estimate").format(amount=cost)
             self.properties.show_use(used.requests, used.usage.total, cost)
+
+    async def _show_users(self) -> None:
+        """Show which workflows and agents name the agent."""
+        from studio.workflows.workflow_files import find_workflows
+
+        name, packs = self.agent_name, self._engine.services.sources.pack_places
+        agents = self.index.agents.values()
+        found = await asyncio.to_thread(find_workflows, self._engine.paths, self._folder, packs)
+        if name == self.agent_name:
+            self.properties.show_users(users_of(name, agents, found))
+
+    def _open_user(self, user: AgentUser) -> None:
+        if user.page == "agents":
+            self._run(self._load(name=user.name))
+        else:
+            self.page_wanted.emit(user.page, user.name, "")
 
     def _show_contents(self, document: FileDocument) -> None:
         found = self.file.checked
@@ -323,8 +343,7 @@ class AgentsPage(FilesPage[AgentText]):
 
     def _begin(self) -> None:
         """Its name is ready to be typed."""
-        self.properties.name.setFocus(Qt.FocusReason.TabFocusReason)
-        self.properties.name.selectAll()
+        self.properties.begin()
 
     def duplicate(self) -> None:
         document = self.document

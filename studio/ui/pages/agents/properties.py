@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from math import isfinite
 from typing import Any
 
@@ -31,7 +32,8 @@ from studio.ui.widgets.layouts import STRETCH, PlacedPart, column_of, row_of, wi
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded, paint_tile
 from studio.ui.widgets.panels import scrolled
 
-from .tool_rows import ServerSection, ToolRow, verdicts
+from .agent_users import AgentUser, UserRow
+from .tool_rows import FoldHead, ServerSection, ToolRow, verdicts
 
 ROLE_NAMES = {
     "all": tr_later("Everything it has tools for"),
@@ -99,18 +101,24 @@ class Properties(PaintedWidget):
     """New values by their keys, for one step; None takes a key out."""
     tool_changed = Signal(str, str)
     """The name of a tool and a verdict, or ``off``."""
+    user_wanted = Signal(object)
+    """An ``AgentUser``, to be opened."""
 
     def __init__(self, theme: Theme, tools: Sequence[ToolSpec]) -> None:
         super().__init__(theme)
         self._shown: dict[str, Any] = {}
         self._usable = False
+        self._file = ""
+        self._listed: set[str] = set()
+        """The tools that are shown without ``more_tools``: those that the agent has, and had since
+        its file is shown."""
         self.title = Label(theme, "", "heading")
         self.title.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.more = IconButton(theme, "ellipsis", tr("More"))
         self.name = self._field("name", tr("Name"))
         self.about = self._field("description", tr("Description"))
         self.model = Combo(theme, tr("Model"), chosen=self._choose_model)
-        self.fallback = self._names_field("fallback", tr("Otherwise"))
+        self.fallback = self._names_field("fallback", tr("If it fails"))
         efforts = {_USUAL: tr_later("The model’s own"), **EFFORT_NAMES}
         self.effort = self._combo("effort", tr("Effort"), efforts)
         self.role = self._combo("role", tr("May use"), ROLE_NAMES)
@@ -127,6 +135,10 @@ class Properties(PaintedWidget):
         self.tools = {spec.name: ToolRow(theme, spec) for spec in tools}
         for name, row in self.tools.items():
             row.chosen.connect(lambda verdict, name=name: self.tool_changed.emit(name, verdict))
+        self.details = FoldHead(theme, "sliders-horizontal", tr("Name, look and limits"))
+        self.more_tools = FoldHead(theme, "plus", tr("More tools"))
+        self.more_tools.toggled.connect(lambda _: self._show_tools(self._usable))
+        self.users: list[UserRow] = []
         self.servers: dict[str, ServerSection] = {}
         self._servers = column_of(spacing=0, margins=(-6, 0, -6, 0))
         self.count = Label(theme, "", "ui", "text2", digits=True)
@@ -155,33 +167,42 @@ class Properties(PaintedWidget):
             row_of([(named(tr(words), self.limits[key]), 1) for key, words, _ in two], spacing=8)
             for two in (LIMITS[:2], LIMITS[2:])
         ]
-        parts: list[PlacedPart] = [
+        details: list[PlacedPart] = [
             named(tr("Name"), self.name),
             named(tr("Description"), self.about),
             row_of([*self.icons, STRETCH], spacing=2),
             row_of([*self.hues, STRETCH], spacing=2),
-            Hairline(t),
-            named(tr("Model"), self.model),
-            named(tr("Otherwise"), self.fallback),
             named(tr("Effort"), self.effort),
-            Hairline(t),
             named(tr("May use"), self.role),
             named(tr("Mode"), self.mode),
-            Hairline(t),
             heading(tr("Limits of a turn")),
             *grid,
-            Hairline(t),
             heading(tr("Other agents")),
             named(tr("May start"), self.agents),
             row_of(
                 [(named(tr(words), self.children_limits[key]), 1) for key, words in CHILDREN],
                 spacing=8,
             ),
+        ]
+        body = widget_of(column_of(details, spacing=10, margins=(0, 6, 0, 0)))
+        body.hide()
+        self.details.toggled.connect(body.setVisible)
+        self._users = column_of(spacing=0, margins=(-6, 0, -6, 0))
+        self._used_by = widget_of(
+            column_of([Hairline(t), 0, heading(tr("Used by")), self._users], spacing=8)
+        )
+        self._used_by.hide()
+        parts: list[PlacedPart] = [
+            heading(tr("Model")),
+            self.model,
+            row_of([Label(t, tr("If it fails"), "ui", "text2"), (self.fallback, 1)], spacing=12),
+            column_of([self.details, body], spacing=0, margins=(-6, 0, -6, 0)),
             Hairline(t),
             row_of([heading(tr("Tools")), STRETCH, self.count]),
-            column_of(list(self.tools.values()), spacing=0, margins=(-6, 0, -6, 0)),
+            column_of([*self.tools.values(), self.more_tools], spacing=0, margins=(-6, 0, -6, 0)),
             self._servers,
             Label(t, tr("Write tools always make a draft first."), "small", "text2", wrap=True),
+            self._used_by,
             self._used,
             STRETCH,
         ]
@@ -224,9 +245,14 @@ class Properties(PaintedWidget):
         self._usable = usable
         served = [spec for one in self.servers.values() for spec in one.specs]
         shown = verdicts(self._shown, [*(row.spec for row in self.tools.values()), *served])
+        self._listed |= {tool for tool in self.tools if shown[tool] != "off"}
         for tool, row in self.tools.items():
             row.show_verdict(shown[tool])
             row.setEnabled(usable)
+            row.setVisible(self.more_tools.isChecked() or tool in self._listed)
+        more = len(self.tools) - len(self._listed)
+        self.more_tools.set_count(number(more))
+        self.more_tools.setVisible(more > 0)
         for one in self.servers.values():
             one.show_verdicts(shown, usable=usable)
         offered = sum(one not in ("off", "deny") for one in shown.values())
@@ -243,6 +269,9 @@ class Properties(PaintedWidget):
     ) -> None:
         """Show a file; ``name`` is the agent's where it says none, ``usual`` the usual limits."""
         values = self._shown = found.values
+        if name != self._file:
+            self._file = name
+            self._listed.clear()
         whole = found.frontmatter is not None and found.frontmatter.root is not None
         self.title.setText(str(values.get("name", name)))
         self.name.set_unless_typing(str(values.get("name", "")))
@@ -291,6 +320,24 @@ class Properties(PaintedWidget):
         for label, figure in zip(self.used, figures, strict=True):
             label.setText(figure)
         self._used.setVisible(requests > 0)
+
+    def show_users(self, users: Sequence[AgentUser]) -> None:
+        """Show which workflows and agents name this one; nothing if none does."""
+        for row in self.users:
+            self._users.removeWidget(row)
+            row.hide()
+            row.deleteLater()
+        self.users = [UserRow(self.theme, one) for one in users]
+        for row in self.users:
+            row.clicked.connect(partial(self.user_wanted.emit, row.user))
+            self._users.addWidget(row)
+        self._used_by.setVisible(bool(users))
+
+    def begin(self) -> None:
+        """The name of a new agent is ready to be typed."""
+        self.details.setChecked(True)
+        self.name.setFocus(Qt.FocusReason.TabFocusReason)
+        self.name.selectAll()
 
     # What the person changes
 

@@ -116,20 +116,21 @@ class ToolRow(MenuButton):
         )
 
 
-class _ServerHead(PaintedButton):
-    """The line with a server's name that opens and closes its tools."""
+class FoldHead(PaintedButton):
+    """The line with the name of something, such as a server, that opens and closes it."""
 
-    def __init__(self, theme: Theme, server: str) -> None:
+    def __init__(self, theme: Theme, icon: str, name: str) -> None:
         super().__init__(theme)
-        self.server, self._count = server, ""
+        self._icon, self._name, self._count = icon, name, ""
         self.setCheckable(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.toggled.connect(lambda _: self.set_count(self._count))
+        self.set_count("")
 
     def set_count(self, count: str) -> None:
         self._count = count
         opened = tr("expanded") if self.isChecked() else tr("collapsed")
-        self.setAccessibleName(joined((self.server, count, opened)))
+        self.setAccessibleName(joined(filter(None, (self._name, count, opened))))
         self.update()
 
     def sizeHint(self) -> QSize:
@@ -140,7 +141,7 @@ class _ServerHead(PaintedButton):
         self.paint_overlay(painter, rect)
         side, pad = t.px(16), t.px(6)
         box = QRectF(pad, (rect.height() - side) / 2, side, side)
-        t.paint_icon(painter, box, "plug", "text2")
+        t.paint_icon(painter, box, self._icon, "text2")
         mark = t.px(14)
         at = QRectF(rect.right() - pad - mark, (rect.height() - mark) / 2, mark, mark)
         icon = "chevron-down" if self.isChecked() else "chevron-right"
@@ -150,7 +151,7 @@ class _ServerHead(PaintedButton):
         paint_text(painter, t, count, self._count, "small", "text2")
         left = box.right() + t.px(8)
         name = QRectF(left, 0, count.left() - pad - left, rect.height())
-        paint_text(painter, t, name, self.server, "ui", room=name.width())
+        paint_text(painter, t, name, self._name, "ui", room=name.width())
 
 
 class ServerSection(QWidget):
@@ -166,7 +167,7 @@ class ServerSection(QWidget):
         """Empty until it was opened."""
         self._theme, self._usable = theme, True
         self._verdicts: Mapping[str, str] = {}
-        self.head = _ServerHead(theme, server)
+        self.head = FoldHead(theme, "plug", server)
         self._list = column_of(spacing=0, margins=(theme.px(16), 0, 0, 0))
         self._body = widget_of(self._list)
         self._body.hide()
