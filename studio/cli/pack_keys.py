@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.cli.exit_codes import DENIED, DONE
 from studio.domain.errors import ConfigurationError
 from studio.processes.daemon_thread import in_daemon_thread
-from studio.storage.pack_key import from_paper, on_paper
+from studio.storage.pack_key import from_paper, is_encrypted, on_paper
 from studio.storage.pack_records import PackRecords
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ async def change_key(engine: Engine, console: Console, options: argparse.Namespa
 
     if options.what == "encrypt":
         key = await in_daemon_thread(records.encrypt)
-        names = sorted(one.name for one in file.parent.glob(f"{file.name}.before-*"))
+        names = await in_daemon_thread(lambda: _plain_copies(file))
         copies = words.copies.format(names=", ".join(names)) if names else ""
         told = "\n\n".join(filter(None, (sheet(key), words.outside, copies)))
         if options.json:
@@ -50,6 +51,12 @@ async def change_key(engine: Engine, console: Console, options: argparse.Namespa
         await in_daemon_thread(lambda: records.take_key(key))
         console.say(f"{options.id}: its key is in the keychain")
     return DONE
+
+
+def _plain_copies(file: Path) -> list[str]:
+    """The copies beside a database from before it was encrypted. Blocks."""
+    found = file.parent.glob(f"{file.name}.before-*")
+    return sorted(one.name for one in found if not is_encrypted(one))
 
 
 async def _typed(console: Console) -> str:

@@ -173,7 +173,8 @@ class PackRecords:
 
     def copy(self, target: Path) -> None:
         """A whole copy in a new file, as all was at one moment, while others go on writing."""
-        self._opened()
+        with self._lock:
+            self._opened()
         try:
             with (
                 closing(self._connect(self.path)) as now,
@@ -237,14 +238,11 @@ class PackRecords:
         Raises StorageError or ConfigurationError, and nothing is changed then. Copies beside the
         file stay as they are.
         """
-        key = self._keys.read(self._pack) or new_key()
-        self._keys.keep(self._pack, key)  # before anything needs it
-        self._exchange("", key)
-        return key
+        return self._exchange(encrypt=True)
 
     def decrypt(self) -> None:
         """Have the file as any program reads it again; the key stays in the keychain."""
-        self._exchange(self._read_key(), "")
+        self._exchange(encrypt=False)
 
     def key(self) -> str:
         """The key of the file, which opens it; raises StorageError."""
@@ -261,26 +259,31 @@ class PackRecords:
                 unlock(db, key, self.words, self.path)
         self._keys.keep(self._pack, key)
 
-    def _exchange(self, before: str, after: str) -> None:
-        """Put a file with another key in the place of this one, while nobody else has it open."""
+    def _exchange(self, *, encrypt: bool) -> str:
+        """Put a file with another key in the place of this one, while nobody else has it open.
+
+        Returns the key.
+        """
         with self._lock:
             if self._together:
                 raise ToolFailed(f"The records of {self._pack} are being changed.")
             self._opened()  # in the newest form, and with the right key
-            if bool(self._key) == bool(after):
+            if bool(self._key) == encrypt:
                 raise StorageError(f"{self.path} is as it shall be already.")
             self.close()
-            target = self.path.with_name(f"{self.path.name}.exchanged")
+            target = self._exchanged
             try:
                 with exclusive_access(self.path):
                     with closing(self._connect(self.path)) as db:
                         # Refused while anybody else has it open. Asked of the library that they
                         # have: two of them in one program do not see each other's locks.
                         db.execute("PRAGMA journal_mode = DELETE")
-                    self._rewrite(self.path, before, target, after, alone=True)
+                    after = self._made_key() if encrypt else ""
+                    self._rewrite(self.path, self._key, target, after, alone=True)
                     with target.open("rb+") as file:
                         os.fsync(file.fileno())
                     target.replace(self.path)
+                return after
             except errors() as error:
                 if "locked" in str(error):
                     raise StorageError(self.words.in_use.format(file=self.path)) from error
@@ -313,7 +316,20 @@ class PackRecords:
             many = [db.execute(sql.format(name)).fetchone() for name in ("main", "new")]
             found = db.execute("PRAGMA new.quick_check(1)").fetchall()
             if many[0] != many[1] or found != [("ok",)]:
-                raise StorageError(f"{source} could not be copied: {found[0][0]}.")
+                told = "tables are missing" if found == [("ok",)] else found[0][0]
+                raise StorageError(f"{source} could not be copied: {told}.")
+
+    @property
+    def _exchanged(self) -> Path:
+        """What is to take the place of the file."""
+        return self.path.with_name(f"{self.path.name}.exchanged")
+
+    def _made_key(self) -> str:
+        """A key that the keychain has; raises KeychainUnavailable where it keeps none."""
+        if (key := self._keys.read(self._pack)) is None:
+            key = new_key()
+            self._keys.keep(self._pack, key)
+        return key
 
     def _read_key(self) -> str:
         """The key of the file; raises StorageError where there is none in the keychain."""
@@ -368,6 +384,8 @@ class PackRecords:
             private_folder(self.path.parent)
             with exclusive_access(self.path):  # SQLite does not wait for others here, and nobody
                 db = self._begun()  # puts another file in its place meanwhile
+                # Of a program that died while it made it: what is in it may be plain.
+                self._exchanged.unlink(missing_ok=True)
         except (OSError, *errors()) as error:
             raise StorageError(f"{self.path} cannot be opened: {error}.") from error
         try:

@@ -39,6 +39,13 @@ class Drawer:
         del self.kept[username]
 
 
+class Forgetful(Drawer):
+    """Says that it kept what it does not keep."""
+
+    def set_password(self, service: str, username: str, password: str) -> None:
+        pass
+
+
 class Broken(Drawer):
     def set_password(self, service: str, username: str, password: str) -> None:
         raise NoKeyringError
@@ -104,7 +111,9 @@ def test_kz44_a_wrong_or_missing_key_is_told_in_german_and_changes_nothing(path:
             db.read("SELECT 1")
         with pytest.raises(StorageError, match="nicht der Schlüssel"):
             db.take_key(new_key())
-        assert not drawer.kept
+        with pytest.raises(StorageError, match="nicht im Schlüsselbund"):
+            db.encrypt()
+        assert not drawer.kept, "a new key would look like that of the file"
         drawer.kept["pack office"] = new_key()
         with pytest.raises(StorageError, match="nicht der Schlüssel"):
             db.read("SELECT 1")
@@ -124,11 +133,12 @@ def test_kz44_nothing_is_encrypted_without_a_keychain_or_beside_another_program(
     path: Path,
 ) -> None:
     """A key that is kept nowhere would lose all; what another program writes would be lost."""
-    with closing(records(path, Broken())) as db:
-        db.write("INSERT INTO deed (title) VALUES (?)", SECRET)
-        with pytest.raises(KeychainUnavailable):
-            db.encrypt()
-        assert not db.is_encrypted and db.read("SELECT * FROM deed")
+    for broken in (Broken(), Forgetful()):
+        with closing(records(path, broken)) as db:
+            db.write("INSERT INTO deed (title) VALUES (?)", SECRET)
+            with pytest.raises(KeychainUnavailable):
+                db.encrypt()
+            assert not db.is_encrypted and db.read("SELECT * FROM deed")
     drawer = Drawer()
     with closing(records(path, drawer)) as other, closing(records(path, drawer)) as db:
         other.read("SELECT 1")
@@ -138,7 +148,7 @@ def test_kz44_nothing_is_encrypted_without_a_keychain_or_beside_another_program(
         other.write("INSERT INTO deed (title) VALUES ('zwei')")
         other.close()
         db.encrypt()
-        assert len(other.read("SELECT * FROM deed")) == 2, "with the key from the keychain"
+        assert len(other.read("SELECT * FROM deed")) == 3, "with the key from the keychain"
 
 
 def test_kz44_copies_go_back_into_encrypted_records(path: Path, tmp_path: Path) -> None:
@@ -194,27 +204,34 @@ sys.addaudithook(audit)
 drawer = Drawer()
 drawer.kept["pack office"] = "ab" * 32
 db = records(Path(sys.argv[1]), drawer)
-db.write("INSERT INTO deed (title) VALUES (?)", "eins")
+db.write("INSERT INTO deed (title) VALUES (?)", sys.argv[5])
+if sys.argv[4] == "decrypt":
+    db.encrypt()
 began = True
-db.encrypt()
+getattr(db, sys.argv[4])()
 print("done", count)
 """
 
 
-def test_kz44_a_program_that_dies_while_it_encrypts_loses_nothing(tmp_path: Path) -> None:
-    """At each file that it opens, renames or removes: the records are the old or the new ones."""
+@pytest.mark.parametrize("change", ["encrypt", "decrypt"])
+def test_kz44_a_program_that_dies_while_it_encrypts_loses_nothing(
+    tmp_path: Path, change: str
+) -> None:
+    """At each file that it opens, renames or removes: the records are the old or the new ones; and
+    beside encrypted ones no plain file is left when they are next used."""
     drawer = Drawer()
     drawer.kept["pack office"] = "ab" * 32
     tests = str(Path(__file__).parents[1])
     for at in range(1, 100):
         path = tmp_path / str(at) / "records.db"
         done = subprocess.run(
-            [sys.executable, "-c", KILLED, str(path), str(at), tests],
+            [sys.executable, "-c", KILLED, str(path), str(at), tests, change, SECRET],
             capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode in (0, 9), done.stderr
         with closing(records(path, drawer)) as db:
-            assert db.read("SELECT title FROM deed") == [{"title": "eins"}]
+            assert db.read("SELECT title FROM deed") == [{"title": SECRET}]
+            assert not (db.is_encrypted and in_files(path.parent))
             if not db.is_encrypted:
                 db.encrypt()
         if done.returncode == 0:
