@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import platform
+import shutil
 import stat
 import sys
 import tempfile
@@ -140,6 +141,9 @@ def _put(data: bytes, sha256: str, programs: Path) -> Path:
                     path = folder / whole.name
                     path.write_bytes(packed.read(name))
                     path.chmod(path.stat().st_mode | stat.S_IXUSR)
+            names = {one.name for one in folder.iterdir()}
+            if target.is_dir() and not names <= {one.name for one in target.iterdir()}:
+                shutil.rmtree(target)  # somebody took a program out of it
             with suppress(OSError):  # another window was first
                 folder.rename(target)
     except OSError as error:

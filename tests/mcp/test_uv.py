@@ -39,6 +39,9 @@ async def test_x3_it_is_found_by_servers_and_packs_after_those_that_the_person_h
             assert await fetch_uv(await http.client(), programs) == folder, "another window's"
             assert {one.name for one in folder.iterdir()} == {"uv", STARTER}
             assert list(programs.iterdir()) == [folder]
+            (folder / "uv").unlink()
+            await fetch_uv(await http.client(), programs)
+            assert (folder / "uv").is_file(), "what is not whole is fetched anew"
             started = await found.find(STARTER, (), tmp_path, {"PATH": ""})
             assert started.argv == (str(folder / STARTER),)
             assert find_uv(tmp_path, programs) == str(folder / "uv")

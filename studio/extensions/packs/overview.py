@@ -13,7 +13,7 @@ from studio.extensions.documents import read_document
 from studio.extensions.hooks.hook_file import parse_hooks
 
 from .contents import pack_files
-from .manifest import PackManifest, Part, PartName
+from .manifest import MAX_BYTES, PackManifest, Part, PartName
 from .origins import Origin
 from .script_heads import read_heads
 from .servers import DATA, ROOT, pack_servers
@@ -151,7 +151,7 @@ def _names(manifest: PackManifest, part: Part) -> Iterator[str]:
 def _tools(manifest: PackManifest, part: Part) -> Iterator[str]:
     needs, wrong = read_heads(manifest)
     if needs:
-        yield escape_line(f"needs: {', '.join(needs)}", 2_000)
+        yield f"needs: {', '.join(escape_line(one, MAX_BYTES) for one in needs)}"
     yield from wrong
     yield from _whole(manifest, part)
 

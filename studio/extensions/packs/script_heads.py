@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -12,7 +11,9 @@ from studio.domain.jsonvalue import as_object
 
 from .manifest import MAX_BYTES, PackManifest
 
-_HEAD = re.compile(r"^# /// script\r?\n((?:#(?: [^\n]*)?\r?\n)+?)# ///\r?$", re.MULTILINE)
+_BEGIN, _END = "# /// script", "# ///"
+_LONGEST = 300
+"""Characters of one requirement: whoever approves them reads all."""
 
 
 def requirements(manifest: PackManifest, digest: str) -> tuple[str, ...]:
@@ -52,17 +53,34 @@ def _needs(file: Path) -> Iterator[str]:
             text = opened.read(MAX_BYTES).decode("utf-8", "replace")
     except OSError:
         return  # who loads it says so
-    if (head := _HEAD.search(text)) is None:
+    if _BEGIN not in text or not (heads := list(_heads(text))):
         return
     import tomllib  # few files have a head
 
-    lines = (line.removeprefix("#").removeprefix(" ") for line in head[1].splitlines())
     try:
-        told = as_object(tomllib.loads("\n".join(lines)))
-    except tomllib.TOMLDecodeError:
+        if len(heads) > 1:
+            raise ValueError("a file has one head")
+        told = as_object(tomllib.loads(heads[0]))
+    except ValueError:
         yield ""
         return
     found = told.get("dependencies", [])
     for one in found if isinstance(found, list) else [""]:
         words = one.strip() if isinstance(one, str) else ""
-        yield "" if words.startswith("-") else words
+        yield "" if words.startswith("-") or len(words) > _LONGEST else words
+
+
+def _heads(text: str) -> Iterator[str]:
+    """What stands between the lines of each head: its last line ends it, among comments."""
+    lines: list[str] | None = None
+    ended = 0
+    for line in (*text.replace("\r\n", "\n").split("\n"), ""):
+        if lines is None:
+            lines, ended = ([], 0) if line == _BEGIN else (None, 0)
+        elif line == "#" or line.startswith("# "):
+            ended = len(lines) if line == _END else ended
+            lines.append(line[2:])
+        else:
+            if ended:
+                yield "\n".join(lines[:ended])
+            lines = None

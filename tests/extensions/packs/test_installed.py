@@ -387,6 +387,9 @@ HEAD = """# /// script
 """
 
 
+LONG = f"# /// script\n# dependencies = ['a @ https://example.com/{'x' * 300}']\n"
+
+
 def test_x3_what_the_heads_of_files_need_is_shown_and_installed(
     packs: InstalledPacks, tmp_path: Path
 ) -> None:
@@ -395,15 +398,22 @@ def test_x3_what_the_heads_of_files_need_is_shown_and_installed(
         f"{OURS}/tools/letters.py": f"{HEAD}import pypdf\n",
         f"{OURS}/tools/plain.py": "# dependencies = ['none']\n",
         f"{OURS}/tools/wrong.py": "# /// script\n# dependencies = [\n# ///\n",
+        f"{OURS}/tools/twice.py": "# /// script\n# dependencies = ['a']\n# ///\n\n" * 2,
+        f"{OURS}/tools/lines.py": (
+            '# /// script\r\n# tool.a = """\r\n# ///\r\n# """\r\n#\r\n'
+            "# dependencies = ['six']\r\n# ///\r\nimport six\r\n"
+        ),
+        f"{OURS}/tools/endless.py": "# /// script\r\n" + "# words\r\n" * 10_000,
+        f"{OURS}/tools/long.py": f"{LONG}# ///\n",
     }
     source = write_pack(tmp_path / "pack", files, ours={"python": ["rich"]})
     offer = packs.look(str(source))
-    assert "needs: rich, pypdf>=5\n" in offer.text
-    for name in ("letters.py", "wrong.py"):
+    assert "needs: rich, pypdf>=5, six\n" in offer.text
+    for name in ("letters.py", "wrong.py", "twice.py", "long.py"):
         assert f"The head of {name} (# /// script) is wrong" in offer.text
     packs.add(offer)
     (entry,) = HostEntries(packs, lambda: "uv")()
     with_words = [
         one for at, one in enumerate(entry.arguments) if entry.arguments[at - 1] == "--with"
     ]
-    assert with_words == ["rich", "pypdf>=5"]
+    assert with_words == ["rich", "pypdf>=5", "six"]
