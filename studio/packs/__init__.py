@@ -13,6 +13,7 @@ from __future__ import annotations
 from studio.domain.drafts import KindDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.persons import Person
+from studio.processes.environment import child_environment
 from studio.tools.packs.definition import Pack
 from studio.tools.packs.files import FileChange
 from studio.tools.packs.home import Home, Records, Value
@@ -49,6 +50,7 @@ __all__ = [
     "ToolFailed",
     "Value",
     "Verdict",
+    "child_environment",
     "pdf_pages",
     "propose",
     "tool",

@@ -76,7 +76,8 @@ def _heads(text: str) -> Iterator[str]:
     ended = 0
     for line in (*text.replace("\r\n", "\n").split("\n"), ""):
         if lines is None:
-            lines, ended = ([], 0) if line == _BEGIN else (None, 0)
+            if line == _BEGIN:
+                lines, ended = list[str](), 0
         elif line == "#" or line.startswith("# "):
             ended = len(lines) if line == _END else ended
             lines.append(line[2:])

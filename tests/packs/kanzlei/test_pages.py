@@ -683,6 +683,22 @@ async def test_kz34_a_versandmappe_is_put_together_on_the_page(tmp_path: Path) -
         tab.intake.path.field.setText(str(source))
         tab.intake.look_button.click()
         await until(lambda: tab.intake.keep_button.isEnabled())
+        other = service(pack, "Akten").open(pack.person, "Kranz ./. Meyer")
+        page.show_akte(other.id, "dokumente")
+        await until(lambda: tab.akte is not None and tab.akte.id == other.id)
+        assert tab.intake.isHidden() and tab.intake.plan is None, "it was for the other Akte"
+        page.show_akte(akte.id, "dokumente")
+        await until(lambda: tab.akte is not None and tab.akte.id == akte.id)
+        tab._ask("ordner")
+        assert not tab.intake.path.text() and not tab.intake.keep_button.isEnabled()
+        tab.intake.path.field.setText(str(source))
+        tab.intake.look_button.click()
+        tab.intake.path.field.setText(str(tmp_path))  # while it is looked at
+        await until(lambda: tab.intake.look_button.isEnabled())
+        assert not tab.intake.keep_button.isEnabled()
+        tab.intake.path.field.setText(str(source))
+        tab.intake.look_button.click()
+        await until(lambda: tab.intake.keep_button.isEnabled())
         tab.intake.keep_button.click()
         await until(lambda: len(tab.lines) == 3)
         tab._ask("versand")
@@ -867,10 +883,14 @@ async def test_kz33_a_letter_and_the_audit_become_pdfs(
         office.write_text(
             f"#!{sys.executable}\nimport sys\nfrom pathlib import Path\n"
             "out = Path(sys.argv[sys.argv.index('--outdir') + 1]) / 'dokument.pdf'\n"
+            "import os\nassert 'ANTHROPIC_API_KEY' not in os.environ\n"
+            "settings = Path(sys.argv[1].partition('file://')[2], 'user/registrymodifications.xcu')\n"
+            "assert 'BlockUntrustedRefererLinks' in settings.read_text()\n"
             "assert Path(sys.argv[-1]).read_bytes()[:2] == b'PK'\n"
             "out.write_bytes(b'%PDF-1.4 made')\n"
         )
         office.chmod(0o755)
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-this-test")
         tab.as_pdf.click()
         await until(lambda: len(documents.find(akte)) == 3)
         folder = documents.folder_of(akte)

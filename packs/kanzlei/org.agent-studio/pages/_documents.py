@@ -137,7 +137,8 @@ class DocumentsTab(QWidget):
             self.search.clear()
             self.search.blockSignals(False)
             self.close_document()
-        self.akte = self.intake.akte = akte
+        self.akte = akte
+        self.intake.show_akte(akte)
         self._all = tuple(documents)
         self.versand.show_documents(akte, documents)
         if self.search.text().strip():
@@ -202,7 +203,7 @@ class DocumentsTab(QWidget):
         self._at = self._numbers.index(page) if page in texts else 0
         self.name.setText(document.name)
         words = document.name.lower().endswith(_WORDS)
-        self.as_pdf.setVisible(words and not document.missing)
+        self.as_pdf.setVisible(words and bool(not document.missing or libreoffice()))
         self.problem.show_text(wrong or document.missing)
         self.told.show_text("")
         gone = f"Die Seite {page} gibt es in dieser Version nicht." if page not in texts else ""

@@ -23,7 +23,7 @@ _SHOWN = {QEvent.Type.ShowToParent, QEvent.Type.HideToParent}
 class IntakeCard(Card):
     """Reads one kind in. ``plan`` is what was looked at and not kept yet.
 
-    ``changed``: something was kept or taken back. ``akte`` is where it goes, None for anywhere.
+    ``changed``: something was kept or taken back.
     """
 
     changed = Signal()
@@ -31,8 +31,10 @@ class IntakeCard(Card):
     def __init__(self, page: Page, kind: IntakeKind) -> None:
         super().__init__(page.theme)
         self.page, self.kind, t = page, kind, page.theme
-        self.akte: Akte | None = None
+        self._akte: Akte | None = None
         self.plan: Plan | None = None
+        self._asked = 0
+        """Grows with each change of what is to be read."""
         self.number = 0
         self.path = PathField(t, kind.title, kind.files)
         self.path.field.textChanged.connect(self._forget)
@@ -56,6 +58,18 @@ class IntakeCard(Card):
         self.keep_button.setEnabled(False)
         self.hide()
 
+    def show_akte(self, akte: Akte) -> None:
+        """Read into this Akte; what was looked at for another one is forgotten."""
+        if self._akte is None or akte.id != self._akte.id:
+            self._forget()
+            self.number = 0
+            self.path.field.clear()
+            for one in (self.told, self.problem):
+                one.show_text("")
+            self.undo_button.hide()
+            self.hide()
+        self._akte = akte
+
     def ask(self) -> None:
         """Show it, and let the person name a file."""
         self.show()
@@ -63,17 +77,20 @@ class IntakeCard(Card):
 
     def _forget(self) -> None:
         self.plan = None
+        self._asked += 1
         self.keep_button.setEnabled(False)
 
     def look(self) -> None:
-        path, columns, akte = self.path.text(), self.columns.text(), self.akte
-        home = self.page.home
+        path, columns, akte = self.path.text(), self.columns.text(), self._akte
+        home, asked = self.page.home, self._asked
 
         def work() -> list[str]:
             if not path:
                 raise ToolFailed("Wähle zuerst, was eingelesen wird.")
-            self.plan = self.kind.plan(home, Path(path).expanduser(), columns, akte)
-            return self.kind.report(self.plan, trial=True)
+            plan = self.kind.plan(home, Path(path).expanduser(), columns, akte)
+            if asked == self._asked:
+                self.plan = plan  # else the person named something else meanwhile
+            return self.kind.report(plan, trial=True)
 
         self._do(work)
 
@@ -98,6 +115,7 @@ class IntakeCard(Card):
     def _do(self, work: Callable[[], list[str]], *, changes: bool = False) -> None:
         for one in (self.look_button, self.keep_button, self.undo_button):
             one.setEnabled(False)
+        asked = self._asked
 
         async def done() -> None:
             told, problem = list[str](), ""
@@ -105,8 +123,9 @@ class IntakeCard(Card):
                 told = await self.page.in_thread(work)
             except ToolFailed as error:
                 problem = str(error)
-            self.told.show_text("\n".join(told))
-            self.problem.show_text(problem)
+            if asked == self._asked:
+                self.told.show_text("\n".join(told))
+                self.problem.show_text(problem)
             self.look_button.setEnabled(True)
             self.undo_button.setEnabled(True)
             self.undo_button.setVisible(bool(self.number))
