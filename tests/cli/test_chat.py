@@ -18,7 +18,7 @@ from support.mcp_servers import sdk_server
 from support.model_calls import reading, run
 from support.server_home import ListedServer, tool
 from support.terminal_emulator import TerminalEmulator, at_terminal
-from support.waiting import HANG, within
+from support.waiting import HANG, until, within
 
 BASE = ("chat", "--provider", "ollama", "--model", "m")
 """The protocol without an SDK: the process starts in no time."""
@@ -474,6 +474,52 @@ async def test_commands(tmp_path: Path) -> None:
             assert await person.end() == 0
         assert "alpha" in str(reply_requests(simulator)[2].json["messages"][-1])
         assert "I see it." in (terminal.folder / "out.md").read_text()
+        assert not simulator.violations
+
+
+async def test_what_is_typed_while_a_command_works_goes_out_after_it(tmp_path: Path) -> None:
+    """S-5: no message stays behind in the queue, whatever kept the chat; who leaves finds it in the line the next time."""
+    held = asyncio.Event()
+    endless = Turn(Text("This answer never ends. " * 20), faults=[stall(at=6)])
+    script = [
+        Turn(Text("Before."), stop="end"),
+        Turn(Text("First."), stop="end"),
+        Turn(Text("Summed."), stop="end", faults=[stall(at=0, seconds=0.3)]),
+        Turn(Text("Second."), stop="end"),
+        endless,
+        Turn(Text("Fourth."), stop="end"),
+    ]
+    async with at_provider(tmp_path, "ollama", script, sleep=lambda _: held.wait()) as (
+        terminal,
+        simulator,
+    ):
+        async with at_terminal(terminal, *BASE) as person:
+            for typed, answer in (("zero", "Before."), ("one", "First.")):
+                await person.until("›")
+                person.type(f"{typed}\r")
+                await person.until(answer)
+                await person.until(at_rest)
+            person.type("/compact\r")
+            await until(lambda: len(reply_requests(simulator)) == 3)
+            person.type("two\r")
+            await person.until("Queued: two")
+            held.set()
+            await person.until("Second.")
+            await person.until(at_rest)
+            person.type("three\r")
+            await person.until("This answer never ends.")
+            person.type("four\r")
+            await person.until("Queued: four")
+            person.type("\x04")
+            assert await person.end() == 0
+        async with at_terminal(terminal, *BASE, "--session", "last") as person:
+            await person.until("› four")
+            person.type("!\r")
+            await person.until("Fourth.")
+            person.type("\x04")
+            assert await person.end() == 0
+        said = [str(one.json["messages"][-1]) for one in reply_requests(simulator)]
+        assert "two" in said[3] and "four!" in said[5]
         assert not simulator.violations
 
 

@@ -130,6 +130,12 @@ class Person:
         return self.window.chat.session
 
     @property
+    def at_work(self) -> bool:
+        """Whether the provider has a request of the chat, and the turn still runs."""
+        session = self.window.chat.session
+        return session is not None and session.running and bool(self.simulator.requests)
+
+    @property
     def composer(self):
         return self.window.chat.composer
 

@@ -56,9 +56,10 @@ class ChatLoop:
         self._driver: TurnDriver | None = None
         self._work: asyncio.Task[None] | None = None
         self._side_tasks = BackgroundTasks()
+        self._left = False
         self._spent = ""
         self._queued: dict[str, tuple[str, list[Said]]] = {}
-        """The typed text and the files of each queued message, by its id."""
+        """The typed text and the files of each message queued here and not sent yet, by its id."""
         screen.interrupt, screen.release = self.interrupt, self.release
         screen.status = self._status
 
@@ -78,6 +79,7 @@ class ChatLoop:
                     await asyncio.wait([self._work])
         finally:
             self.engine.delegation.listeners.remove(self._heard_of_child)
+            self._left = True  # what is queued stays so, for the next time
             self.stop()
             if self._work is not None:
                 await asyncio.wait([self._work])
@@ -89,11 +91,16 @@ class ChatLoop:
             self.screen.say(f"To go on: agent-studio chat --session {self.session.info.id[:8]}")
 
     async def switch_to(self, session: Session) -> None:
-        """Continue in another session, and print which one."""
+        """Continue in another session, and print which one.
+
+        What is queued here or there is returned to the prompt: nothing goes out unasked.
+        """
+        self._give_back()
         self.session, info = session, session.info
         self.screen.say(f"{info.agent} on {info.model}, in {info.folder}")
         for problem in [session.damage] if session.damage else []:
             self.screen.say(f"This chat can only be read: {problem}")
+        self._give_back()
         await self._update_costs()
 
     async def submit(self, text: str) -> None:
@@ -108,7 +115,7 @@ class ChatLoop:
         if self._work is None and _OF_SERVERS.search(text):
             self.start(self._ask_and_send(text))  # a server may take its time
         elif (said := await self._said(text)) is not None:
-            self.start(self.run_turns(said))
+            self.start(self.run_turn(said))
 
     async def _ask_and_send(self, text: str) -> None:
         """Send a message that calls a prompt of a server or names a resource of one (M-21)."""
@@ -118,7 +125,7 @@ class ChatLoop:
             self.screen.give_back(text)
             raise
         if (said := await self._said(whole, self._work)) is not None:
-            await self.run_turns(said)
+            await self.run_turn(said)
 
     async def _said(
         self, text: str, by: asyncio.Task[None] | None = None
@@ -187,14 +194,17 @@ class ChatLoop:
     def interrupt(self) -> bool:
         """Stop the tools that work, or else what runs; returns whether anything did.
 
-        A question on the screen is answered by that: the turn is stopped.
+        A question on the screen is answered by that: the turn is stopped. What is queued returns
+        to the prompt then.
         """
-        if self._work is None or self._driver is None or self._driver.asks:
-            return self.stop()
-        if self.session.interrupt():
+        tools_only = self._driver is not None and not self._driver.asks
+        if self._work is not None and tools_only and self.session.interrupt():
             self.screen.say("The tool is stopped. Ctrl-C again stops the agent.")
             return True
-        return self.stop()
+        stopped = self.stop()
+        if stopped:
+            self._give_back()
+        return stopped
 
     def release(self) -> bool:
         """Let the commands that the agent waits for go on as jobs; returns whether any ran."""
@@ -205,27 +215,24 @@ class ChatLoop:
             self.screen.say("Too many commands run in the background: /jobs lists them.")
         return True
 
-    async def run_turns(self, said: Sequence[Said] | MessageQueued) -> None:
-        """Run a turn, then one for each message queued meanwhile; no message means try again."""
-        while True:
-            parts = said.said if isinstance(said, MessageQueued) else said
-            if self.screen.types_ahead and (words := _words(parts)):
-                self.screen.say("", *f"› {words}".split("\n"), "")
-            driver = self.driver()
-            await driver.run_turn(said, [], None, mentions=True)
-            if not driver.stopped and driver.capped and await driver.ask_background():
-                await driver.run_turn((), [], "background", mentions=True)
-            if not driver.stopped:
-                await driver.offer_drafts()
-            await self._update_costs()
-            if driver.stopped or not (queued := self.session.queue.next):
-                break
-            said = queued
-        if not driver.stopped and (
-            offer := handoff_offer(await offered_handoffs(self.engine, self.session))
+    async def run_turn(self, said: Sequence[Said] | MessageQueued) -> None:
+        """Run a turn; no message means try again."""
+        parts = said.said if isinstance(said, MessageQueued) else said
+        if self.screen.types_ahead and (words := _words(parts)):
+            self.screen.say("", *f"› {words}".split("\n"), "")
+        driver = self.driver()
+        await driver.run_turn(said, [], None, mentions=True)
+        if not driver.stopped and driver.capped and await driver.ask_background():
+            await driver.run_turn((), [], "background", mentions=True)
+        if not driver.stopped:
+            await driver.offer_drafts()
+        await self._update_costs()
+        if (
+            not driver.stopped
+            and self.session.queue.next is None
+            and (offer := handoff_offer(await offered_handoffs(self.engine, self.session)))
         ):
             self.screen.say(offer)
-        self._give_back()
 
     def _heard_of_child(self, caller: Session, child: Child) -> None:
         """Tell of an agent in the background that ended, or asks, after the turn that began it."""
@@ -255,7 +262,7 @@ class ChatLoop:
     def _give_back(self) -> None:
         """Return queued messages to the prompt, as they were typed."""
         typed: list[str] = []
-        for message_id in list(self.session.transcript.queued):
+        for message_id in [] if self.session.damage else list(self.session.transcript.queued):
             said = self.session.queue.remove(message_id)
             text, attached = self._queued.pop(
                 message_id, (_words(said), [part for part in said if not isinstance(part, Text)])
@@ -276,6 +283,12 @@ class ChatLoop:
         finally:
             self._work = self._driver = None
             self.screen.refresh()
+        if self._left:
+            return
+        if (queued := self.session.queue.next) is not None:
+            self._queued.pop(queued.message_id, None)
+            self.start(self.run_turn(queued))
+        else:
             self._ask_for_children()
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:

@@ -257,7 +257,7 @@ class SlashCommands:
         taken = await take_handoff(chat.engine, chat.session, number)
         self._say(f"Agent: {taken.agent}")
         if taken.prompt and taken.send:
-            await chat.run_turns([Text(taken.prompt)])
+            await chat.run_turn([Text(taken.prompt)])
         elif taken.prompt:
             chat.screen.give_back(taken.prompt)
 
@@ -337,7 +337,7 @@ class SlashCommands:
     async def _retry(self, _: str) -> None:
         if not any(isinstance(block, UserBlock) for block in self._chat.session.transcript.blocks):
             raise ConfigurationError("There is nothing to try again yet.")
-        await self._chat.run_turns(())
+        await self._chat.run_turn(())
 
     async def _restore(self, turn: str, *, undo: bool) -> None:
         chat = self._chat

@@ -36,7 +36,7 @@ async def test_closing_asks_once_and_cancel_and_stop_do_as_they_say(tmp_path: Pa
     async with at_window(tmp_path, "ollama", [SLOW]) as person:
         window = person.window
         person.say("Count")
-        await until(lambda: person.simulator.requests and person.session.running)
+        await until(lambda: person.at_work)
         box = await asked(person)
         assert "can call you" not in box.informativeText()
         window.close()
@@ -61,7 +61,7 @@ async def test_turns_go_on_in_the_background_until_they_are_done(tmp_path: Path)
     async with at_window(tmp_path, "ollama", script) as person:
         window = person.window
         person.say("Count")
-        await until(lambda: person.simulator.requests and person.session.running)
+        await until(lambda: person.at_work)
         session = person.session
         button(await asked(person), "Go on in the background").click()
         await until(window.isHidden)
