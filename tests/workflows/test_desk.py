@@ -23,7 +23,7 @@ from studio.tools.drafts.three_way_merge import three_way
 from studio.workflows.change_merge import Clash
 from studio.workflows.fork import ForkRequest
 from studio.workflows.workflow_runs import WorkflowRuns
-from support.engine_home import EngineHome, engine_home
+from support.engine_home import EngineHome, engine_home, say
 from support.waiting import within
 from support.workflow_home import asked_in, begin, carry_out, go_on, states, workflow
 
@@ -125,16 +125,18 @@ GATED = workflow(
 )
 
 
-@pytest.mark.parametrize("edited", [False, True])
+@pytest.mark.parametrize(("edited", "talks"), [(False, False), (True, False), (False, True)])
 async def test_w26_drafts_are_approved_at_a_gate_and_one_undo_takes_all_back(
-    tmp_path: Path, edited: bool
+    tmp_path: Path, edited: bool, talks: bool
 ) -> None:
-    """What comes after the gate is drafted on what was approved there, and in the same turn."""
+    """What comes after the gate is drafted on what was approved there, and in the same turn, also
+    where the person said something there meanwhile."""
     script = Acting(
         {
             "Do A.": [change("f.txt", "line 3\n", "by a\n"), write("a.txt", "by a\n")],
             "Do B.": [write("b.txt", "by b\n")],
             "Do C.": [change("f.txt", "line 9\n", "by c\n"), write("c.txt", "by c\n")],
+            "Thanks": [],
         }
     )
     async with engine_home(tmp_path, "anthropic", script) as home:
@@ -152,6 +154,10 @@ async def test_w26_drafts_are_approved_at_a_gate_and_one_undo_takes_all_back(
         if edited:
             (home.folder / "a.txt").write_text("the person's\n")
             now["a.txt"] = "the person's\n"
+        if talks:
+            session = await home.engine.sessions.open(run.drafts)
+            await session.change(agent="Coder")
+            await say(session, "Thanks")
         question = run.step("ok").question
         assert question is not None
         await WorkflowRuns(home.engine).close(runner)

@@ -25,6 +25,7 @@ from studio.agent.services import Services
 from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
 from studio.domain.aio import settled
+from studio.domain.blocks import DraftBlock
 from studio.domain.drafts import Draft
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.events import (
@@ -358,19 +359,23 @@ class Session:
     ) -> None:
         """Add drafts that were made outside of any turn, as a turn that nobody began (W-26).
 
-        ``further`` ones belong to the last turn, and are undone with it. The open drafts with
+        ``further`` ones belong to the turn of the first ones, and are undone with it: it is gone
+        on with, also where the person said something since. The open drafts with
         the ids ``superseded`` are wanted no more. Raises ConfigurationError while a turn runs.
         """
         async with self._exclusive_access():
             info, record = self.info, self.state.record
-            if not further:
-                whose = info.id, uuid.uuid4().hex, (), info.agent, info.provider, info.model
+            last = self.transcript.turn_id
+            drafted = (one for one in self.transcript.blocks if isinstance(one, DraftBlock))
+            turn_id = next((one.turn_id for one in drafted), last) if further else uuid.uuid4().hex
+            if turn_id != last:
+                whose = info.id, turn_id, (), info.agent, info.provider, info.model
                 record(TurnStarted(*whose, "background", by_agent=True))
             workspace = await self._builder.workspace()
             for draft_id in superseded:
                 await self.drafts.settle(draft_id, "superseded", workspace, record)
             await self.drafts.add("", drafts, workspace, record, approve=False)
-            if not further:
+            if turn_id != last:
                 record(TurnComplete("done"))
 
     def try_now(self) -> None:
