@@ -49,6 +49,8 @@ _HUES = {
     "cyan": "teal",
 }
 _MODELS = {name: f"claude-{name}-*" for name in ("sonnet", "opus", "haiku", "fable")}
+_BUILT_IN = {"agent": "Coder", "edit": "Coder", "ask": "Assistant", "plan": "Planner"}
+"""Which of ours does what an agent does that VS Code brings."""
 _DELEGATES = ("agent", "task", "runsubagent", "customagent")
 _GROUPS: dict[str, tuple[str, ...]] = {
     "read": ("read", "list", "outline"),
@@ -352,10 +354,11 @@ def _handoffs(value: Any, found: Translation) -> Iterator[Handoff]:
         if not isinstance(agent, str) or not agent.strip():
             found.keep("handoffs")
             continue
+        agent = _BUILT_IN.get(agent.strip(), agent.strip())
         texts = {key: str(fields.get(key) or "") for key in ("label", "prompt", "model")}
         texts["label"] = texts["label"] or agent
         texts["model"] = _model(texts["model"])
-        yield Handoff(agent=agent.strip(), send=fields.get("send") is True, **texts)
+        yield Handoff(agent=agent, send=fields.get("send") is True, **texts)
 
 
 # How they are written

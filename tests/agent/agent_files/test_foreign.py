@@ -79,7 +79,7 @@ VSCODE = (
     ("description: Metadata\nmetadata:\n  team: web\n  tier: 2", {"kept": ("metadata",)}),
     ("description: Terminal\ntools: ['runCommands', 'runTasks', 'editFiles', 'problems']", {"has": ("run", "job", "edit"), "kept": ("problems",)}),
     ("description: Aliases\ntools: [Read, Grep, Bash, Write, TodoWrite]", {"has": ("read", "search", "run", "write", "plan")}),
-    ("description: Three ways on\nhandoffs:\n  - {label: Test, agent: Tester, prompt: Test it., send: true, model: GPT-5 (copilot)}\n  - {label: Review, agent: Reviewer, showContinueOn: false}\n  - {label: Nobody}", {"handoffs": (Handoff("Test", "Tester", "Test it.", send=True, model="gpt-5"), Handoff("Review", "Reviewer")), "kept": ("handoffs",)}),
+    ("description: Three ways on\nhandoffs:\n  - {label: Test, agent: Tester, prompt: Test it., send: true, model: GPT-5 (copilot)}\n  - {label: Review, agent: Reviewer, showContinueOn: false}\n  - {label: Build, agent: agent}\n  - {label: Nobody}", {"handoffs": (Handoff("Test", "Tester", "Test it.", send=True, model="gpt-5"), Handoff("Review", "Reviewer"), Handoff("Build", "Coder")), "kept": ("handoffs",)}),
     ("description: Auto\nmodel: Auto", {"fallback": ()}),
     ("description: Hooked\nhooks:\n  sessionStart: [{command: ./begin.sh}]", {"kept": ("hooks",)}),
     ("description: Browser\ntools: ['openSimpleBrowser', 'vscode/askQuestions', 'todos']", {"tools": ("ask", "plan"), "kept": ("openSimpleBrowser",)}),
