@@ -202,12 +202,13 @@ class ItemStore:
             """SELECT place, value, state, text, outputs, reason, fault, tokens, dollars, seconds,
             ended, session_id, linked FROM run_items
             WHERE queue = ?1 AND place > ?2 AND (?3 = 'all' OR state = ?3)
-            AND (?4 = '' OR instr(lower(value || text || coalesce(outputs, '') || reason), ?4) > 0)
+            AND (?4 = '' OR instr(
+                lower(value || text || coalesce(outputs, '') || reason), lower(?4)) > 0)
             ORDER BY place LIMIT ?5""",
             queue.id,
             after,
             shown,
-            words.lower(),
+            words,
             most,
         )
         return [_row(row) for row in rows]
@@ -220,12 +221,13 @@ class ItemStore:
             """SELECT place, value, state, text, outputs, reason, fault, tokens, dollars, seconds,
             ended, session_id, linked FROM run_items
             WHERE queue = ?1 AND state IN ('done', 'failed') AND (?2 = 'all' OR state = ?2)
-            AND (?3 = '' OR instr(lower(value || text || coalesce(outputs, '') || reason), ?3) > 0)
+            AND (?3 = '' OR instr(
+                lower(value || text || coalesce(outputs, '') || reason), lower(?3)) > 0)
             AND (?5 = '' OR fault = ?5)
             ORDER BY ended DESC, place LIMIT ?4""",
             queue.id,
             shown,
-            words.lower(),
+            words,
             most,
             fault,
         )

@@ -10,6 +10,7 @@ from pathlib import Path
 from studio.domain.agents import Caps
 from studio.domain.run_events import RunEvent, StepAsked
 from studio.simulator import Pace, RequestView, Text, Turn, status
+from studio.storage.run_items import ItemStore
 from studio.workflows.replay import read_record, replay
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
@@ -76,6 +77,17 @@ async def test_w53_w55_each_row_once_after_a_sample_and_a_yes(tmp_path: Path) ->
         await carry_out(other)  # no pack says who may see it: nothing is sent
         assert other.run.tallies["read"].linked == 0, "results are of what they are about (KZ-42)"
         assert len(home.asked) == before + 9
+        store = ItemStore(home.engine.database)
+        queue = await store.queue(run.id, "read")
+        assert queue is not None
+        await home.engine.database.write(
+            lambda db: db.execute(
+                "UPDATE run_items SET fault = '', reason = 'Über 5 Grenzen' WHERE state = 'failed'"
+            )
+        )
+        for words in ("Über", "GRENZEN"):  # as a kind of failures and a person ask for them
+            assert len(await store.newest(queue, 9, "failed", words)) == 3
+            assert len(await store.rows(queue, shown="failed", words=words)) == 3
         assert not home.simulator.violations
 
 
