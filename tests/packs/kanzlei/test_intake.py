@@ -296,7 +296,7 @@ async def test_kz51_akten_of_another_program_are_opened_and_taken_back(
         "Nr.;Kurzrubrum;Mandant;Gegner;Streitwert;Angelegt;Ablage;Status;Farbe\r\n"
         "0012/19;Wagner ./. Öz Bau;Eva Wagner;Öz Bau GmbH;10.000,50;04.02.2019;;aktiv;rot\r\n"
         "0013/19;;Jörg Müller;Eva Wagner;;;31.12.2020;erledigt;\r\n"
-        "R-77;Nachlass Huber;;;;;;ruhend;\r\n"
+        f"R-77;Nachlass Huber;{'H' * 400};, Eva;;;;ruhend;\r\n"
         "0014/19;Falscher Tag;;;;31.02.2019;;;\r\n"
         "0015/19;Falscher Wert;;;viel;;;;\r\n"
         "0016/19;Falscher Status;;;;;;weg;\r\n"
@@ -321,6 +321,8 @@ async def test_kz51_akten_of_another_program_are_opened_and_taken_back(
         said = await told("akten-einlesen", str(table), *columns)
         assert said.startswith("3 angelegt, 1 schon da. Zurücknehmen")
         assert "Spalten ohne Feld: Farbe" in said and "0013/19, Eva Wagner:" in said
+        assert "Zeile 4, mandant: name: höchstens 300" in said
+        assert "Zeile 4, gegner: Ein Kontakt hat einen Namen" in said
         first = akten.get(pack.person, "0012/19")
         assert (first.rubrum, first.value) == ("Wagner ./. Öz Bau", 1_000_050)
         assert first.mandate == "2019-02-04" and first.mode == "lokal"

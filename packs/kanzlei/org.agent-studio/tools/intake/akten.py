@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -112,7 +112,8 @@ class AktenIntake:
                     sql = "INSERT INTO einlesung (zeit, person, quelle) VALUES (?, ?, ?)"
                     values = (now(), number_of(person), str(plan.path))
                     plan.number = self._records.write(sql, *values)
-                self._take_in(person, plan, akte, row)
+                for problem in self._take_in(person, plan, akte, row):
+                    plan.table.problems.append(f"Zeile {line}, {problem}")
                 last = self._records.read("SELECT max(id) AS id FROM verlauf")[0]["id"]
                 sql = "INSERT INTO einlesung_akte VALUES (?, ?, ?)"
                 self._records.write(sql, plan.number, akte.id, last)
@@ -141,14 +142,20 @@ class AktenIntake:
             plan.table.problems.append(f"Zeile {line}: {error}")
         return akte
 
-    def _take_in(self, person: Person, plan: AktenPlan, akte: Akte, row: dict[str, str]) -> None:
-        """Let who is named take part, each checked for conflicts (KZ-15)."""
+    def _take_in(
+        self, person: Person, plan: AktenPlan, akte: Akte, row: dict[str, str]
+    ) -> Iterator[str]:
+        """Let who is named take part, each checked for conflicts (KZ-15); says who cannot."""
         kontakte = self._home.service(Kontakte)
         for column, role in _SIDES:
             for name in dict.fromkeys(one.strip() for one in row.get(column, "").split(";")):
                 if not name:
                     continue
-                who = self._contact(person, plan.number, name)
+                try:
+                    who = self._contact(person, plan.number, name)
+                except ToolFailed as error:
+                    yield f"{column}: {error}"
+                    continue
                 try:
                     kontakte.take_part(person, akte, who, role)
                 except ToolFailed:  # the row names them twice
