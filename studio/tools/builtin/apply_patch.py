@@ -21,7 +21,7 @@ from .write import whole_draft
     target="input",
     verb="Drafting",
     done="Drafted",
-    icon="file-pen",
+    icon="file-pen-line",
     alone=True,
     text_form={
         "description": "Change files with a patch: add, update, delete or move them, all of it "

@@ -29,7 +29,9 @@ class Edit:
     all: bool = False
 
 
-@tool(effect="draft", target="path", verb="Drafting", done="Drafted", icon="file-pen", alone=True)
+@tool(
+    effect="draft", target="path", verb="Drafting", done="Drafted", icon="file-pen-line", alone=True
+)
 async def edit(
     context: Context,
     path: str,

@@ -10,7 +10,9 @@ from studio.tools.drafts.draft_make import make_further, pending_draft, propose,
 from studio.tools.workspace.text_files import line_end, with_line_end
 
 
-@tool(effect="draft", target="path", verb="Drafting", done="Drafted", icon="file-pen", alone=True)
+@tool(
+    effect="draft", target="path", verb="Drafting", done="Drafted", icon="file-pen-line", alone=True
+)
 async def write(context: Context, path: str, content: str) -> Result:
     """Write a whole file, a new one or over one that is there. To change a part use edit.
 

@@ -166,6 +166,7 @@ class MainWindow(QMainWindow):
         self.preferences.applied.connect(self.chat.composer.check_spelling)
         self.chat.trouble.connect(self.banner.say)
         self.chat.open_wanted.connect(self.chats.open)
+        self.chat.run_wanted.connect(partial(self.pages.show_page, "workflows", "start"))
         self.chat.draft_wanted.connect(partial(self.pages.show_page, "drafts"))
         self.chat.link_wanted.connect(self.links.copy)
         self.chat.source_wanted.connect(lambda at: self._later(self.links.open_source(at)))

@@ -459,9 +459,9 @@ class Composer(PaintedWidget):
     def _space(self) -> None:
         self._mark_words()
         px = self.theme.px
-        self._column.setContentsMargins(QMargins(px(10), px(12), px(8), px(9)))
+        self._column.setContentsMargins(QMargins(px(8), px(12), px(9), px(9)))
         self._column.setSpacing(px(12))
-        self._text_row.setContentsMargins(px(6), 0, px(6), 0)
+        self._text_row.setContentsMargins(px(8), 0, px(6), 0)
         self.update()
 
     def _parts_resized(self) -> None:

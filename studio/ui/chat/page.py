@@ -75,6 +75,8 @@ class ChatPage(PaintedWidget):
     """Another chat is on screen, or an empty one."""
     trouble = Signal(str)
     open_wanted = Signal(str)
+    run_wanted = Signal(str)
+    """The name of a workflow that the person wants to run."""
     source_wanted = Signal(str)
     """The address of a thing of a pack that the person wants to see."""
     link_wanted = Signal(str, int)
@@ -142,6 +144,7 @@ class ChatPage(PaintedWidget):
         self.asked.appeared.connect(lambda: None if self._writes() else self.asked.take_focus())
         self.plan.opened.connect(self.show_block)
         self.suggestions.open_wanted.connect(self.open_wanted)
+        self.suggestions.run_wanted.connect(self.run_wanted)
         self.suggestions.text_wanted.connect(self.composer.set_text)
         self.model.subscribe(self._changed)
         self._layout.show(new=True)
@@ -308,9 +311,10 @@ class ChatPage(PaintedWidget):
         """Offer ways to begin a new chat; ``last`` is the id and title of the chat used last."""
         options = self.model.options
         repository = await options.in_repository()
+        workflow = await options.latest_workflow()
         folder = "" if options.uses_own_folder else short_path(options.folder)
         if isValid(self):
-            self.suggestions.offer(last, folder, repository=repository)
+            self.suggestions.offer(last, folder, workflow, repository=repository)
 
     async def finish(self) -> None:
         """Wait a second for what was begun; what waits for the person is cancelled."""

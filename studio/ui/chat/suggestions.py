@@ -38,9 +38,10 @@ class SuggestionButton(PaintedButton):
 
 
 class Suggestions(QWidget):
-    """Suggested messages, and the chat used last; made again for each new chat."""
+    """Suggested messages, the chat and the workflow used last; made again for each new chat."""
 
     open_wanted = Signal(str)
+    run_wanted = Signal(str)
     text_wanted = Signal(str)
 
     def __init__(self, theme: Theme, parent: QWidget) -> None:
@@ -49,22 +50,38 @@ class Suggestions(QWidget):
         self._rows: list[SuggestionButton] = []
         self._column = column_of([STRETCH], spacing=2, on=self)
 
-    def offer(self, last: tuple[str, str] | None, folder: str, *, repository: bool) -> None:
-        """``last``: id and title of the chat used last; ``folder`` is empty if none is chosen."""
+    def offer(
+        self,
+        last: tuple[str, str] | None,
+        folder: str,
+        workflow: tuple[str, str],
+        *,
+        repository: bool,
+    ) -> None:
+        """``last``: id and title of the chat used last; ``folder`` is empty if none is chosen.
+
+        ``workflow``: name and file of the one that ran last there; empty if none did.
+        """
         for row in self._rows:
             row.deleteLater()
         self._rows.clear()
         if last is not None:
-            row = self._add(tr("Continue “{last}”").format(last=last[1]), "history")
+            row = self._add(tr("Continue “{last}”").format(last=last[1]), "rotate-ccw")
             row.clicked.connect(lambda _=False, id=last[0]: self.open_wanted.emit(id))
         offered: list[tuple[str, str]] = []
+        name, file = workflow
+        if name:
+            row = self._add(tr("Run {name}").format(name=file), "workflow")
+            row.clicked.connect(lambda _=False: self.run_wanted.emit(name))
         if folder:
-            offered.append((tr("Explain what is in {folder}").format(folder=folder), "folder-open"))
+            if not name:
+                words = tr("Explain what is in {folder}").format(folder=folder)
+                offered.append((words, "folder-open"))
             if repository:
                 offered.append(
                     (
                         tr("Review my uncommitted changes in {folder}").format(folder=folder),
-                        "git-branch",
+                        "git-pull-request-arrow",
                     )
                 )
         for text, icon in offered:

@@ -363,7 +363,7 @@ def event_line(event: Event, session: Session) -> tuple[str, str, str] | None:
                 f"+{added} −{removed}",
             )
         case DraftResolved():
-            return "file-pen", tr(DRAFT_TEXTS[event.status]), ""
+            return "file-pen-line", tr(DRAFT_TEXTS[event.status]), ""
         case MessageQueued():
             return "message-square", tr("Message queued"), ""
         case MessageTaken():

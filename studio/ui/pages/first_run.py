@@ -122,7 +122,7 @@ class _Start(QWidget):
             theme,
             "key-round",
             tr("Add an API key"),
-            tr("Anthropic, OpenAI or Gemini. Kept in your keychain."),
+            tr("Anthropic, OpenAI or Gemini. Kept in your system keychain."),
             "2",
             self,
         )

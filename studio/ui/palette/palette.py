@@ -46,7 +46,7 @@ TOP = 0.16
 FADE = 90
 """Milliseconds in which the page behind is dimmed."""
 FIELD, FOOT, PAD = 51, 37, 8
-ROW, HEADING = 36, 28
+ROW, HEADING = 36, 26
 
 
 class ResultList(HeadedList[FoundEntry]):
@@ -88,7 +88,8 @@ class ResultRow(QStyledItemDelegate):
         if not isinstance(row, FoundEntry):
             return
         entry = row.entry
-        if option.state & QStyle.StateFlag.State_Selected:
+        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        if chosen:
             paint_rounded(painter, rect.adjusted(8, 0, -8, 0), 6, t.color("accent_soft"))
         side = t.px(20 if entry.hue else 16)
         middle = t.px(26)
@@ -96,7 +97,7 @@ class ResultRow(QStyledItemDelegate):
         if entry.hue:
             paint_tile(painter, t, mark, entry.icon, entry.hue)
         else:
-            t.paint_icon(painter, mark, entry.icon, "text2")
+            t.paint_icon(painter, mark, entry.icon, "accent_text" if chosen else "text2")
         left, right = float(t.px(46)), rect.right() - t.px(18)
         if entry.keys:
             right -= keycaps_width(t, entry.keys)
@@ -252,9 +253,9 @@ class Palette(PaintedWidget):
         top = round(self.height() * TOP)
         field, foot = t.height(FIELD), t.height(FOOT)
         rows = self.list.rows_height() or t.height(ROW)
-        room = self.height() - top - t.px(24) - field - foot - 2 * PAD
+        room = self.height() - top - t.px(24) - field - foot - PAD
         tall = min(rows, max(t.height(ROW), min(room, t.px(440))))
-        return QRect((self.width() - width) // 2, top, width, field + tall + 2 * PAD + foot)
+        return QRect((self.width() - width) // 2, top, width, field + tall + PAD + foot)
 
     def _place(self) -> None:
         t, box = self.theme, self._box()
@@ -262,7 +263,7 @@ class Palette(PaintedWidget):
         esc = keycaps_width(t, "Esc") + t.px(24)
         left = t.px(44)
         put(self.field, box.x() + left, box.y() + 6, box.width() - left - esc, field - 12)
-        top = box.y() + field + PAD
+        top = box.y() + field + 1
         put(self.list, box.x(), top, box.width(), box.bottom() + 1 - foot - PAD - top)
 
     def _faded(self, part: object) -> None:

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QFileDialog, QHBoxLayout, QLayout, QScrollArea, QW
 
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button, Card, Hairline, Label, Mark, OverlayBar, Toggle
-from studio.ui.widgets.layouts import column_of, row_of, widget_of
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
 FOCUS_MARGIN = 16
 """Pixels kept visible above and below the control with the focus."""
@@ -73,7 +73,7 @@ class SettingsPage(QScrollArea):
     def add_group(self, title: str, rows: QWidget) -> None:
         """A card below its title."""
         head = Label(self.theme, title, "ui_strong")
-        self.column.addLayout(column_of([head, rows], spacing=6))
+        self.column.addLayout(column_of([head, rows], spacing=8, margins=(0, 5, 0, 0)))
 
     def reveal(self, control: QWidget) -> None:
         """Scroll until ``control`` and its focus ring are visible."""
@@ -139,7 +139,8 @@ class CardGroups(Slot):
 
     def show_groups(self, theme: Theme, groups: Iterable[tuple[str, FormCard]]) -> None:
         parts = [
-            column_of([Label(theme, title, "ui_strong"), card], spacing=6) for title, card in groups
+            column_of([Label(theme, title, "ui_strong"), card], spacing=8, margins=(0, 5, 0, 0))
+            for title, card in groups
         ]
         self.put(widget_of(column_of(parts, spacing=14)))
 
@@ -150,8 +151,9 @@ class FormCard(Card):
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme, "surface", "hair")
         self._column = column_of(spacing=0, margins=(14, 0, 14, 0), on=self)
-        self._sizes: list[tuple[QWidget, QWidget, int]] = []
-        """A row, its control, and the minimum width of the control."""
+        self._sizes: list[tuple[QWidget, QWidget, bool, int]] = []
+        """A row, its control, whether it has a line below its title, and the control's least width.
+        """
         theme.changed.connect(self._update_sizes)
 
     def add(
@@ -171,15 +173,15 @@ class FormCard(Card):
         row, inner = self._row()
         if icon:
             inner.addWidget(Mark(self.theme, icon), 0, Qt.AlignmentFlag.AlignVCenter)
-            inner.setSpacing(10)
+            inner.setSpacing(12)
         if isinstance(title, str):
             title = Label(self.theme, title, role, wrap=role == "code")
         below = Label(self.theme, line, "small", "text2", wrap=True)
         if not line:  # to show it, still without a parent, would open a window
             below.hide()
-        inner.addLayout(column_of([title, below], spacing=1), 1)
+        inner.addLayout(column_of([STRETCH, title, below, STRETCH], spacing=1), 1)
         inner.addWidget(control, 0, Qt.AlignmentFlag.AlignVCenter)
-        self._sizes.append((row, control, least))
+        self._sizes.append((row, control, bool(line), least))
         self._update_sizes()
         return below
 
@@ -205,7 +207,8 @@ class FormCard(Card):
         return row, inner
 
     def _update_sizes(self) -> None:
-        for row, control, least in self._sizes:
-            row.setMinimumHeight(max(48, self.theme.px(48)))
+        for row, control, lined, least in self._sizes:
+            tall = lined or control.sizeHint().height() >= self.theme.height(30)
+            row.setMinimumHeight(self.theme.px(51 if tall else 44))
             if least:
                 control.setMinimumWidth(self.theme.px(least))

@@ -21,7 +21,9 @@ _KEEP = 600
 def _stroke(size: float) -> str:
     if size >= 18:
         return "1.75"
-    return "1.9" if size > 14 else "2"
+    if size > 14:
+        return "1.9"
+    return "2" if size > 12 else "2.4"
 
 
 class Icons:

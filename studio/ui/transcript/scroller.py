@@ -98,11 +98,15 @@ class Pill:
     icon: str
     color: str
     keys: str = ""
+    end: str = ""
+    """The icon after the keys: which way it leads."""
 
     def rect(self, style: PaintStyle, centre: float, bottom: float) -> QRectF:
         width = style.px(14) * 2 + style.px(22) + style.width("ui_medium", self.text)
         if self.keys and style.theme.keycaps:
             width += style.px(10) + keycaps_width(style.theme, self.keys)
+        if self.end:
+            width += style.px(22)
         tall = style.theme.height(32)
         return QRectF(round(centre - width / 2), bottom - tall, round(width), tall)
 
@@ -128,6 +132,9 @@ class Pill:
         )
         if self.keys and style.theme.keycaps:
             paint_keycaps(painter, style.theme, QPointF(x + style.px(10), middle), self.keys)
+        if self.end:
+            at = QPointF(rect.right() - style.px(19), middle)
+            style.icon(painter, at, self.end, "text2", 14)
 
 
 STICK = 40

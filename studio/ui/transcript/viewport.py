@@ -438,7 +438,8 @@ class Viewport(QObject):
             top = canvas.top(index) - scroller.value
             if top > scroller.height - 40 or top + item.height < 40:
                 text = tr("{agent} needs your answer").format(agent=item.agent or tr("The agent"))
-                pill = Pill(text, "attention", "shield-question-mark", "warn", self.need_keys)
+                icon, end = "shield-question-mark", "arrow-up" if top < 40 else "arrow-down"
+                pill = Pill(text, "attention", icon, "warn", self.need_keys, end)
                 break
         if pill is None and self.fresh and scroller.below > STICK:
             pill = Pill(tr("New messages"), "end", "arrow-down", "text2")

@@ -298,7 +298,7 @@ class MenuButton(FoldingButton):
         role, pad = ("ui", t.px(10)) if self._boxed else ("small_medium", t.px(8))
         width = t.metrics(role).horizontalAdvance(self.text()) + 2 * pad + self._mark + t.px(4)
         if self._icon:
-            width += t.px(16) + t.px(6)
+            width += t.px(16) + t.px(6) - (0 if self._boxed else t.px(2))
         if self._boxed:
             return QSize(max(width, t.px(120)), t.height(30))
         return QSize(width, t.height(28))
@@ -345,6 +345,7 @@ class MenuButton(FoldingButton):
         pad = t.px(10 if self._boxed else 6 if self.folded else 8)
         x = float(pad)
         if icon := self._icon or (self._spare_icon if self.folded else ""):
+            x = float(pad if self._boxed else t.px(6))
             side = t.px(16)
             box = QRectF(x, (rect.height() - side) / 2, side, side)
             if self._hue:
@@ -353,7 +354,7 @@ class MenuButton(FoldingButton):
                 t.paint_icon(painter, box.adjusted(1, 1, -1, -1), icon, "text2")
             x += side + t.px(6)
         mark = self._mark
-        end = rect.width() - pad - mark + (0 if self._boxed else t.px(2))
+        end = rect.width() - pad - mark
         room = end - t.px(4) - x
         if not self.folded:
             words = QRectF(x, 0, room + 2, rect.height())

@@ -11,7 +11,7 @@ import time
 
 import shiboken6
 from PySide6.QtCore import QObject, QPointF, QRect, QRectF, QSizeF, Qt, QTimer
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPixmap, QPixmapCache
+from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen, QPixmap, QPixmapCache, QPolygonF
 from PySide6.QtWidgets import QWidget
 
 from studio.ui.formatting import keys as names
@@ -298,16 +298,22 @@ def paint_tile(painter: QPainter, theme: Theme, rect: QRectF, icon: str, hue: st
     theme.paint_icon(painter, centred(rect, inner), icon, ink)
 
 
+_ROUND = (Qt.PenStyle.SolidLine, Qt.PenCapStyle.RoundCap, Qt.PenJoinStyle.RoundJoin)
+
+
 def paint_check(
     painter: QPainter, theme: Theme, rect: QRectF, on: bool, enabled: bool = True
 ) -> None:
     """A check box."""
     if on:
         paint_rounded(painter, rect, 4, theme.color("accent" if enabled else "strong"))
-        inset = rect.width() * 0.14
-        theme.paint_icon(
-            painter, rect.adjusted(inset, inset, -inset, -inset), "check", theme.color("accent_on")
-        )
+        points = ((0.26, 0.52), (0.43, 0.68), (0.75, 0.33))
+        width, height = rect.width(), rect.height()
+        tick = QPolygonF([rect.topLeft() + QPointF(x * width, y * height) for x, y in points])
+        painter.save()
+        painter.setPen(QPen(theme.color("accent_on"), width / 9.5, *_ROUND))
+        painter.drawPolyline(tick)
+        painter.restore()
     else:
         border = theme.color("strong" if enabled else "control")
         paint_rounded(painter, rect, 4, theme.color("field"), border, 1.25)

@@ -9,8 +9,12 @@ from PySide6.QtCore import QPoint, QRect
 from PySide6.QtGui import QImage, QRegion
 from PySide6.QtWidgets import QApplication, QWidget
 
+from studio.agent.engine import Engine
+from studio.domain.run_events import RunStarted
 from studio.simulator import Call, Text, Turn
+from studio.storage.runs import NewRun, RunStore
 from studio.ui.chat.composer import MOST_LINES
+from studio.ui.pages.workflows.page import WorkflowsPage
 from support.waiting import until
 from support.window import Key, Person, alone, at_window, on_window_loop
 
@@ -88,6 +92,30 @@ async def test_only_what_can_be_done_in_the_folder_is_offered(tmp_path: Path) ->
         own = person.engine.paths.data / "chats"
         person.window.chat.model.options.choose_folder(str(own))
         await until(lambda: offered() == [])
+
+
+@on_window_loop
+async def test_the_workflow_that_ran_last_in_the_folder_is_offered(tmp_path: Path) -> None:
+    """W-68: a click asks for its inputs; one whose file is gone is not offered."""
+    file = tmp_path / "studio" / "workflows" / "release.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("---\nname: Release\nsteps:\n- {id: look, agent: Coder}\n---\n")
+    folder = tmp_path / "plain"
+
+    async def prepare(engine: Engine) -> None:
+        for number, source in enumerate((str(file), str(tmp_path / "gone.md"))):
+            started = RunStarted(f"r{number}", "Release", "d", source, str(folder))
+            await RunStore(engine.database).create(NewRun(started, "steps"), 5.0 + number)
+
+    async with at_window(tmp_path, "anthropic", [], folder=folder, prepare=prepare) as person:
+        rows = person.window.chat.suggestions._rows
+        await until(lambda: [row.text() for row in rows] == ["Run release.md"])
+        await until(lambda: rows[0].isVisible())
+        person.click(rows[0])
+        page = await until(
+            lambda: isinstance(one := person.window.pages.currentWidget(), WorkflowsPage) and one
+        )
+        await until(lambda: page.document is not None and page.document.path == file)
 
 
 @on_window_loop

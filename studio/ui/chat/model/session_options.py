@@ -135,6 +135,21 @@ class SessionOptions:
 
         return bool(self.folder) and await asyncio.to_thread(found)
 
+    async def latest_workflow(self) -> tuple[str, str]:
+        """Name and file of the workflow that ran last in the folder; empty where none is left."""
+        from studio.storage.runs import RunStore
+
+        engine, folder = self._chat.engine, self.folder
+        if engine is None or self.uses_own_folder:
+            return "", ""
+        runs = [run for run in await RunStore(engine.database).list() if run.folder == folder]
+
+        def found() -> tuple[str, str]:
+            there = (run for run in runs if not run.mission and Path(run.source).is_file())
+            return next(((run.name, Path(run.source).name) for run in there), ("", ""))
+
+        return await asyncio.to_thread(found)
+
     @property
     def folder_name(self) -> str:
         """The folder as a person reads it."""

@@ -9,7 +9,7 @@ from typing import Any
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QSizePolicy, QWidget
 
 from studio.agent.agent_files.parser import AgentText
 from studio.domain.agents import HUES
@@ -140,7 +140,7 @@ class Properties(PaintedWidget):
         self.more_tools.toggled.connect(lambda _: self._show_tools(self._usable))
         self.users: list[UserRow] = []
         self.servers: dict[str, ServerSection] = {}
-        self._servers = column_of(spacing=0, margins=(-6, 0, -6, 0))
+        self._servers = column_of(spacing=0)
         self.count = Label(theme, "", "ui", "text2", digits=True)
         self.used = [Label(theme, "", "ui_medium", digits=True) for _ in range(3)]
         self._lay_out()
@@ -187,26 +187,40 @@ class Properties(PaintedWidget):
         body = widget_of(column_of(details, spacing=10, margins=(0, 6, 0, 0)))
         body.hide()
         self.details.toggled.connect(body.setVisible)
-        self._users = column_of(spacing=0, margins=(-6, 0, -6, 0))
+        self._users = column_of(spacing=0)
         self._used_by = widget_of(
-            column_of([Hairline(t), 0, heading(tr("Used by")), self._users], spacing=8)
+            column_of(
+                [
+                    row_of([Hairline(t)], margins=(6, 0, 6, 0)),
+                    0,
+                    row_of([heading(tr("Used by"))], margins=(6, 0, 6, 0)),
+                    self._users,
+                ],
+                spacing=8,
+            )
         )
         self._used_by.hide()
+
+        def inset(*inner: PlacedPart) -> QHBoxLayout:
+            """Parts that begin where the words of the rows between them do."""
+            return row_of([(column_of(inner, spacing=10), 1)], margins=(6, 0, 6, 0))
+
+        fallback = row_of(
+            [Label(t, tr("If it fails"), "ui", "text2"), (self.fallback, 1)], spacing=12
+        )
+        write = Label(t, tr("Write tools always make a draft first."), "small", "text2", wrap=True)
         parts: list[PlacedPart] = [
-            heading(tr("Model")),
-            self.model,
-            row_of([Label(t, tr("If it fails"), "ui", "text2"), (self.fallback, 1)], spacing=12),
-            column_of([self.details, body], spacing=0, margins=(-6, 0, -6, 0)),
-            Hairline(t),
-            row_of([heading(tr("Tools")), STRETCH, self.count]),
-            column_of([*self.tools.values(), self.more_tools], spacing=0, margins=(-6, 0, -6, 0)),
+            inset(heading(tr("Model")), self.model, fallback),
+            column_of([self.details, inset(body)], spacing=0),
+            inset(Hairline(t), row_of([heading(tr("Tools")), STRETCH, self.count])),
+            column_of([*self.tools.values(), self.more_tools], spacing=0),
             self._servers,
-            Label(t, tr("Write tools always make a draft first."), "small", "text2", wrap=True),
+            inset(write),
             self._used_by,
-            self._used,
+            inset(self._used),
             STRETCH,
         ]
-        inner = widget_of(column_of(parts, spacing=10, margins=(16, 14, 16, 20)))
+        inner = widget_of(column_of(parts, spacing=10, margins=(10, 14, 10, 20)))
         area = scrolled(inner)
         area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         head = row_of([(self.title, 1), self.more], spacing=8)

@@ -236,13 +236,15 @@ class DownloadRow(QWidget):
     def __init__(self, theme: Theme, title: str) -> None:
         super().__init__()
         self.theme = theme
-        self.tile = IconTile(theme, "hard-drive-download")
+        self.tile = IconTile(theme, "download")
         self.name = Label(theme, title, "ui_medium", wrap=True)
         self.line = Label(theme, "", "small", "text2", wrap=True, digits=True)
         self.bar = FillBar(theme)
-        self.pause = Button(theme, tr("Pause"), clicked=self.pause_wanted.emit)
-        self.go_on = Button(theme, tr("Resume"), clicked=self.go_on_wanted.emit)
-        self.cancel = Button(theme, tr("Cancel"), "ghost", clicked=self.cancel_wanted.emit)
+        self.pause = Button(theme, tr("Pause"), small=True, clicked=self.pause_wanted.emit)
+        self.go_on = Button(theme, tr("Resume"), small=True, clicked=self.go_on_wanted.emit)
+        self.cancel = Button(
+            theme, tr("Cancel"), "ghost", small=True, clicked=self.cancel_wanted.emit
+        )
         for button in (self.pause, self.go_on, self.cancel):
             button.setAccessibleName(joined((button.text(), title)))
         middle = Qt.AlignmentFlag.AlignVCenter
@@ -269,7 +271,7 @@ class DownloadRow(QWidget):
         self.cancel.set_text(tr("Cancel") if running else tr("Remove"))
         failed = download.state == "failed" and download.fault != "offline"
         icon = "circle-alert" if failed else "circle-pause"
-        self.tile.set("hard-drive-download" if running else icon)
+        self.tile.set("download" if running else icon)
 
 
 class FoundRow(QWidget):
@@ -285,7 +287,7 @@ class FoundRow(QWidget):
         size = Label(theme, gigabytes(source.size), "small", "text2", digits=True)
         size.setAlignment(Qt.AlignmentFlag.AlignRight | middle)
         size.setMinimumWidth(theme.px(56))
-        self.get = Button(theme, tr("Get"), clicked=get)
+        self.get = Button(theme, tr("Get"), small=True, clicked=get)
         self.get.setAccessibleName(joined((tr("Get"), source.title, self.fit.words)))
         words = column_of([head, self.line], spacing=1)
         parts = [(words, 1), (self.fit, middle), (size, middle), (self.get, middle)]

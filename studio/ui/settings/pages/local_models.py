@@ -102,7 +102,9 @@ class LocalModelsPage(SettingsPage):
             ("hard-drive", self.disk),
         ):
             parts.append(row_of([Mark(self.theme, icon, size=15), label], spacing=6))
-        self.change = Button(self.theme, tr("Change folder…"), "link", clicked=self._choose_folder)
+        self.change = Button(
+            self.theme, tr("Change folder…"), "link", small=True, clicked=self._choose_folder
+        )
         self.column.addLayout(row_of([*parts, STRETCH, self.change], spacing=16))
 
     def _add_installed(self) -> None:
@@ -117,7 +119,7 @@ class LocalModelsPage(SettingsPage):
             "text2",
             wrap=True,
         )
-        head = row_of([(Label(self.theme, tr("Installed"), "ui_strong"), 1), self.count])
+        head = row_of([(Label(self.theme, tr("Installed"), "small_strong"), 1), self.count])
         parts = [head, self.problem, self.none, self.installed]
         self.column.addLayout(column_of(parts, spacing=6))
 
@@ -139,7 +141,7 @@ class LocalModelsPage(SettingsPage):
         self.said = Label(self.theme, "", "ui", "text2", wrap=True)
         self.again = Button(self.theme, tr("Try again"), clicked=self._search)
         self.again.hide()
-        head = row_of([(Label(self.theme, tr("Get a model"), "ui_strong"), 1), self.source])
+        head = row_of([(Label(self.theme, tr("Get a model"), "small_strong"), 1), self.source])
         field = row_of([(self.words, 1), self.busy, self.found_count, self.filter], spacing=8)
         said = row_of([(self.said, 1), self.again], spacing=10)
         foot = tr("Each file is checked against its SHA-256 before it is used.")

@@ -69,7 +69,9 @@ _GROUPS = (
     ToolGroup(tr_later("Search the web"), "search", ("web_search",), "ask"),
     ToolGroup(tr_later("Fetch pages"), "globe", ("fetch",), "ask"),
     ToolGroup(tr_later("Run commands"), "terminal", ("run", "job"), "ask"),
-    ToolGroup(tr_later("Write files"), "file-pen", ("write", "edit", "move"), "ask", drafts=True),
+    ToolGroup(
+        tr_later("Write files"), "file-pen-line", ("write", "edit", "move"), "ask", drafts=True
+    ),
     ToolGroup(tr_later("Delete files"), "trash-2", ("delete",), "ask", drafts=True),
     ToolGroup(tr_later("Keep notes"), "feather", ("remember", "memory"), "ask", proposes=True),
     ToolGroup(tr_later("Read notes"), "files", ("notes_read", "notes_detail", "recall"), "allow"),

@@ -211,9 +211,9 @@ class ApprovalItem(WaitingItem):
         self._why: QPointF | None = None
         if question.why:
             y += style.px(5)
-            self._why = QPointF(left + style.px(7), y + style.px(10))
+            self._why = QPointF(left + style.px(7), y + style.px(9))
             at = QPointF(left + style.px(20), y)
-            y += self.write(tr_engine(question.why), at, context, right - at.x(), "ui")
+            y += self.write(tr_engine(question.why), at, context, right - at.x(), "small")
         y += style.px(10)
         y = self._place_buttons(question, left, right, y, style)
         if question.always:
@@ -284,7 +284,7 @@ class ApprovalItem(WaitingItem):
         for name, value in facts:
             icon = fact_icon(name, value)
             value = context.folder_name(value) if name == "folder" else tr_engine(value)
-            width = style.px(20) + style.width("ui", value)
+            width = style.px(20) + style.width("small", value)
             if x > left and x + width > right:
                 x, y = left, y + tall + style.px(2)
             rect = QRectF(x, y, min(width, right - x) + 1, tall)
@@ -303,7 +303,7 @@ class ApprovalItem(WaitingItem):
         for icon, value, rect in self._facts:
             middle = QPointF(rect.left() + style.px(7), rect.center().y())
             style.icon(paint.painter, middle, icon, "text2", 14)
-            style.text(paint.painter, rect.adjusted(style.px(20), 0, 1, 0), value, "ui", "text2")
+            style.text(paint.painter, rect.adjusted(style.px(20), 0, 1, 0), value, "small", "text2")
         if self._why is not None:
             style.icon(paint.painter, self._why, "info", "text2", 14)
         for hit in self.hits:

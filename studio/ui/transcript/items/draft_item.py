@@ -38,7 +38,7 @@ _DONE = {
     "conflict": ("triangle-alert", "warn", tr_later("Not written")),
     "undone": ("undo-2", "text2", tr_later("Undone")),
 }
-ICONS = {"write": "file-pen", "delete": "trash-2", "move": "arrow-right"}
+ICONS = {"write": "file-pen-line", "delete": "trash-2", "move": "arrow-right"}
 APPROVE = {
     "write": tr_later("Approve and write"),
     "delete": tr_later("Approve and delete"),
@@ -181,7 +181,7 @@ class FoldLeaf(Leaf):
     ) -> None:
         painter.fillRect(QRectF(0, y, self.width, self.height), style.color("sunken"))
         middle = QPointF(style.px(40), y + self.height / 2)
-        style.icon(painter, middle, "chevrons-up-down", "text3", 14)
+        style.icon(painter, middle, "unfold-vertical", "text3", 14)
         line = QRectF(style.px(77), y, self.width - style.px(90), self.height)
         style.text(painter, line, self.block.text, "small", "text2")
 
@@ -369,8 +369,8 @@ class DraftItem(Item[DraftBlock]):
             place = QRectF(0, 0, side, side)
             place.moveCenter(QPointF(context.width - style.px(21), row.center().y()))
             words = tr("Show on the page of drafts")
-            self.hits.append(Hit(place, "show", part.draft.id, words, "icon", "maximize"))
-            end = place.left() - style.px(2)
+            self.hits.append(Hit(place, "show", part.draft.id, words, "icon", "maximize-2"))
+            end = place.left() - style.px(10)
         if button is not None:
             (hit,) = button_row(style, 0, 0, [(button, part.draft.id, "")])
             hit.rect.moveTopRight(QPointF(end, row.center().y() - hit.rect.height() / 2))
