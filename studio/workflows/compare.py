@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from studio.domain.events import DraftCreated, DraftResolved, Event, ToolFinished, ToolQueued
 from studio.domain.jsonvalue import Json
-from studio.domain.run_events import StepState
+from studio.domain.run_events import MERGE, StepState
 from studio.domain.runs import Run
 from studio.storage.sessions.store import SessionStore
 
@@ -31,6 +31,7 @@ class RunSide:
     tokens: int
     dollars: float
     seconds: float
+    inputs: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +116,7 @@ def _whole(run: Run) -> RunSide:
     return RunSide(
         *(run.id, run.started.name, run.started.number, run.state, run.started.forked_from),
         *(run.tokens, run.dollars, run.changed - run.began),
+        tuple(as_words(value) for value in run.started.inputs.values()),
     )
 
 
@@ -146,7 +148,7 @@ def _words(values: Mapping[str, Json], name: str) -> str:
 
 
 def _order(one: Run, two: Run) -> list[tuple[str, str]]:
-    """Steps and items in the order in which they began; a step comes before its items."""
+    """Steps in the order in which they began, each with its items below it; the merge is last."""
     began: dict[tuple[str, str], float] = {}
     for run in (two, one):  # the first one decides
         for (step, item), found in run.steps.items():
@@ -158,8 +160,16 @@ def _order(one: Run, two: Run) -> list[tuple[str, str]]:
                     for tried in run.step(step, key).tries
                 ]
             began[step, item] = min(times, default=run.changed) - run.began
-    keys = list(began)
-    return sorted(keys, key=lambda key: (began[key], bool(key[1]), keys.index(key)))
+    first: dict[str, float] = {}
+    for (step, _), at in began.items():
+        first[step] = min(at, first.get(step, at))
+    steps = list(first)
+
+    def place(key: tuple[str, str]) -> tuple[bool, float, int, bool, float]:
+        step, item = key
+        return step == MERGE, first[step], steps.index(step), bool(item), began[key]
+
+    return sorted(began, key=place)
 
 
 async def _side(sessions: SessionStore, run: Run, step: str, item: str) -> StepSide | None:

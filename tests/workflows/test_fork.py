@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from studio.domain.errors import ConfigurationError
-from studio.domain.run_events import StepEdited
+from studio.domain.run_events import MERGE, StepEdited
 from studio.domain.runs import Run
+from studio.domain.workflows import Workflow
 from studio.simulator import RequestView, Turn
 from studio.simulator import Text as Says
-from studio.workflows.compare import FILES, INPUTS, compare_runs
+from studio.ui.pages.workflows.runs.compare_facts import rows_of
+from studio.workflows.compare import FILES, INPUTS, StepComparison, compare_runs
 from studio.workflows.fork import ForkRequest
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import EngineHome, engine_home
@@ -194,6 +197,29 @@ async def test_w31_equal_runs_have_no_difference_and_others_a_first_one(tmp_path
         (aside,) = [one for one in found.steps if one.differs]
         assert aside.step == "aside" and aside.first is not None and aside.second is not None
         assert (aside.first.text, aside.second.text) == ("Nothing there.", "Something.")
+
+
+SIDE_BY_SIDE = workflow(
+    """\
+  - {id: each, agent: Writer, for_each: [tea, milk], max_parallel: 1, prompt: "About ${{ item }}."}
+  - {id: other, agent: Writer, prompt: Something else., desk: own}
+"""
+)
+
+
+async def test_w31_items_stand_below_their_step_whatever_began_between(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, "openai-compatible", Model()) as home:
+        run = await carry_out(await begin(home, SIDE_BY_SIDE))
+        assert run.state == "done", run.reason
+        found = await compare_runs(WorkflowRuns(home.engine), run.id, run.id)
+        items = [("each", key) for key in run.items["each"]]
+        order = [(one.step, one.item) for one in found.steps]
+        assert order[:4] == [("each", ""), *items, ("other", "")]
+        rows = rows_of(
+            replace(found, steps=(*found.steps, StepComparison(MERGE, "", None, None))),
+            *(Workflow("Story", ()), {}, run),
+        )
+        assert (rows[-1].title, rows[-1].icon) == ("Merge", "git-branch")
 
 
 async def test_w27_what_a_run_recorded_goes_with_it(tmp_path: Path) -> None:

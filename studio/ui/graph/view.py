@@ -284,7 +284,8 @@ class GraphView(PaintedWidget):
             self._zoomed()
 
     def _centre(self, bounds: QRectF) -> None:
-        room = QPointF(self.width() / 2, self.height() / 2)
+        below = self.strip.height() if self.height() > 4 * self.strip.height() else 0
+        room = QPointF(self.width() / 2, (self.height() - below) / 2)
         self._origin = room - bounds.center() * self.zoom
         least = self.theme.px(MARGIN)
         if bounds.height() * self.zoom > self.height() - least:

@@ -38,7 +38,7 @@ FONTS = {
 class Fact:
     """One line. A heading has a line above it, a label has none. ``icon`` stands before the words,
     on a tile where there is a ``hue``; ``state`` is a mark at the right end; ``share`` a bar below,
-    from 0 to 1. ``about`` stands right behind the words.
+    from 0 to 1. ``about`` stands right behind the words, ``of`` what the right end is a part of.
     ``depth`` is how far down it stands in a tree, below the line above it that is less deep; the
     rows of a tree are higher, and have their mark left of what stands at the right end.
     """
@@ -54,11 +54,13 @@ class Fact:
     share: float | None = None
     depth: int = 0
     about: str = ""
+    of: str = ""
 
     @property
     def spoken(self) -> str:
         words = tr(STATES[self.state][0]) if self.state else ""
-        return joined((self.left, self.about, self.middle, self.right, words))
+        right = f"{self.right} {self.of}".strip()
+        return joined((self.left, self.about, self.middle, right, words))
 
 
 class FactList(PaintedWidget):
@@ -70,6 +72,8 @@ class FactList(PaintedWidget):
         self._corner: QWidget | None = None
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         theme.changed.connect(self._measure)
+        self._measure()
+        self.hide()
 
     @property
     def facts(self) -> Sequence[Fact]:
@@ -158,6 +162,11 @@ class FactList(PaintedWidget):
         if fact.state and not tree:
             right = self._paint_state(painter, row, right, fact.state)
         at_right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+        if fact.of:
+            width = t.metrics("ui digits").horizontalAdvance(fact.of) + t.px(2)
+            place = QRectF(right - width, row.y(), width, row.height())
+            paint_text(painter, t, place, fact.of, "ui digits", "text2", at_right)
+            right = place.x() - t.px(1)
         if fact.right:
             metrics = t.metrics(f"{right_font} digits")
             text = elided(metrics, fact.right, (right - x) * 0.65, middle=True)

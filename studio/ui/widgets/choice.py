@@ -19,9 +19,11 @@ from .painting import PaintedWidget, centred, paint_check, paint_rounded, paint_
 class _Segment(FoldingButton):
     radius = 5
 
-    def __init__(self, theme: Theme, text: str, icon: str, parent: QWidget) -> None:
+    def __init__(
+        self, theme: Theme, text: str, icon: str, parent: QWidget, *, marked: bool
+    ) -> None:
         super().__init__(theme, parent)
-        self._icon = icon
+        self._icon, self._marked = icon, marked
         self.setText(text)
         self.setCheckable(True)
         self.setAutoExclusive(True)  # what makes it a radio button for screen readers
@@ -30,11 +32,16 @@ class _Segment(FoldingButton):
     def wide_size(self) -> QSize:
         t = self.theme
         width = t.metrics("small_medium").horizontalAdvance(self.text()) + 2 * t.px(10)
-        return QSize(width, t.height(28) - 4)
+        return QSize(width + self._mark, t.height(28) - 4)
 
     def folded_size(self) -> QSize:
         t = self.theme
         return QSize(t.px(16) + 2 * t.px(8), t.height(28) - 4)
+
+    @property
+    def _mark(self) -> int:
+        """Room for the icon before the words."""
+        return self.theme.px(14 + 6) if self._marked else 0
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         t, on = self.theme, self.isChecked()
@@ -50,7 +57,11 @@ class _Segment(FoldingButton):
             t.paint_icon(painter, centred(rect, t.px(16)), self._icon, ink)
             return
         width = t.metrics("small_medium").horizontalAdvance(self.text())
-        words = QRectF((rect.width() - width) / 2, 0, width + 4, rect.height())
+        left = (rect.width() - width - self._mark) / 2
+        if self._marked:
+            mark = centred(QRectF(left, 0, t.px(14), rect.height()), t.px(14))
+            t.paint_icon(painter, mark, self._icon, ink)
+        words = QRectF(left + self._mark, 0, width + 4, rect.height())
         paint_text(painter, t, words, self.text(), "small_medium", ink)
 
 
@@ -58,7 +69,7 @@ class Segmented(PaintedWidget):
     """One of a few, side by side. ``chosen`` tells the index a person chose.
 
     ``name`` says what is chosen, where its words alone do not. With ``icons`` it can be folded:
-    they stand for the words then.
+    they stand for the words then. Where it is ``marked`` they stand before the words, too.
     """
 
     chosen = Signal(int)
@@ -72,6 +83,7 @@ class Segmented(PaintedWidget):
         parent: QWidget | None = None,
         *,
         icons: Sequence[str] = (),
+        marked: bool = False,
     ) -> None:
         super().__init__(theme, parent)
         self.folded = False
@@ -82,7 +94,8 @@ class Segmented(PaintedWidget):
         self._group = QButtonGroup(self)
         self._segments: list[_Segment] = []
         for index, text in enumerate(segments):
-            segment = _Segment(theme, text, icons[index] if icons else "", self)
+            icon = icons[index] if icons else ""
+            segment = _Segment(theme, text, icon, self, marked=marked)
             self._segments.append(segment)
             segment.setAccessibleName(joined((name, text)))
             self._group.addButton(segment, index)

@@ -6,9 +6,19 @@ import pytest
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
-from studio.domain.run_events import RunQuestion
+from studio.domain.run_events import (
+    RunEvent,
+    RunQuestion,
+    RunStarted,
+    StepFinished,
+    StepsRedone,
+    StepStarted,
+)
+from studio.domain.workflows import Step, Workflow
 from studio.ui.inspector.fact_list import MARGIN, Fact, FactList
+from studio.ui.pages.workflows.runs.lanes import FAILED, WORK, Lanes
 from studio.ui.pages.workflows.runs.run_inspector import RUN, RunInspector
+from studio.ui.pages.workflows.runs.run_tab import RunTab
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import put
 from support.languages import language
@@ -70,3 +80,33 @@ def test_w64_no_digit_of_a_figure_is_cut_off(qapp: QApplication, figure: str) ->
     painter.drawText(MARGIN, 18, figure)
     painter.end()
     assert abs(ink(painted) - ink(free)) <= 1
+
+
+def test_w64_what_is_not_there_takes_no_room(qapp: QApplication) -> None:
+    """The agents stand below the budget, though no other program works on the run."""
+    tab = RunTab(Theme())
+    tab.budget.show_facts([Fact("Money", "$0.71", share=0.3, of="of $2.00")])
+    assert tab.budget.facts[0].spoken == "Money, $0.71 of $2.00"
+    tab.agents.show_facts([Fact("Writer")])
+    tab.show_cluster(None)
+    tab.mission.hide()  # it is no mission
+    tab.resize(320, 900)
+    tab.show()
+    qapp.processEvents()
+    assert not tab.workers.isVisible()
+    assert tab.agents.y() - tab.budget.geometry().bottom() < 60
+    tab.close()
+
+
+def test_w64_a_try_that_sent_the_run_back_is_one_that_failed() -> None:
+    """W-62: it is told from the one that passed."""
+    steps = Step("code", "agent", "Coder"), Step("test", "agent", "Tester")
+    lanes = Lanes(Workflow("Story", steps), {})
+    events: list[RunEvent] = [RunStarted("r", "Story", "")]
+    for round in (1, 2):
+        events += [StepStarted("test", round=round), StepFinished("test")]
+        events += [StepsRedone("code", "test", ("code", "test"))] * (round == 1)
+    for at, event in enumerate(events, 1):
+        lanes.apply(float(at), event)
+    (row,) = lanes.lanes[1].rows
+    assert [*row.kinds] == [FAILED, WORK]

@@ -130,7 +130,7 @@ async def test_w64_a_run_is_watched_answered_and_chosen_in(tmp_path: Path) -> No
         assert view.inspector.page == RUN and tab.card.title.text() == "Keep it?"
         assert tab.card.path.text() == "Story, ok"
         assert [fact.left for fact in tab.state.facts] == ["Needs you", "Steps", "Started"]
-        assert "$2.00" in tab.budget.facts[1].right and tab.agents.facts[1].left == "Writer"
+        assert "$2.00" in tab.budget.facts[1].of and tab.agents.facts[1].left == "Writer"
         person.click(tab.card.buttons[0])
         await until(lambda: states(view) == ["done"] * 4, "the end")
 

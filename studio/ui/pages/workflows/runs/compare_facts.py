@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.agents import Agent
+from studio.domain.run_events import MERGE
 from studio.domain.runs import Run
 from studio.domain.workflows import Workflow
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import clock, dollars, short_count
 from studio.ui.graph.nodes import NodeState
+from studio.ui.pages.workflows.run_graph import merge_step
 from studio.ui.pages.workflows.workflow_graph import node_of
 from studio.ui.theme import joined
 from studio.ui.translation import tr, tr_later, tr_plural
@@ -98,8 +100,8 @@ def measures(found: RunComparison) -> list[Measure]:
         ),
         Measure(
             tr("Inputs"),
-            ", ".join(first for first, _ in found.inputs.values()) or "–",
-            ", ".join(second for _, second in found.inputs.values()) or "–",
+            escape_line(", ".join(one.inputs), 80) or "–",
+            escape_line(", ".join(two.inputs), 80) or "–",
             differ if found.inputs else same,
             bool(found.inputs),
         ),
@@ -127,7 +129,7 @@ def rows_of(
         rows.append(
             CompareRow(FILES, tr("File"), about, "file-text", "slate", True, first == FILES)
         )
-    steps = {step.id: step for step in workflow.steps}
+    steps = {step.id: step for step in workflow.steps} | {MERGE: merge_step()}
     for one in found.steps:
         step = steps.get(one.step)
         node = node_of(step, agents) if step is not None else None
@@ -136,9 +138,13 @@ def rows_of(
         rows.append(
             CompareRow(
                 (one.step, one.item),
-                escape_line(_item(run, one) if one.item else one.step, 80),
+                escape_line(_item(run, one) if one.item else one.step or merge_step().label, 80),
                 _about(one),
-                node.icon if node is not None else "workflow",
+                "git-branch"
+                if one.step == MERGE
+                else node.icon
+                if node is not None
+                else "workflow",
                 node.hue if node is not None else "slate",
                 bool(one.differs),
                 first == (one.step, one.item),

@@ -16,12 +16,14 @@ from PySide6.QtWidgets import (
 from studio.agent.engine import Engine
 from studio.storage.runs import RunInfo
 from studio.tools.drafts.diff import diff
+from studio.ui.formatting import clock, dollars
 from studio.ui.graph.nodes import STATES, NodeState
 from studio.ui.pages.drafts.diff_view import DiffView, split
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import (
+    Card,
     Combo,
     Hairline,
     IconButton,
@@ -29,7 +31,9 @@ from studio.ui.widgets import (
     Label,
     MenuItem,
     Segmented,
+    Tile,
 )
+from studio.ui.widgets.key_foot import KeyFoot
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import (
     PaintedWidget,
@@ -157,7 +161,7 @@ class CompareView(PaintedWidget):
         back = IconButton(t, "chevron-left", tr("Back to the run"), clicked=self.left.emit)
         self.first = Combo(t, tr("Run A"), chosen=lambda _: self._compare())
         self.second = Combo(t, tr("Run B"), chosen=lambda _: self._compare())
-        swap = IconButton(t, "refresh-cw", tr("Swap A and B"), clicked=self.swap)
+        swap = IconButton(t, "arrow-right-left", tr("Swap A and B"), clicked=self.swap)
         head = row_of(
             [
                 *(back, Label(t, tr("Compare runs"), "heading"), STRETCH),
@@ -175,27 +179,41 @@ class CompareView(PaintedWidget):
         self.list.setModel(self._model)
         self.list.setItemDelegate(_Line(t))
         self.list.selectionModel().currentChanged.connect(lambda *_: self._show_parts())
-        hints = tr("N  Next difference    J K  Step    R  Run again from here")
-        steps_head = row_of([Label(t, tr("Steps"), "small_strong"), (self.counts, 1)], 8)
+        hints = [
+            (("N",), tr("Next difference")),
+            (("J", "K"), tr("Step")),
+            (("R",), tr("Run again from here")),
+        ]
+        words = tr("N goes to the next difference, J and K move, R runs again from here")
+        columns = [Label(t, one, "small", "text2") for one in (tr("Cost"), tr("Time"), "A", "B")]
+        for label in columns:
+            label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+        self._columns = columns
+        name = Label(t, tr("Steps"), "small_strong")
+        steps_head = row_of([name, 8, (self.counts, 1), *columns], 0)
         steps_head.setContentsMargins(16, 10, 16, 6)
         self._steps = widget_of(
             column_of(
                 [
                     steps_head,
                     (self.list, 1),
-                    row_of([Label(t, hints, "small", "text2", wrap=True)], margins=(16, 6, 16, 10)),
+                    KeyFoot(t, hints, words),
                 ],
                 spacing=0,
             )
         )
         self.title = Label(t, "", "heading")
+        self.tile = Tile(t, "workflow", "slate")
+        self.sides = Label(t, "", "small", "text2"), Label(t, "", "small", "text2")
+        """Above the columns: which run each is, with what the step cost and how long it took."""
         self.which = Segmented(t, [tr("Differences"), tr("All")], name=tr("What is shown"))
         self.which.chosen.connect(lambda _: self._show_parts())
         self._parts = column_of(spacing=8)
         inner = widget_of(self._parts)
         area = scrolled(inner)
-        right_head = row_of([(self.title, 1), self.which], 8, (20, 10, 20, 8))
-        right = column_of([right_head, (area, 1)], spacing=0)
+        right_head = row_of([self.tile, (self.title, 1), self.which], 8, (20, 10, 20, 8))
+        self._sides = row_of([(side, 1) for side in self.sides], 0, (20, 0, 20, 4))
+        right = column_of([right_head, self._sides, (area, 1)], spacing=0)
         self._parts.setContentsMargins(20, 4, 20, 20)
         both = row_of([self._steps, Hairline(t, upright=True), (right, 1)], spacing=0)
         column_of([self._head, Hairline(t), self.strip, Hairline(t), (both, 1)], spacing=0, on=self)
@@ -204,7 +222,12 @@ class CompareView(PaintedWidget):
 
     def _follow(self) -> None:
         self._head.setFixedHeight(self.theme.px(48))
-        self._steps.setFixedWidth(self.theme.px(STEPS))
+        px = self.theme.px
+        self._steps.setFixedWidth(px(STEPS))
+        for label, wide in zip(self._columns, (AMOUNT, AMOUNT, MARK, MARK), strict=True):
+            label.setFixedWidth(px(wide))
+        self._columns[2].setContentsMargins(0, 0, px(6), 0)
+        self._columns[3].setContentsMargins(0, 0, px(6), 0)
 
     # Which runs
 
@@ -268,6 +291,16 @@ class CompareView(PaintedWidget):
         if row is None or found is None:
             return
         self.title.setText(row.title)
+        self.tile.set(row.icon, row.hue)
+        step = next((one for one in found.steps if (one.step, one.item) == row.key), None)
+        for letter, run, one, label in (
+            ("A", found.first, step.first if step else None, self.sides[0]),
+            ("B", found.second, step.second if step else None, self.sides[1]),
+        ):
+            words = [tr("run {number}").format(number=run.number)]
+            if one is not None:
+                words += [dollars(one.dollars), clock(one.seconds)]
+            label.setText(f"{letter}  {', '.join(words)}")
         parts = parts_of(found, row.key, all_parts=self.which.current == 1)
         self._asked += 1
         self._run(self._lay_parts(parts, self._asked))
@@ -283,25 +316,18 @@ class CompareView(PaintedWidget):
         while (item := self._parts.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.deleteLater()
-        heads = (
-            tr("A, {title}").format(title=self._name(self.first)),
-            tr("B, {title}").format(title=self._name(self.second)),
-        )
         for name, path, lines in made:
             view = DiffView(self.theme)
             view.setAccessibleName(name)
-            view.show_rows(split(lines), path, heads)
+            view.show_rows(split(lines), path)
+            box = Card(self.theme, radius=8)
+            column_of([view], margins=(1, 6, 1, 6), on=box)
             self._parts.addWidget(Label(self.theme, name, "small_strong"))
-            self._parts.addWidget(view)
+            self._parts.addWidget(box)
         if not made:
             words = tr("Nothing differs here.")
             self._parts.addWidget(Label(self.theme, words, "ui", "text2"))
         self._parts.addStretch(1)
-
-    def _name(self, combo: Combo) -> str:
-        assert self.found is not None
-        side = self.found.first if combo is self.first else self.found.second
-        return tr("run {number}").format(number=side.number)
 
     def texts(self) -> list[tuple[str, QWidget]]:
         """The headings on screen, with what is below each."""
@@ -309,8 +335,9 @@ class CompareView(PaintedWidget):
         for at in range(self._parts.count() - 1):
             item, after = self._parts.itemAt(at), self._parts.itemAt(at + 1)
             label, view = item.widget() if item else None, after.widget() if after else None
-            if isinstance(label, Label) and isinstance(view, DiffView):
-                found.append((label.text(), view))
+            inner = view.findChild(DiffView) if isinstance(view, Card) else None
+            if isinstance(label, Label) and inner is not None:
+                found.append((label.text(), inner))
         return found
 
     # Keys

@@ -22,6 +22,7 @@ from studio.domain.run_events import (
     StepAsked,
     StepFinished,
     StepResumed,
+    StepsRedone,
     StepStarted,
 )
 from studio.domain.runs import item_keys
@@ -194,6 +195,10 @@ class Lanes:
             case StepFinished():
                 kind = {"failed": FAILED, "stopped": STOPPED}.get(event.state, WORK)
                 self._end(at, (event.step, event.item), kind)
+            case StepsRedone():  # what sent the run back did not pass
+                if (found := self.newest((f"{within}{event.by}", ""))) is not None:
+                    _, row, place = found
+                    row.kinds[place] = FAILED if row.kinds[place] == WORK else row.kinds[place]
             case RetryPlanned():
                 self._begin(at, (event.step, event.item), AGAIN)
             case RunFinished():

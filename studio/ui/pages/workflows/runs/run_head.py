@@ -7,7 +7,7 @@ from pathlib import Path
 from studio.domain.runs import Run
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_in
-from studio.ui.widgets import Button, IconButton, Label, Segmented, plain_tip
+from studio.ui.widgets import Button, IconButton, Label, Mark, Segmented, plain_tip
 from studio.ui.widgets.layouts import STRETCH, row_of
 from studio.ui.widgets.painting import PaintedWidget
 
@@ -28,16 +28,19 @@ class RunHead(PaintedWidget):
         self.title = Label(theme, "", "heading")
         self.file = Button(theme, "", "ghost", "workflow")
         self.inputs = Label(theme, "", "ui", "text2")
+        self._tag = Mark(theme, "tag")
+        self._tag.hide()
         ask = "shield-question-mark"
         self.answer = Button(theme, tr_in("a button", "Answer"), icon=ask)
         self.pause = Button(theme, tr_in("a run", "Pause"), icon="pause", keycap="P")
         self.stop = Button(theme, tr_in("a run", "Stop"), icon="circle-x")
         names = [tr("Graph"), tr("List")]
-        self.which = Segmented(theme, names, name=tr("View"), icons=("workflow", "list"))
+        icons = ("workflow", "list")
+        self.which = Segmented(theme, names, name=tr("View"), icons=icons, marked=True)
         self.side = IconButton(theme, "panel-right", tr("Inspector"))
         self.side.setCheckable(True)
-        parts = [self.back, self.title, self.file, self.inputs, STRETCH, self.answer]
-        parts += [self.pause, self.stop, self.which, self.side]
+        parts = [self.back, self.title, self.file, self._tag, self.inputs, STRETCH]
+        parts += [self.answer, self.pause, self.stop, self.which, self.side]
         folding = (self.which, self.stop, self.pause, self.file, self.answer)
         self._row = row_of(parts, folding=folding, on=self)
         theme.changed.connect(self._follow_theme)
@@ -55,7 +58,7 @@ class RunHead(PaintedWidget):
         name = Path(record.run.started.source).name if record.run.started is not None else ""
         self.file.set_text(name)
         self.file.setVisible(bool(name))
-        self.inputs.setText(record.inputs[:40])
+        self._show_inputs(record.inputs[:40])
         words = tr("Back to the run above") if below else tr("Back to the file")
         self.back.setAccessibleName(words)
         self.back.setToolTip(plain_tip(words))
@@ -64,7 +67,11 @@ class RunHead(PaintedWidget):
         """Show that a file has no runs."""
         self.title.setText(tr("Runs of {file}").format(file=Path(source).name))
         self.file.setVisible(False)
-        self.inputs.setText("")
+        self._show_inputs("")
+
+    def _show_inputs(self, words: str) -> None:
+        self.inputs.show_text(words)
+        self._tag.setVisible(bool(words))
 
     def show_buttons(self, run: Run | None, *, here: bool, elsewhere: bool) -> None:
         """Show what can be done to a run, None for nothing.

@@ -203,18 +203,17 @@ class RunRecord:
     def budget_facts(self) -> list[Fact]:
         run = self.run
         caps = run.caps.get("", self.workflow.budget.caps)
-        of = tr("{used} of {whole}")
+        of = tr("of {whole}")
         money, tokens = dollars(run.dollars), short_count(run.tokens)
         rows = [Fact(tr("Budget"), "", "heading")]
         if caps.dollars:
-            share = run.dollars / caps.dollars
-            words = of.format(used=money, whole=dollars(caps.dollars))
-            rows.append(Fact(tr("Money"), words, share=share))
+            share, whole = run.dollars / caps.dollars, of.format(whole=dollars(caps.dollars))
+            rows.append(Fact(tr("Money"), money, share=share, of=whole))
         else:
             rows.append(Fact(tr("Money"), money))
         if caps.tokens:
-            words = of.format(used=tokens, whole=short_count(caps.tokens))
-            rows.append(Fact(tr("Tokens"), words, share=run.tokens / caps.tokens))
+            whole = of.format(whole=short_count(caps.tokens))
+            rows.append(Fact(tr("Tokens"), tokens, share=run.tokens / caps.tokens, of=whole))
         else:
             rows.append(Fact(tr("Tokens"), number(run.tokens)))
         for question in samples_asked(run).values():
@@ -222,9 +221,8 @@ class RunRecord:
                 rows.append(Fact(tr("Expected"), dollars(run.dollars + expected)))
         if self.minutes:
             worked = run.worked if run.end is not None else run.worked_until(time.time())
-            whole = tr("{number} min").format(number=plain(self.minutes))
-            words = of.format(used=clock(worked), whole=whole)
-            rows.append(Fact(tr("Time"), words, share=worked / 60 / self.minutes))
+            whole = of.format(whole=tr("{number} min").format(number=plain(self.minutes)))
+            rows.append(Fact(tr("Time"), clock(worked), share=worked / 60 / self.minutes, of=whole))
         return rows
 
     def agent_facts(self) -> list[Fact]:

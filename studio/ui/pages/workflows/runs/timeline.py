@@ -118,7 +118,8 @@ class Timeline(QAbstractScrollArea):
             return
         self.follows = True
         self._begin = self.lanes.began
-        self._seconds = max(10.0, (self.now - self.lanes.began) * 1.06)
+        ahead = 1.06 if self.lanes.ended else 1.12
+        self._seconds = max(10.0, (self.now - self.lanes.began) * ahead)
         self.viewport().update()
 
     @property
@@ -402,15 +403,15 @@ class Timeline(QAbstractScrollArea):
         known = self._hatching.get(ink.rgba())
         if known is not None:
             return known
-        made = self._hatching[ink.rgba()] = QPixmap(8, 8)
+        made = self._hatching[ink.rgba()] = QPixmap(12, 12)
         made.fill(Qt.GlobalColor.transparent)
         painter = QPainter(made)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         line = QColor(ink)
-        line.setAlphaF(0.35)
-        painter.setPen(QPen(line, 2))
-        for shift in (-8, 0, 8):
-            painter.drawLine(QPointF(shift - 1, 9), QPointF(shift + 9, -1))
+        line.setAlphaF(0.16)
+        painter.setPen(QPen(line, 4))
+        for shift in (-12, 0, 12):
+            painter.drawLine(QPointF(shift - 2, 14), QPointF(shift + 14, -2))
         painter.end()
         return made
 
