@@ -160,6 +160,19 @@ class BoardStore:
 
         return await self._db.write(write)
 
+    async def last_messages(self, root: Caller, most: int) -> list[BoardMessage]:
+        """The last messages of all channels, for the person, the newest last."""
+
+        def read(db: Connection) -> list[BoardMessage]:
+            rows = db.execute(
+                """SELECT id, channel, text, by, stranger FROM board_messages WHERE board = ?
+                ORDER BY id DESC LIMIT ?""",
+                (_known(db, root), most),
+            ).fetchall()
+            return [BoardMessage(*row) for row in reversed(rows)]
+
+        return await self._db.read(read)
+
     async def wait_for_messages(
         self, root: Caller, reader: str, channel: str, seconds: float
     ) -> list[BoardMessage]:

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication
 from studio.domain.items import ItemTally
 from studio.domain.run_events import ItemsCounted, RunStarted
 from studio.domain.workflows import Step, Workflow
-from studio.simulator import RequestView, Text, Turn
+from studio.simulator import Call, RequestView, Returned, Text, Turn
 from studio.ui.pages.needs.page import NeedsPage
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.pages.workflows.runs.items_table import Columns
@@ -175,3 +175,87 @@ def test_w56_how_many_are_worked_on_at_a_time_is_a_curve() -> None:
     assert ink in seen
     chart.deleteLater()
     theme.deleteLater()
+
+
+ACTS = workflow(
+    f"""\
+  - id: act
+    agent: Worker
+    for_each: [{NUMBERS}]
+    prompt: "Item ${{{{ item }}}}."
+"""
+)
+
+
+def acts(view: RequestView) -> Turn:
+    """Tells the others about an item on the board, and runs a command of its own."""
+    number = asked_in(view).partition("Item ")[2].split(".")[0]
+    made = [one for one in view.items if isinstance(one, Returned)]
+    if any(one.text.strip() == number for one in made):
+        return Turn(Text(number))
+    if not made and number == "0":
+        return Turn(
+            Call("task_add", {"text": "Look at number 7"}),
+            Call("board_write", {"key": "found", "text": "Zero is even.", "version": 0}),
+            Call("post", {"channel": "news", "text": "I began with zero."}),
+        )
+    return Turn(Call("run", {"command": f"echo {number}"}))
+
+
+async def begun(person: Person, file: Path) -> WorkflowsPage:
+    """Begin a run of a workflow on its page."""
+    person.press(Key.Key_3, CTRL)
+    page = await until(
+        lambda: isinstance(one := person.window.pages.currentWidget(), WorkflowsPage) and one
+    )
+    await until(lambda: page.document is not None, what="a workflow is shown")
+    page.gallery.choose(file)
+    await until(
+        lambda: page.document and page.document.path == file and page.file.is_checked, "its text"
+    )
+    person.click(page.run_button)
+    person.press(Key.Key_Return)
+    return page
+
+
+@on_window_loop
+async def test_w22_w40_what_an_item_asks_and_the_board_of_its_run_in_the_window(
+    tmp_path: Path,
+) -> None:
+    """W-53: one question at a time, with its item; “for this run” is the answer for all."""
+    own, agents = tmp_path / "studio" / "workflows", tmp_path / "studio" / "agents"
+    for folder in (own, agents):
+        folder.mkdir(parents=True, exist_ok=True)
+    (own / "story.md").write_text(ACTS)
+    tools = "run, task_add, board_write, post"
+    (agents / "worker.md").write_text(f"---\nname: Worker\ntools: [{tools}]\n---\nWork.\n")
+    async with at_window(tmp_path, "anthropic", acts) as person:
+        view = (await begun(person, own / "story.md")).run_view
+        tab = view.inspector.run
+        await until(
+            lambda: tab.card.question is not None and tab.card.question.kind == "permission",
+            "an item asks",
+        )
+        name, item, who = tab.card.path.text().split(", ")
+        assert (name, who) == ("Story", "Worker") and item.removeprefix("act ").isdecimal()
+        shown = [one.text() for one in tab.card.buttons if one.isVisible()]
+        assert shown == ["Allow once", "For this run", "Deny"]
+        assert tab.card.skip.isHidden()
+        await until(lambda: len(tab.board.facts) >= 6, "what is on the board")
+        assert [(one.left, one.right) for one in tab.board.facts] == [
+            ("Board", "0 of 1 tasks"),
+            ("Look at number 7", ""),
+            ("found", "Worker"),
+            ("Zero is even.", ""),
+            ("news", "Worker"),
+            ("I began with zero.", ""),
+        ]
+        picture(person, "board")
+        person.click(tab.card.buttons[1])
+        sample = view.lower_panes.items.sample
+        await until(lambda: sample.isVisible(), "no other item asks")
+        assert view.record is not None
+        assert [one.kind for _, one in view.record.run.questions] == ["sample"]
+        person.click(sample.keep)
+        await until(lambda: view.record and view.record.run.end is not None, "its end")
+        assert view.record.run.tallies["act"].done == 20

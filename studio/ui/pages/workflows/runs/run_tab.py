@@ -81,6 +81,7 @@ class RunTab(QWidget):
         self.mission = MissionPart(theme)
         self.pace = PaceChart(theme)
         self.workers = FactList(theme)
+        self.board = FactList(theme)
         self.agents = FactList(theme)
         self.changes = ChangesList(theme)
         self.breakpoints: list[QWidget] = []
@@ -138,6 +139,7 @@ class RunTab(QWidget):
             self.pace,
             self.workers,
             self.agents,
+            self.board,
             self.changes,
             stops,
             STRETCH,

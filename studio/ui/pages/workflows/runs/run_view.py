@@ -22,6 +22,7 @@ from studio.domain.run_events import (
     StepEdited,
 )
 from studio.domain.runs import Run
+from studio.domain.sessions import Caller
 from studio.storage.runs import RunInfo
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars
@@ -47,6 +48,7 @@ from studio.workflows.fork import ForkRequest
 from studio.workflows.run_changes import approve_drafts, changes_by_step
 from studio.workflows.runner import Runner
 
+from .board_facts import board_facts
 from .compare_view import CompareView
 from .lanes import Key
 from .live_runs import LiveRuns
@@ -65,6 +67,8 @@ if TYPE_CHECKING:
 INSPECTOR = 320
 LEAST = 560
 """Pixels that the graph has at least beside the inspector; else that lies over it."""
+MOST_MESSAGES = 10
+"""Messages of the board that are shown."""
 MOST_RUNS = 1_000
 """Runs that are listed."""
 
@@ -101,7 +105,7 @@ class RunView(PaintedWidget):
         self._infos: list[RunInfo] = []
         self._wanted = 0
         """Counts which runs were wanted: the last one is shown, however long others take."""
-        self._reading = self._asks_cluster = False
+        self._reading = self._asks_cluster = self._reads_board = False
         self._read_again = False
         self._inspector_wanted = True
         self._sampled = ""
@@ -141,7 +145,7 @@ class RunView(PaintedWidget):
         self.lower_panes.turned.connect(self._place)
         self.lower_panes.turned.connect(self._show_chosen)
         sample = self.lower_panes.items.sample
-        sample.answered.connect(lambda *answer: self._do(self._answer(*answer)))
+        sample.answered.connect(lambda *given: self._do(self._answer(*given, whole=False)))
         sample.file_wanted.connect(lambda: self.left.emit(self.source))
         self.lower_panes.retry_wanted.connect(lambda step: self._command(self._retry_items, step))
         self.lower_panes.exported.connect(
@@ -260,6 +264,7 @@ class RunView(PaintedWidget):
             self._place()
         self._show()
         self.inspector.run.show_cluster(None)
+        self.inspector.run.board.show_facts([])
         self.pane.view.show_from_top()
         if (stopped := run.stopped) is not None:
             self.choose(stopped.step, stopped.item)
@@ -396,6 +401,7 @@ class RunView(PaintedWidget):
             self._do(self._read())
         if not self._asks_cluster:
             self._do(self._read_cluster(record))
+        self._look_at_board(record)
         if record.run.paused is None:
             self.inspector.run.state.show_facts(record.state_facts())
             self.lower_panes.tick()
@@ -443,6 +449,23 @@ class RunView(PaintedWidget):
             self._asks_cluster = False
         if record is self.record:
             self.inspector.run.show_cluster(status if record.run.end is None else None)
+
+    def _look_at_board(self, record: RunRecord) -> None:
+        """Show what the agents of the run share now, where that is seen."""
+        seen = self._inspector_wanted and self.inspector.page == RUN
+        if seen and not self._reads_board:
+            self._do(self._read_board(record))
+
+    async def _read_board(self, record: RunRecord) -> None:
+        boards, self._reads_board = self._engine.services.boards, True
+        try:
+            root = await boards.root_of(Caller("run", record.run.id))
+            found = await boards.overview(root)
+            messages = await boards.last_messages(root, MOST_MESSAGES)
+        finally:
+            self._reads_board = False
+        if record is self.record:
+            self.inspector.run.board.show_facts(board_facts(found, messages))
 
     def _speak(self, before: str) -> None:
         assert self.record is not None
@@ -536,6 +559,7 @@ class RunView(PaintedWidget):
             return
         step, item = self.key
         if self.inspector.page == RUN:
+            self._look_at_board(record)
             run_tab = self.inspector.run
             top = run_id_of(top_of(step))
             run_tab.show_record(record, top, sample=not self._asks_below)
