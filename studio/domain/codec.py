@@ -30,6 +30,8 @@ def event_name(kind: type[object]) -> str:
     return re.sub(r"(?<!^)(?=[A-Z])", "_", kind.__name__).lower()
 
 
+_LISTS: tuple[type[Any], ...] = (list, tuple)
+_OBJECTS: tuple[type[Any], ...] = (dict,)
 _PLAIN = frozenset((str, int, float, bool, type(None)))
 _ONCE_SINGLE: dict[type[Any], str] = {Question: "always"}
 """Fields that hold a list now; earlier versions stored one value or null."""
@@ -40,8 +42,7 @@ _EVENTS: dict[str, type[Any]] = {event_name(kind): kind for kind in get_args(Eve
 
 def encode_event(event: Event | RunEvent) -> JsonObject:
     """One event as a JSON object, ``event`` first."""
-    body = cast("JsonObject", encode(event))
-    return {"event": event_name(type(event)), **body}
+    return {"event": event_name(type(event)), **_fields(event)}
 
 
 def decode_event(data: JsonObject) -> Event:
@@ -68,24 +69,31 @@ def _decode_one_of(kinds: dict[str, type[Any]], data: JsonObject) -> Any:
     return _build(kind, data)
 
 
-def encode(value: object) -> Json:
+def encode(value: Any) -> Json:
     """A value of this package as JSON; nested classes are named by ``type``."""
     if value is None or isinstance(value, str | int | float | bool):
         return value
     if isinstance(value, bytes):
         return {"base64": base64.b64encode(value).decode("ascii")}
-    if isinstance(value, list | tuple):
-        return [_named(item) for item in cast("list[object]", value)]
-    if isinstance(value, dict):
-        return {key: encode(item) for key, item in cast("dict[str, object]", value).items()}
-    return {name: _named(getattr(value, name)) for name in _names(type(value))}
+    if isinstance(value, _LISTS):
+        return [item if type(item) in _PLAIN else _named(item) for item in value]
+    if isinstance(value, _OBJECTS):
+        return {key: encode(item) for key, item in value.items()}
+    return _fields(value)
 
 
-def _named(value: object) -> Json:
-    if type(value) in _PLAIN:  # the most frequent case, so it comes first
-        return cast("Json", value)
+def _fields(value: object) -> JsonObject:
+    """Those of a data class. What is plain comes first: no call for each of them."""
+    found: JsonObject = {}
+    for name in _names(type(value)):
+        item = getattr(value, name)
+        found[name] = item if type(item) in _PLAIN else _named(item)
+    return found
+
+
+def _named(value: Any) -> Json:
     if is_dataclass(value):
-        return {"type": _stored_name(type(value)), **cast("JsonObject", encode(value))}
+        return {"type": _stored_name(type(value)), **_fields(value)}
     return encode(value)
 
 

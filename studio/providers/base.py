@@ -75,8 +75,9 @@ class Request:
     @property
     def named(self) -> str:
         """The one tool that has to be called; empty where it is not on offer."""
-        free = self.choice != "none" and any(tool.name == self.only for tool in self.tools)
-        return self.only if free else ""
+        if not self.only or self.choice == "none":
+            return ""
+        return self.only if any(tool.name == self.only for tool in self.tools) else ""
 
     @property
     def forced(self) -> bool:
@@ -89,7 +90,7 @@ class Request:
         if self.choice == "none":
             return ()
         only = self.named
-        return [tool for tool in self.tools if only in ("", tool.name)]
+        return [tool for tool in self.tools if tool.name == only] if only else self.tools
 
     @property
     def sampling(self) -> JsonObject:

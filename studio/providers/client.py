@@ -83,17 +83,21 @@ def _exchange(
     request: httpx2.Request, response: httpx2.Response | None, pieces: list[bytes], end: str
 ) -> tuple[Exchange, tuple[str, ...]]:
     """The exchange, and the keys that were sent with it: its texts may still name them."""
-    url, headers = request.url, request.headers
-    keys = [headers.get(name, "").rpartition(" ")[2] for name in _SECRET_HEADERS]
-    keys += [url.password or "", *(url.params.get(name, "") for name in _SECRET_PARAMETERS)]
-    for name in _SECRET_PARAMETERS:
-        if name in url.params:
+    url = request.url
+    sent = dict(request.headers.items())
+    keys = [sent[name].rpartition(" ")[2] for name in _SECRET_HEADERS if name in sent]
+    if url.query:
+        parameters = url.params
+        for name in [one for one in _SECRET_PARAMETERS if one in parameters]:
+            keys.append(parameters.get(name, ""))
             url = url.copy_remove_param(name)
     if url.userinfo:
+        keys.append(url.password or "")
         url = url.copy_with(username=None, password=None)
     kept: dict[str, str] = {}
     if response is not None:
-        kept = {name: response.headers[name] for name in _HEADERS if name in response.headers}
+        came = dict(response.headers.items())
+        kept = {name: came[name] for name in _HEADERS if name in came}
     exchange = Exchange(
         request.method,
         str(url),

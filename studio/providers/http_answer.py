@@ -148,6 +148,9 @@ class AnswerParser:
                 place += len(piece)
                 self._left -= len(piece)
                 self._after_chunk = not self._left
+                if self._after_chunk and data.startswith(b"\r\n", place):
+                    place += 2
+                    self._after_chunk = False
                 continue
             end = data.find(b"\n", place)
             if end < 0:

@@ -10,13 +10,16 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterable, AsyncIterator, Callable, Mapping
 from contextlib import AsyncExitStack
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from studio.domain.errors import ProviderError, ProviderFault
-from studio.domain.jsonvalue import JsonObject
+from studio.domain.jsonvalue import Json, JsonObject
 
 from .errors import ErrorFactory, error_message, fault_of_status, is_too_long
 from .http import Http
+
+if TYPE_CHECKING:
+    import httpx2
 
 DONE: JsonObject = {"[DONE]": True}
 """Stands for the ``[DONE]`` line that ends a Chat Completions stream."""
@@ -45,6 +48,8 @@ class Endpoint:
         self._http = http
         self._judge = judge
         self._url = errors.base_url.rstrip("/")
+        self._addresses: dict[str, httpx2.URL] = {}
+        """By their paths: to parse an address takes as long as to send a request there."""
 
     async def prepare(self) -> None:
         """Make the client, which takes a while the first time."""
@@ -63,9 +68,11 @@ class Endpoint:
         except (ValueError, RecursionError) as error:
             raise self.errors.error("bad_history") from error
         headers = {"content-type": "application/json", **self._authorization()}
-        response = await stack.enter_async_context(
-            client.stream("POST", self._url + path, content=content, headers=headers)
-        )
+        url = self._addresses.get(path) or self._url + path
+        request = client.build_request("POST", url, content=content, headers=headers)
+        self._addresses[path] = request.url
+        response = await client.send(request, stream=True)
+        stack.push_async_callback(response.aclose)
         if not response.is_success:
             raise self._refusal(
                 response.status_code, await response.aread(), response.headers, model
@@ -229,7 +236,7 @@ async def json_lines(chunks: AsyncIterable[bytes]) -> AsyncIterator[JsonObject]:
             yield one
 
 
-_scan: Callable[[str, int], tuple[object, int]] = cast("Any", json.JSONDecoder()).scan_once
+_scan: Callable[[str, int], tuple[Json, int]] = cast("Any", json.JSONDecoder()).scan_once
 
 
 def parse_object(data: bytes) -> JsonObject:
@@ -246,7 +253,7 @@ def parse_object(data: bytes) -> JsonObject:
         raise InvalidResponse("not JSON")
     if not isinstance(value, dict):
         raise InvalidResponse("not an object")
-    return cast("JsonObject", value)
+    return value
 
 
 def _event(data: bytes) -> JsonObject:

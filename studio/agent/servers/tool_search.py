@@ -58,7 +58,7 @@ def callable_tools(declared: Sequence[ToolSpec], served: Sequence[ToolSpec]) -> 
 
     Those that it names, as long as they are what they were then; all where it finds them.
     """
-    if any(spec.name == USE_TOOL for spec in declared):
+    if not served or USE_TOOL in [spec.name for spec in declared]:
         return [*served]
     pins = {spec.name: spec.pin for spec in declared if spec.server}
     return [spec for spec in served if pins.get(spec.name) == spec.pin]

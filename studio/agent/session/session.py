@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 import uuid
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import replace
@@ -204,23 +205,29 @@ class Session:
         words = repair_text(self.queue.send(said) if isinstance(said, MessageQueued) else said)
         self._message = message
         self._stop_asked = self._escalating = False
-        stream: asyncio.Queue[EventEnvelope | None] = asyncio.Queue()
+        stream: deque[EventEnvelope] = deque()
+        more = asyncio.Event()
         complete = False
 
         def add(envelope: EventEnvelope) -> None:
             nonlocal complete
             if not complete:
-                stream.put_nowait(envelope)
+                stream.append(envelope)
+                more.set()
                 complete = isinstance(envelope.event, TurnComplete) and not self._escalating
 
         unsubscribe = self.subscribe(add)
         self._work = work = asyncio.ensure_future(
             self._run(words, message, mentions, mentions or invokes)
         )
-        work.add_done_callback(lambda _: stream.put_nowait(None))
+        work.add_done_callback(lambda _: more.set())
         try:
-            while (envelope := await stream.get()) is not None:
-                yield envelope
+            while stream or not work.done():
+                if stream:
+                    yield stream.popleft()
+                else:
+                    more.clear()
+                    await more.wait()
         finally:
             unsubscribe()
             if not complete:

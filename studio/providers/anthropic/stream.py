@@ -96,8 +96,10 @@ class AnthropicAccumulator:
                 yield from self._start(event)
             case "content_block_delta":
                 block = self._blocks.get(_index(event))
-                if block is not None and not block.stopped:
-                    yield from self._delta(block, as_object(event.get("delta")))
+                if block is None or block.stopped:
+                    return
+                if told := self._delta(block, as_object(event.get("delta"))):
+                    yield told
             case "content_block_stop":
                 block = self._blocks.get(_index(event))
                 if block is not None:
@@ -130,12 +132,13 @@ class AnthropicAccumulator:
         elif block.kind == "thinking" and block.text("thinking"):
             yield ReasoningDelta(block.text("thinking"))
 
-    def _delta(self, block: _Block, delta: JsonObject) -> Iterable[Delta]:
+    def _delta(self, block: _Block, delta: JsonObject) -> Delta | None:
         kind = as_text(delta.get("type"))
         if (name := _GROWING.get(kind)) is not None:
-            piece = block.words.setdefault(name, TextBuffer()).add(as_text(delta.get(name)))
-            if piece:
-                yield TextDelta(piece) if kind == "text_delta" else ReasoningDelta(piece)
+            if (words := block.words.get(name)) is None:
+                words = block.words[name] = TextBuffer()
+            if piece := words.add(as_text(delta.get(name))):
+                return TextDelta(piece) if kind == "text_delta" else ReasoningDelta(piece)
         elif kind == "input_json_delta":
             block.raw.append(as_text(delta.get("partial_json")))
         elif kind == "citations_delta":
@@ -143,6 +146,7 @@ class AnthropicAccumulator:
         else:
             # Signatures come once and whole; so does whatever a later version sends.
             block.native.update({k: v for k, v in delta.items() if k != "type"})
+        return None
 
     def _end(self, delta: JsonObject) -> None:
         if stop := as_text(delta.get("stop_reason")):

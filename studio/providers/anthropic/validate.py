@@ -27,6 +27,9 @@ def wire_messages(history: Sequence[JsonObject], *, system: bool) -> list[JsonOb
     told: list[JsonObject] = []
 
     def settle() -> None:
+        if len(words) == 1 and not (results or told):  # as nearly always
+            sent.append(words.pop())
+            return
         if told and not (system and (results or words or _is_paused(sent))):
             told[:] = [{**message, "role": "user"} for message in told]
         for messages in (results, words, told):

@@ -162,8 +162,8 @@ class ChatAccumulator:
             if "object" not in event and "usage" not in event and "id" not in event:
                 raise InvalidResponse("not a chat completion")
             return deltas
-        for choice in as_objects(choices):
-            if choice.get("index", 0) in (0, None):
+        for choice in choices:
+            if isinstance(choice, dict) and choice.get("index", 0) in (0, None):
                 self._choice(choice, deltas)
         return deltas
 
