@@ -507,7 +507,16 @@ def _may_have(entry: ServerEntry, secret: str) -> bool:
 
 def keychain_names(entry: ServerEntry) -> list[str]:
     """The names of secrets in the keychain that an entry refers to."""
+    return list(dict.fromkeys(match[2] for match in _places(entry) if match[1]))
+
+
+def variable_names(entry: ServerEntry) -> list[str]:
+    """The variables of the surroundings that an entry needs: it says nothing in their place."""
+    needed = (match[3] for match in _places(entry) if match[3] and match[4] is None)
+    return list(dict.fromkeys(needed))
+
+
+def _places(entry: ServerEntry) -> list[re.Match[str]]:
     texts: list[Any] = [entry.command, *entry.arguments, entry.folder, entry.url]
     texts += [*entry.environment.values(), *entry.headers.values(), *entry.oauth.values()]
-    found = [match[2] for text in texts for match in _PLACE.finditer(text) if match[1]]
-    return list(dict.fromkeys(found))
+    return [match for text in texts for match in _PLACE.finditer(text)]

@@ -20,7 +20,7 @@ from studio.domain.questions import AskForm
 from studio.domain.records import dataclass
 from studio.domain.secret_names import names_secret
 from studio.domain.server_names import server_prefix
-from studio.mcp.entries import Resolve, ServerEntry, resolve_entry
+from studio.mcp.entries import Resolve, ServerEntry, resolve_entry, variable_names
 from studio.mcp.eras import Eras
 from studio.mcp.faults import GivenUp, ServerFailed
 from studio.mcp.lists import Completing, ServerLists
@@ -94,6 +94,11 @@ class Servers:
     @property
     def entries(self) -> Mapping[str, ServerEntry]:
         return self._entries
+
+    def unset(self, entry: ServerEntry) -> str:
+        """The first variable that a server needs and does not get; empty if there is none."""
+        known = self._environment()
+        return next((one for one in variable_names(entry) if one not in known), "")
 
     def use(self, entries: Iterable[ServerEntry]) -> None:
         """Take over these servers; one that runs and is gone, or has changed, is ended."""

@@ -6,6 +6,7 @@ The files of the other programs are read and never written.
 - ``hiding``: Finds the secrets in a server's values and puts references to the keychain there.
 - ``formats``: The formats, and the files of them that are on this computer.
 - ``taking``: Writes chosen servers to the person's entries, and their secrets to the keychain.
+- ``changing``: Changes an entry as its person types it: its command or address, a key, a value.
 - ``snippet``: Reads what a person pastes: JSON of a README, a command, an address.
 - ``bundle``: Reads bundles, zip files with a server in them, and unpacks them.
 - ``registry``: Reads ``server.json``, with which a registry lists a server.

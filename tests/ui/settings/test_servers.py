@@ -403,9 +403,105 @@ async def test_a_server_that_fails_says_why_and_offers_its_log(tmp_path: Path) -
         assert not row.log.isVisible()
         page.show_one("calendar")
         await until(lambda: page.one.facts and not page.one.facts.logged)
-        await until(lambda: page.one.doctor.isVisible() and not page.one.cure.isVisible())
+        await until(lambda: page.one.doctor.isVisible() and page.one.cure.isVisible())
+        assert page.one.cure.text() == "Change command…"
         person.click(page.one.toggle)
         await until(lambda: page.one.facts and page.one.facts.state.kind == "off")
+
+
+@on_window_loop
+async def test_the_doctors_button_mends_a_command_an_address_and_a_value(tmp_path: Path) -> None:
+    """Section 6, M-12, M-18: each sentence has its button; what runs then is approved anew."""
+    whole = replace(sdk_server(), on=False, approved="")
+    gone = replace(whole, command=str(tmp_path / "gone"))
+    wants = replace(whole, name="wants", environment={"SHOP": "${SHOP_WORD}"})
+    far = ServerEntry("far", url="http://127.0.0.1:9/mcp", transport="http")
+    async with at_window(tmp_path, "ollama", []) as person:
+        page = await opened(person)
+        for entry in (gone, wants, far):
+            await page.servers.change(entry)
+            await page.servers.switch_on(entry)
+        page.refresh()
+        await until(lambda: len(page.rows) == 3)
+        rows = page.rows
+        await until(lambda: all(row.mend.isVisible() for row in rows.values()))
+        texts = {name: row.mend.text() for name, row in rows.items()}
+        assert texts == {"simple": "Change command…", "wants": "Enter value…",
+                         "far": "Change address…"}  # fmt: skip
+        person.click(rows["far"].mend)
+        form = await until(lambda: page.one.form)
+        await until(form.field.hasFocus)
+        assert form.field.text() == far.url
+        form.field.setText("127.0.0.1/mcp")
+        person.click(form.save)
+        await until(lambda: "begins with http" in form.problem.text())
+        QTest.keyClick(form.field, Qt.Key.Key_Escape)  # leaves the form, not the settings
+        assert form.isHidden() or not form.isVisible()
+        page.show_one("simple")
+        await until(lambda: page.one.facts and page.one.facts.entry.name == "simple")
+        await until(lambda: page.one.cure.text() == "Change command…")
+        person.click(page.one.cure)
+        form = page.one.form
+        assert form is not None and form.field.text() == gone.shown
+        form.field.setText(whole.shown)
+        QTest.keyClick(form.field, Qt.Key.Key_Return)
+        approval = await until(lambda: page.one.approval)  # M-12
+        assert page.one.facts is not None and page.one.facts.withheld
+        assert not page.one.doctor.isVisible() and approval.entry.command == whole.command
+        person.click(approval.approve)
+        await until(lambda: page.one.facts and page.one.facts.state.kind == "running")
+        page.show_all()
+        await until(page.rows["wants"].mend.isVisible)
+        person.click(page.rows["wants"].mend)
+        await until(lambda: page.one.form is not form)
+        form = page.one.form
+        assert form is not None
+        await until(form.field.hasFocus)
+        form.field.setText("open sesame")
+        person.click(form.save)
+        approval = await until(lambda: page.one.approval)
+        assert approval.entry.environment == {"SHOP": "${keychain:mcp/wants/SHOP_WORD}"}
+        assert await page.servers.keychain.get("mcp/wants/SHOP_WORD") == "open sesame"
+        person.click(approval.approve)
+        await until(lambda: page.one.facts and page.one.facts.state.kind == "running")
+
+
+@on_window_loop
+async def test_m18_the_doctors_button_takes_a_key_that_a_server_refuses(tmp_path: Path) -> None:
+    """Section 6: into a header and the keychain; the next one takes the place of the first."""
+    async with guarded() as server, at_window(tmp_path, "ollama", []) as person:
+        entry = ServerEntry("far", url=server.url, transport="http",
+                            headers={"Authorization": "Bearer wrong"})  # fmt: skip
+        page = await opened(person)
+        await page.servers.change(entry)
+        await page.servers.switch_on(entry)
+        page.refresh()
+        await until(lambda: "far" in page.rows and page.rows["far"].mend.isVisible())
+        assert page.rows["far"].mend.text() == "Enter key…"
+        person.click(page.rows["far"].mend)
+        form = await until(lambda: page.one.form)
+        await until(form.field.hasFocus)
+        assert form.header.text() == "Authorization"
+        form.field.setText(CANARY)
+        person.click(form.save)
+        approval = await until(lambda: page.one.approval)
+        assert approval.entry.headers == {
+            "Authorization": "Bearer ${keychain:mcp/far/Authorization}"
+        }
+        person.click(approval.approve)
+        await until(lambda: page.one.facts and page.one.facts.state.kind == "failed")
+        assert CANARY not in (person.engine.paths.config / "mcp.json").read_text()
+        await until(page.one.cure.isVisible)
+        person.click(page.one.cure)
+        key = await until(lambda: page.one.key)
+        await until(key.entry.hasFocus)
+        key.entry.setText("another")
+        person.click(key.save)
+        await until(key.session.isVisible)  # the tests have no keychain
+        person.click(key.session)
+        await until(lambda: not key.isVisible())
+        assert await page.servers.keychain.get("mcp/far/Authorization") == "another"
+        assert page.one.facts is not None and not page.one.facts.withheld
 
 
 @on_window_loop

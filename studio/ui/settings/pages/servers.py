@@ -17,8 +17,9 @@ from studio.ui.settings.rows import RowCard
 from studio.ui.settings.servers.adding import AddView
 from studio.ui.settings.servers.approval import ApprovalCard, key_rows
 from studio.ui.settings.servers.rows import ServerRow
+from studio.ui.settings.servers.server_facts import ServerFacts
 from studio.ui.settings.servers.server_view import LOG, TOOLS, ServerPane
-from studio.ui.settings.servers.servers_model import ServerFacts, ServersModel
+from studio.ui.settings.servers.servers_model import ServersModel
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets import Button, Label
@@ -189,6 +190,7 @@ class ServersPage(SettingsPage):
         row.log_wanted.connect(partial(self.show_one, name, LOG))
         row.restart_wanted.connect(partial(self._restart, name))
         row.sign_in_wanted.connect(partial(self._sign_in, name))
+        row.mend_wanted.connect(partial(self._mend, name))
         row.uv_wanted.connect(partial(self._fetch_uv, name))
         return row
 
@@ -228,9 +230,13 @@ class ServersPage(SettingsPage):
     def _sign_in(self, name: str) -> None:
         facts = self.rows[name].facts
         if facts.sign_in == "client":  # the server's page has the fields
-            self.show_one(name)
+            self._mend(name)
         else:
             self._do(self.servers.sign_in(facts), cancelled_on_close=True)
+
+    def _mend(self, name: str) -> None:
+        self.show_one(name)
+        self.one.mend()
 
     def _ask(self, facts: ServerFacts) -> None:
         """Show above the list what a server runs."""

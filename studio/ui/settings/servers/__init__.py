@@ -1,6 +1,8 @@
 """The parts of the settings' page about MCP servers.
 
 - ``servers_model``: What the page knows of the servers; switches, signs in, changes, removes.
+- ``server_facts``: How one server is, what is wrong with it, and what mends it.
+- ``mending``: The button that mends a server, and the form for what is typed then.
 - ``rows``: A row for each server in the list.
 - ``adding``: Adds a server from pasted text, or from another program's file.
 - ``approval``: Shows what a server runs, before it is switched on.

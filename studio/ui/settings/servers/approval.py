@@ -18,7 +18,8 @@ from studio.ui.widgets import Button, Card, Label
 from studio.ui.widgets.breakable import BreakableLabel
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
-from .servers_model import ServerFacts, ServersModel
+from .server_facts import ServerFacts
+from .servers_model import ServersModel
 
 
 class ApprovalCard(Card):

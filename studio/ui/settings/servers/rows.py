@@ -20,7 +20,8 @@ from studio.ui.widgets import Button, IconButton, Label, Status, Toggle, plain_t
 from studio.ui.widgets.layouts import column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_text
 
-from .servers_model import ServerFacts
+from .mending import ON_ITS_PAGE, cure_text
+from .server_facts import ServerFacts
 
 _ICONS = (
     ("database", r"postgres|sqlite|mysql|sql|database|mongo|redis|\bdb\b"),
@@ -53,6 +54,8 @@ class ServerRow(QWidget):
     """The person wants to sign in, or not to any more."""
     uv_wanted = Signal()
     """The person wants what starts the server to be fetched."""
+    mend_wanted = Signal()
+    """The person wants to type what is missing or wrong."""
     look_wanted = Signal()
     """The person wants to see what changed."""
 
@@ -71,7 +74,8 @@ class ServerRow(QWidget):
         self.sign_in = Button(theme, tr("Sign in"), clicked=self.sign_in_wanted.emit)
         self.look = Button(theme, tr("Look…"), clicked=self.look_wanted.emit)
         self.uv = Button(theme, tr("Fetch uv"), clicked=self.uv_wanted.emit)
-        for button in (self.log, self.restart, self.sign_in, self.look, self.uv):
+        self.mend = Button(theme, "", clicked=self.mend_wanted.emit)
+        for button in (self.log, self.restart, self.sign_in, self.look, self.uv, self.mend):
             button.setAccessibleName(joined((button.text().removesuffix("…"), name)))
             button.hide()
         self.toggle = Toggle(theme, tr("Server {name}").format(name=name))
@@ -95,7 +99,11 @@ class ServerRow(QWidget):
             (self.toggle, middle),
         ]
         row = row_of([*parts, (self.open, middle)], spacing=10)
-        below = row_of([self.problem], margins=(theme.px(26) + 10, 0, 0, 0))
+        below = row_of(
+            [(self.problem, 1), (self.mend, middle)],
+            spacing=10,
+            margins=(theme.px(26) + 10, 0, 0, 0),
+        )
         column_of([row, below], spacing=2, margins=(0, 10, 0, 10), on=self)
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.show_facts(facts)
@@ -113,10 +121,10 @@ class ServerRow(QWidget):
         self.restart.setVisible(failed and not facts.needs_uv)
         self.uv.setVisible(facts.needs_uv)
         self.sign_in.setVisible(bool(facts.sign_in))
-        self.sign_in.set_text(sign_in_text(facts))
-        self.sign_in.setAccessibleName(
-            joined((sign_in_text(facts).removesuffix("…"), facts.entry.name))
-        )
+        self.mend.setVisible(shown and facts.cure in ON_ITS_PAGE)
+        button = self.sign_in if facts.sign_in else self.mend
+        button.set_text(cure_text(facts))
+        button.setAccessibleName(joined((cure_text(facts).removesuffix("…"), facts.entry.name)))
         self.look.setVisible(facts.withheld or (bool(facts.changes) and not failed))
         self.toggle.show_value(facts.entry.on)
         self.setAccessibleName(joined((facts.entry.name, words, self.problem.text())))
@@ -136,12 +144,6 @@ class ServerRow(QWidget):
         super().mouseReleaseEvent(event)
         if event.button() == Qt.MouseButton.LeftButton and self.rect().contains(event.pos()):
             self.opened.emit()
-
-
-def sign_in_text(facts: ServerFacts) -> str:
-    """What is on the button about signing in."""
-    texts = {"client": tr("Enter client ID…"), "stop": tr("Cancel")}
-    return texts.get(facts.sign_in, tr("Sign in"))
 
 
 def state_words(facts: ServerFacts, *, long: bool = False) -> tuple[str, str]:

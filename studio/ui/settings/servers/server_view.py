@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -40,9 +40,11 @@ from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from .approval import ApprovalCard, facts_of, key_rows
 from .changed_tool import Change, ChangedToolCard
 from .client_form import ClientForm
+from .mending import MendForm, cure_text
 from .offers import OfferPane, prompt_offer, resource_offer
-from .rows import ElidedLabel, icon_of, sign_in_text, state_words
-from .servers_model import ServerFacts, ServersModel
+from .rows import ElidedLabel, icon_of, state_words
+from .server_facts import Cure, ServerFacts
+from .servers_model import ServersModel
 from .tool_list import ToolFacts, ToolList
 from .trial import TrialCard
 
@@ -62,7 +64,7 @@ class ServerPane(QWidget):
         self.facts: ServerFacts | None = None
         self._counts: tuple[int, ...] = ()
         self._question: QMessageBox | None = None
-        self._asking = False
+        self._asking = self._mending = False
         self._loads = 0
         self._wanted_tab: int | None = None
         self._add_head()
@@ -144,6 +146,9 @@ class ServerPane(QWidget):
         self.cure = Button(theme, "", clicked=self._cure)
         self.key: KeyRow | None = None
         self.client: ClientForm | None = None
+        self.form: MendForm | None = None
+        self._typed_for: Cure = ""
+        """What of the doctor's is being typed."""
         self._key = Slot()
         self._key.hide()
         row = row_of(
@@ -162,6 +167,7 @@ class ServerPane(QWidget):
         """Show a server, from its tools on."""
         if name != self.name:
             self.name, self.facts, self._asking = name, None, False
+            self._stop_typing()
         self._servers.start(self._load(tab))
 
     async def _load(self, tab: int | None = None) -> None:
@@ -289,25 +295,18 @@ class ServerPane(QWidget):
 
     def _show_doctor(self, facts: ServerFacts) -> None:
         sentence = "" if facts.withheld else facts.doctor
-        self.cure.setVisible(bool(sentence))
-        self.cure.setEnabled(True)
         if facts.sign_in == "stop":
             sentence = tr("Sign in in the browser window that opened.")
-            self.cure.show()
-        if facts.missing:
-            self.cure.set_text(tr("Set it…"))
-        elif facts.sign_in:
-            self.cure.set_text(sign_in_text(facts))
-        elif facts.needs_uv:
-            self.cure.set_text(tr("Fetch uv"))
-        elif facts.state.kind == "failed" and facts.logged:
-            self.cure.set_text(tr("Show log"))
-        else:
-            self.cure.hide()
+        self.cure.setVisible(bool(sentence and facts.cure))
+        self.cure.setEnabled(True)
+        self.cure.set_text(cure_text(facts))
         self.sentence.setText(tr_engine(sentence))
         self.doctor.setVisible(bool(sentence))
-        if not facts.missing and facts.sign_in != "client":
-            self._key.hide()
+        if facts.cure != self._typed_for:  # what is being typed stays
+            self._stop_typing()
+        if self._mending:
+            self._mending = False
+            self._cure()
 
     def _about_card(self, facts: ServerFacts) -> QWidget:
         entry, lists = facts.entry, facts.lists
@@ -390,34 +389,89 @@ class ServerPane(QWidget):
         if self.facts is not None:
             self._do(self._servers.restart(self.facts.entry))
 
+    def mend(self) -> None:
+        """Do what the button beside the doctor's sentence does, once it is known."""
+        self._mending = True
+
     def _cure(self) -> None:
-        if self.facts is None:
+        facts = self.facts
+        if facts is None:
             return
-        if self.facts.missing:
-            name = self.facts.missing[0]
-            title = name.rpartition("/")[2]
-            self.key = KeyRow(
-                self.theme, KeyOwner(name, title), self._servers.keychain, self._servers.tasks
-            )
-            self.key.changed.connect(self._key_set)
-            self._key.put(self.key)
-            self._key.show()
-            self.key.enter()
-        elif self.facts.sign_in == "client":
-            self.client = ClientForm(self.theme)
-            self.client.entered.connect(self._sign_in)
-            self._key.put(self.client)
-            self._key.show()
-            self.client.client.setFocus(Qt.FocusReason.OtherFocusReason)
-        elif self.facts.sign_in:
-            self._sign_in()
-        elif self.facts.needs_uv:
-            self.cure.set_text(tr("Fetching uv…"))
-            self.cure.setEnabled(False)
-            self._do(self._servers.fetch_uv(self.facts.entry), cancelled_on_close=True)
-        elif self.tabs is not None:
-            self.tabs.set_current(LOG)
-            self._show_pane(LOG)
+        match facts.cure:
+            case "set":
+                self._enter_key(facts.missing[0])
+            case "key" if facts.keys:
+                self._enter_key(facts.keys[0])
+            case "key":
+                from studio.mcp.importing.changing import key_header
+
+                header = key_header(facts.entry)
+                form = MendForm(self.theme, tr("Key"), secret=True, header=header)
+                self._enter(
+                    form,
+                    lambda key: self._servers.keep_key(
+                        facts.entry, form.header.text().strip(), key
+                    ),
+                )
+            case "value":
+                form = MendForm(self.theme, facts.unset, secret=True)
+                self._enter(form, partial(self._servers.keep_value, facts.entry, facts.unset))
+            case "change":
+                name = tr("Command") if facts.entry.command else tr("Address")
+                form = MendForm(self.theme, name, facts.entry.shown)
+                self._enter(form, partial(self._servers.change_start, facts.entry))
+            case "client":
+                self.client = ClientForm(self.theme)
+                self.client.entered.connect(self._sign_in)
+                self._type(self.client, self.client.client)
+            case "sign_in" | "stop":
+                self._sign_in()
+            case "uv":
+                self.cure.set_text(tr("Fetching uv…"))
+                self.cure.setEnabled(False)
+                self._do(self._servers.fetch_uv(facts.entry), cancelled_on_close=True)
+            case "log" if self.tabs is not None:
+                self.tabs.set_current(LOG)
+                self._show_pane(LOG)
+            case _:
+                self._restart()
+
+    def _enter_key(self, name: str) -> None:
+        owner = KeyOwner(name, name.rpartition("/")[2])
+        self.key = KeyRow(self.theme, owner, self._servers.keychain, self._servers.tasks)
+        self.key.changed.connect(self._key_set)
+        self._type(self.key)
+        self.key.enter()
+
+    def _enter(self, form: MendForm, save: Callable[[str], Coroutine[Any, Any, None]]) -> None:
+        """Have something typed; ``save`` raises ValueError for what cannot be."""
+
+        async def kept(text: str) -> None:
+            try:
+                await save(text)
+            except ValueError:
+                address = self.facts is not None and self.facts.entry.url
+                words = tr("An address begins with http:// or https://.")
+                form.show_problem(words if address else tr("A quotation mark is missing."))
+                return
+            self._stop_typing()
+
+        self.form = form
+        form.entered.connect(lambda text: self._do(kept(text)))
+        form.left.connect(self._stop_typing)
+        self._type(form, form.field)
+
+    def _type(self, form: QWidget, field: QWidget | None = None) -> None:
+        assert self.facts is not None
+        self._typed_for = self.facts.cure
+        self._key.put(form)
+        self._key.show()
+        if field is not None:
+            field.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _stop_typing(self) -> None:
+        self._typed_for = ""
+        self._key.hide()
 
     def _sign_in(self, client: SignIn | None = None) -> None:
         if self.facts is not None:
@@ -428,7 +482,7 @@ class ServerPane(QWidget):
             self._do(self._servers.sign_out(self.facts.entry))
 
     def _key_set(self) -> None:
-        self._key.hide()
+        self._stop_typing()
         self._restart()
 
     def _tool_chosen(self, facts: ToolFacts) -> None:

@@ -6,125 +6,42 @@ import asyncio
 import os
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 
 from studio.agent.servers.address_templates import expanded
-from studio.agent.servers.advice import advice, needs_uv
+from studio.agent.servers.advice import advice
 from studio.agent.servers.offers import shown
 from studio.agent.servers.questions import readable
 from studio.agent.servers.server_calls import ToolView
 from studio.agent.servers.server_tools import ServerTools, ServerView
-from studio.domain.codec import decode
 from studio.domain.errors import ConfigurationError
-from studio.domain.jsonvalue import JsonObject, as_text
+from studio.domain.jsonvalue import JsonObject
 from studio.domain.permissions import Rule, Verdict, covers
 from studio.domain.questions import DECLINED, AskForm, ServerAnswer, ServerQuestion
 from studio.files.unpacking import UnpackError
-from studio.mcp.catalogue import INSTRUCTIONS
 from studio.mcp.entries import ServerEntry, key_prefix, keychain_names
 from studio.mcp.faults import GivenUp, ServerFailed
-from studio.mcp.lists import ServerLists, ServerTool
 from studio.mcp.naming import pool_name
 from studio.mcp.results import ServerResult
 from studio.mcp.sign_ins import SignIn
-from studio.mcp.supervised import SIGN_IN, ServerState
+from studio.mcp.supervised import SIGN_IN
 from studio.storage.config.keychain import KeychainUnavailable
 from studio.ui.engine_texts import tr_engine
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import joined
 from studio.ui.translation import tr
 
-from .changed_tool import Change, tool_lines
+from .changed_tool import Change
+from .server_facts import ServerFacts
 from .tool_list import ToolFacts
 
 if TYPE_CHECKING:
     from studio.mcp.importing.found import Found, Surroundings
-
-
-@dataclass(frozen=True, slots=True)
-class ServerFacts:
-    """A server, how it is and what is known of it. ``doctor`` says what is wrong and what to do.
-
-    ``missing`` are names in the keychain that have no value. ``logged``: it wrote to stderr.
-    ``issuer`` is where the person is signed in, which is only known of the server that is open.
-    ``client_wanted``: they have to register this program there before they can sign in.
-    """
-
-    view: ServerView
-    doctor: str = ""
-    missing: tuple[str, ...] = ()
-    logged: bool = False
-    issuer: str = ""
-    client_wanted: bool = False
-
-    @property
-    def entry(self) -> ServerEntry:
-        return self.view.entry
-
-    @property
-    def state(self) -> ServerState:
-        return self.view.state
-
-    @property
-    def lists(self) -> ServerLists | None:
-        """What it offers; None while that was never seen."""
-        return self.view.known.lists if self.view.known.fetched else None
-
-    @property
-    def tokens(self) -> int:
-        return self.view.tokens
-
-    @property
-    def withheld(self) -> bool:
-        """Whether it is on, and another one than was approved."""
-        return self.state.kind == "withheld"
-
-    @property
-    def sign_in(self) -> str:
-        """What the button about signing in does: ``in``, ``client``, ``stop`` or nothing."""
-        if self.state.kind == "signing_in":
-            return "stop"
-        if self.state.kind != "sign_in" or self.withheld:
-            return ""
-        return "client" if self.client_wanted else "in"
-
-    @property
-    def needs_uv(self) -> bool:
-        """Whether it would start if there were a uv."""
-        return self.state.kind == "failed" and needs_uv(self.entry, self.state.fault)
-
-    @property
-    def waiting(self) -> list[ToolView]:
-        """Tools that changed, and wait for the person."""
-        return [one for one in self.view.tools if one.before is not None and not one.off]
-
-    @property
-    def changes(self) -> list[Change]:
-        """How tools and instructions differ from what the person saw."""
-        found = [
-            Change(
-                one.tool.name,
-                self.view.known.pins[one.tool.name],
-                tr("{name} changed since you allowed it").format(name=one.tool.name),
-                tuple(tool_lines(cast("ServerTool", decode(ServerTool, one.before)))),
-                tuple(tool_lines(one.tool)),
-                one.flags,
-            )
-            for one in self.waiting
-        ]
-        before = self.view.known.changed.get(INSTRUCTIONS)
-        if before is not None and self.lists is not None:
-            lines = as_text(before.get("instructions")).splitlines()
-            title = tr("What it tells agents changed since you allowed it")
-            now = self.lists.instructions.splitlines()
-            pin = self.view.known.pins[INSTRUCTIONS]
-            found.append(Change(INSTRUCTIONS, pin, title, tuple(lines), tuple(now)))
-        return found
 
 
 class ServersModel:
@@ -197,7 +114,14 @@ class ServersModel:
             short = missing[0].rpartition("/")[2]
             doctor = tr("{name} is missing, which the server needs.").format(name=short)
         logged = bool(self.log(view.entry))
-        return ServerFacts(view, doctor, tuple(missing), logged, client_wanted=bool(asked))
+        return ServerFacts(
+            view,
+            doctor,
+            tuple(missing),
+            logged,
+            client_wanted=bool(asked),
+            unset=self._tools.servers.unset(view.entry),
+        )
 
     async def tools(self, facts: ServerFacts) -> list[ToolFacts]:
         """A server's tools with their rights."""
@@ -220,6 +144,32 @@ class ServersModel:
     async def restart(self, entry: ServerEntry) -> None:
         await self._tools.servers.stop(pool_name(entry))
         await self._connect(entry)
+
+    async def change_start(self, entry: ServerEntry, text: str) -> None:
+        """Start or reach a server otherwise, as the person typed it; ValueError if it is wrong."""
+        from studio.mcp.importing.changing import with_start
+
+        await self._changed(entry, *with_start(entry, text, os.environ))
+
+    async def keep_key(self, entry: ServerEntry, header: str, key: str) -> None:
+        from studio.mcp.importing.changing import with_key
+
+        await self._changed(entry, *with_key(entry, header, key))
+
+    async def keep_value(self, entry: ServerEntry, variable: str, value: str) -> None:
+        from studio.mcp.importing.changing import with_value
+
+        await self._changed(entry, *with_value(entry, variable, value))
+
+    async def _changed(
+        self, before: ServerEntry, entry: ServerEntry, secrets: Mapping[str, str]
+    ) -> None:
+        for name, secret in secrets.items():
+            await self._keep(name, secret)
+        if entry == before:
+            await self.restart(entry)
+        else:
+            await self._tools.put(entry)  # what is another one now waits to be approved
 
     async def _connect(self, entry: ServerEntry) -> None:
         try:
