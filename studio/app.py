@@ -85,12 +85,13 @@ def _import_parts(
     from studio.extensions.finder import ExtensionFinder
     from studio.extensions.hooks.finder import HookFinder, pack_hooks
     from studio.extensions.packs.brought import brought_packs, code_places
-    from studio.extensions.packs.host import HostEntries, find_uv
+    from studio.extensions.packs.host import HostEntries, OwnFiles, find_uv
     from studio.extensions.packs.installed import InstalledPacks
     from studio.extensions.packs.loading import ProgramPacks
 
     packs = InstalledPacks(paths.packs, lambda: brought_packs(paths.shipped_packs))
-    hosts = HostEntries(packs, lambda: find_uv(paths.home, paths.programs))
+    own = OwnFiles(paths.tools, paths.data / "tools")
+    hosts = HostEntries(packs, lambda: find_uv(paths.home, paths.programs), own)
     sources = ExtensionSources(
         extensions=ExtensionFinder(paths, packs.places).read,
         hooks=HookFinder(paths, lambda: pack_hooks(packs)).read,

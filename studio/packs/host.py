@@ -1,7 +1,8 @@
 """Pack host: runs the Python of one pack in a process of its own, and serves it as MCP (X-3).
 
-It is started with the pack's folder of ours, its id, its version and the file of its records. It
-needs nothing but Python: the studio is imported from where it is installed, its packages are not.
+It is started with the pack's folder of ours, or a tool file of the person's own, its id, the file
+of its records and its version. It needs nothing but Python: the studio is imported from where it is
+installed, its packages are not.
 Progress is ``emit``, a form is ``ask``, and drafts are in the structured part of a result.
 """
 
@@ -25,7 +26,7 @@ from studio.domain.jsonvalue import JsonObject, as_object, as_text
 from studio.domain.pack_addresses import pack_of
 from studio.domain.persons import Person
 from studio.domain.questions import AskedQuestion
-from studio.extensions.packs.loading import load_code
+from studio.extensions.packs.loading import load_code, load_script
 from studio.storage.pack_records import PackRecords, read_steps
 from studio.tools import Context, Tool, Workspace
 from studio.tools.packs.hosted import DRAFTS, FRAME, HIDDEN
@@ -268,7 +269,7 @@ def main(root: str, pack: str, records: str, version: str) -> None:
     folder = Path(root)
     steps = sorted((folder / "schema").glob("*.sql"))
     try:
-        code = load_code(pack, folder)
+        code = load_script(folder) if folder.is_file() else load_code(pack, folder)
         made = LoadedPack(
             pack,
             folder,

@@ -16,6 +16,7 @@ A tool is one function with type hints and a docstring (T-1)::
 - ``language``: has language servers say what is wrong with a file (C-11).
 - ``memory``: keeps notes for later chats, proposes them, and finds them again (W-41).
 - ``packs``: describes what the Python of a pack gives to the studio, and what it gets (KZ-2).
+- ``script_head``: what a Python file says that it needs, as in PEP 723.
 - ``sdk``: turns a function into a tool, checks its arguments, renders its result.
 - ``web``: fetches pages and searches, and guards the way there (T-8).
 - ``workspace``: reads, finds and searches files in the folder an agent works in.

@@ -19,6 +19,7 @@ from types import ModuleType
 from studio.domain.records import dataclass
 
 from .drafts.record_store import RecordStore
+from .script_head import read_head
 from .sdk.definition import Tool
 
 ENTRY_POINTS = "agent_studio.tools"
@@ -64,7 +65,7 @@ class _Source:
         """Load its tools; after an error the tools from before stay, and ``problem`` is set."""
         try:
             module = run()
-            found = _tools(module)
+            found = tools_of(module)
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # a tool file may even call exit()
@@ -78,12 +79,17 @@ class _Source:
         if self.tools:
             self.problem += " What it was before is still used."
 
+    def forget(self) -> None:
+        """Have nothing of it here."""
+        self.tools, self.stores, self.problem = [], [], ""
+
 
 class ToolDiscovery:
     """Finds tools: those built in, then each folder's files, then entry points.
 
     A file that cannot be loaded is skipped and reported with its line; if it worked before,
-    its tools stay. Names beginning with ``_`` or ``.`` are not tool files. What is built in or
+    its tools stay. Names beginning with ``_`` or ``.`` are not tool files, and those that say what
+    they need (PEP 723) are not run here. What is built in or
     installed is loaded once; packages that come or go count from the next ``refresh`` on.
     """
 
@@ -106,7 +112,7 @@ class ToolDiscovery:
             self._built_in = _built_in() if self._builtin else []
         packages_changed = self._refresh_installed()
         unreadable: list[str] = []
-        paths = [path for folder in self._folders for path in _files(unreadable, folder)]
+        paths = [path for folder in self._folders for path in tool_files(unreadable, folder)]
         changed = packages_changed or list(self._files) != paths
         files: dict[Path, _Source] = {}
         for path in paths:
@@ -114,7 +120,10 @@ class ToolDiscovery:
             signature = _signature(path)
             if signature != source.signature:
                 source.signature, changed = signature, True
-                source.load(str(path), lambda path=path: _run_file(path))
+                if read_head(path) is None:
+                    source.load(str(path), lambda path=path: run_file(path))
+                else:  # it runs in a process of its own (X-3)
+                    source.forget()
         self._files = files
         if changed or self._box is None:
             box = Toolbox(problems=unreadable)
@@ -179,7 +188,8 @@ def _entry_points(path: tuple[tuple[str, int], ...]) -> list[EntryPoint]:
     return sorted(entry_points(group=ENTRY_POINTS), key=lambda entry: entry.name)
 
 
-def _files(problems: list[str], folder: Path) -> list[Path]:
+def tool_files(problems: list[str], folder: Path) -> list[Path]:
+    """A person's tool files in a folder; what cannot be read is added to ``problems``."""
     try:
         return sorted(
             path for path in folder.iterdir() if path.suffix == ".py" and path.name[0] not in "_."
@@ -200,7 +210,7 @@ def _signature(path: Path) -> object:
     return now.st_mtime_ns, now.st_size, now.st_ino
 
 
-def _tools(found: object) -> list[Tool]:
+def tools_of(found: object) -> list[Tool]:
     """The tools of a module, without those it merely imported; or the tool itself."""
     if isinstance(found, Tool):
         return [found]
@@ -219,7 +229,7 @@ def _record_stores(found: object) -> list[RecordStore]:
     return [value for value in values if isinstance(value, RecordStore)]
 
 
-def _run_file(path: Path) -> ModuleType:
+def run_file(path: Path) -> ModuleType:
     """Run the file as a new module; nothing is written beside it."""
     name = f"studio_tool_{path.stem}_{sha256(str(path).encode('utf-8', 'replace')).hexdigest()[:8]}"
     linecache.checkcache(str(path))

@@ -628,6 +628,12 @@ TEMPLATES: tuple[str, ...] = (
     ),
     tr_later("{what} cannot be masked, so this was not sent. Leave it out."),
     tr_later(
+        "{file}: its tools are off, because it says what it needs (# /// script), so that uv runs "
+        "it apart from the program, and uv was not found. Have it fetched in the settings, on the "
+        "page Packs, or with “agent-studio mcp get-uv”."
+    ),
+    tr_later("The head of {file} (# /// script) is wrong: it was left out."),
+    tr_later(
         "{pack}: its tools are off, because they need uv to run apart from the program, and uv "
         "was not found. Have it fetched in the settings, on the page Packs, or with "
         "“agent-studio mcp get-uv”."
@@ -923,7 +929,14 @@ def _patterns() -> list[tuple[str, re.Pattern[str]]]:
     return [(template, _pattern(template)) for template in TEMPLATES]
 
 
+_ONE_WORD = {"code": r"\S+"}
+"""What such a value is, where another sentence may follow."""
+
+
 def _pattern(template: str) -> re.Pattern[str]:
     parts = _VALUE.split(template)
-    words = [f"(?P<{part}>.+?)" if n % 2 else re.escape(part) for n, part in enumerate(parts)]
+    words = [
+        f"(?P<{part}>{_ONE_WORD.get(part, '.+?')})" if n % 2 else re.escape(part)
+        for n, part in enumerate(parts)
+    ]
     return re.compile("".join(words), re.DOTALL)

@@ -18,7 +18,7 @@ from studio.agent.session.session import Session
 from studio.app import build
 from studio.domain.blocks import ToolBlock
 from studio.domain.drafts import KindDraft
-from studio.domain.events import ToolFinished, ToolOutput, TurnComplete
+from studio.domain.events import AwaitingPermission, ToolFinished, ToolOutput, TurnComplete
 from studio.extensions.packs.installed import InstalledPacks
 from studio.extensions.packs.loading import forget
 from studio.mcp.naming import pool_name
@@ -142,6 +142,65 @@ async def test_without_uv_it_is_off_with_the_reason(
             assert not (await engine.services.servers.refresh()).by_name
             await engine.refresh_tools()
             assert any("need uv" in one for one in engine.toolbox.problems)
+        finally:
+            await engine.close()
+
+
+OWN = """# /// script
+# dependencies = []
+# ///
+import os
+from studio.tools import Context, tool
+
+@tool(effect="read")
+def where(context: Context) -> str:
+    \'\'\'Say where this runs.\'\'\'
+    return f"in {os.getpid()}"
+"""
+
+
+async def test_x3_an_own_file_that_says_what_it_needs_runs_apart(tmp_path: Path, uv: Path) -> None:
+    """X-3, X-4, M-13: it never runs in the program, and is asked about as a server is."""
+    called = [Turn(Call("weather__where", {})), Turn(Text("Fine."), stop="end")]
+    async with Simulator(called, pace=False) as simulator:
+        engine = await opened(tmp_path, simulator)
+        try:
+            tools = engine.paths.tools
+            tools.mkdir(parents=True, exist_ok=True)
+            (tools / "weather.py").write_text(OWN)
+            (tools / "plain.py").write_text(OWN.partition("# ///\n")[2].replace("where", "here"))
+            await engine.refresh_tools()
+            assert "here" in engine.tools() and "where" not in engine.tools()
+            entries = await engine.services.servers.refresh()
+            assert entries.by_name["weather"].runs and not engine.toolbox.problems
+            await engine.services.servers.connect(entries.by_name["weather"])
+            session = await engine.sessions.create(
+                folder=str(tmp_path), agent="Coder", provider=CHAT, model="sim-model"
+            )
+            events = await say(session, answer="once")
+            assert any(isinstance(one, AwaitingPermission) for one in events)
+            (done,) = [one for one in events if isinstance(one, ToolFinished)]
+            assert "in " in done.text and f"in {os.getpid()}" not in done.text
+            assert not done.is_error
+        finally:
+            await engine.close()
+
+
+async def test_x3_without_uv_an_own_file_is_off_with_the_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """X-3: it does not run in the program instead."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    async with Simulator([], pace=False) as simulator:
+        engine = await opened(tmp_path, simulator)
+        try:
+            engine.paths.tools.mkdir(parents=True, exist_ok=True)
+            (engine.paths.tools / "weather.py").write_text(OWN)
+            assert not (await engine.services.servers.refresh()).by_name
+            await engine.refresh_tools()
+            assert "where" not in engine.tools()
+            (problem,) = engine.toolbox.problems
+            assert "weather.py: its tools are off" in problem and "get-uv" in problem
         finally:
             await engine.close()
 

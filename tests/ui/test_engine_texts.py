@@ -104,6 +104,13 @@ def test_values_are_put_into_the_translation() -> None:
     assert tr_engine(said) == said
 
 
+def test_a_code_ends_where_the_next_sentence_begins() -> None:
+    """Section 6: what a server said last is said in German too."""
+    with language("de"):
+        said = tr_engine("It ended with exit code 3. It said last: ID is not set.")
+    assert said == "Er endete mit dem Code 3. Zuletzt schrieb er: ID is not set."
+
+
 def test_a_value_is_never_translated_by_itself() -> None:
     """What an agent or a folder is called must not change in a question."""
     with language("de"):

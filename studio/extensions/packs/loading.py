@@ -19,6 +19,7 @@ from studio.agent.packs import LoadedPack
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.records import dataclass
 from studio.tools import Tool
+from studio.tools.discovery import run_file, tools_of
 from studio.tools.packs.definition import Pack
 from studio.tools.packs.home import NoRecords, Records
 
@@ -192,6 +193,19 @@ def load_code(pack_id: str, root: Path) -> PackCode:
     if len(packs) > 1:
         raise ConfigurationError(f"{root / 'tools'}: there is more than one Pack in these files.")
     return PackCode(packs[0] if packs else Pack(), tuple(tools.values()))
+
+
+def load_script(file: Path) -> PackCode:
+    """Run one file of the person's own. Raises ConfigurationError, as ``load_code``."""
+    try:
+        tools = tools_of(run_file(file))
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # it may even call exit()
+        raise ConfigurationError(problem_of(file.parent, file, error)) from error
+    if not tools:
+        raise ConfigurationError(f"{file}: there is no tool in it, no function with @tool.")
+    return PackCode(Pack(), tuple(tools))
 
 
 def load_class(pack_id: str, source: str) -> type:

@@ -15,7 +15,7 @@ from studio.extensions.hooks.hook_file import parse_hooks
 from .contents import pack_files
 from .manifest import MAX_BYTES, PackManifest, Part, PartName
 from .origins import Origin
-from .script_heads import read_heads
+from .script_heads import LEAST_PYTHON, read_needs
 from .servers import DATA, ROOT, pack_servers
 
 _MOST_FILES = 200
@@ -149,10 +149,12 @@ def _names(manifest: PackManifest, part: Part) -> Iterator[str]:
 
 
 def _tools(manifest: PackManifest, part: Part) -> Iterator[str]:
-    needs, wrong = read_heads(manifest)
-    if needs:
-        yield f"needs: {', '.join(escape_line(one, MAX_BYTES) for one in needs)}"
-    yield from wrong
+    needs = read_needs(manifest)
+    if needs.packages:
+        yield f"needs: {', '.join(escape_line(one, MAX_BYTES) for one in needs.packages)}"
+    if needs.python != LEAST_PYTHON:
+        yield f"needs Python {needs.python}"
+    yield from needs.wrong
     yield from _whole(manifest, part)
 
 

@@ -397,6 +397,7 @@ def test_x3_what_the_heads_of_files_need_is_shown_and_installed(
     files = {
         f"{OURS}/tools/letters.py": f"{HEAD}import pypdf\n",
         f"{OURS}/tools/plain.py": "# dependencies = ['none']\n",
+        f"{OURS}/tools/new.py": '# /// script\n# requires-python = ">=3.12"\n# ///\n',
         f"{OURS}/tools/wrong.py": "# /// script\n# dependencies = [\n# ///\n",
         f"{OURS}/tools/twice.py": "# /// script\n# dependencies = ['a']\n# ///\n\n" * 2,
         f"{OURS}/tools/lines.py": (
@@ -409,6 +410,7 @@ def test_x3_what_the_heads_of_files_need_is_shown_and_installed(
     source = write_pack(tmp_path / "pack", files, ours={"python": ["rich"]})
     offer = packs.look(str(source))
     assert "needs: rich, pypdf>=5, six\n" in offer.text
+    assert "needs Python >=3.11,>=3.12\n" in offer.text
     for name in ("letters.py", "wrong.py", "twice.py", "long.py"):
         assert f"The head of {name} (# /// script) is wrong" in offer.text
     packs.add(offer)
@@ -417,3 +419,4 @@ def test_x3_what_the_heads_of_files_need_is_shown_and_installed(
         one for at, one in enumerate(entry.arguments) if entry.arguments[at - 1] == "--with"
     ]
     assert with_words == ["rich", "pypdf>=5", "six"]
+    assert entry.arguments[entry.arguments.index("--python") + 1] == ">=3.11,>=3.12"
