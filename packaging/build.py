@@ -14,9 +14,11 @@ import hashlib
 import shutil
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 
 import bom
+import docstrings
 import icu
 import linux
 import macos
@@ -53,6 +55,8 @@ def finish_program(program: Path) -> None:
     for name in COMPILED:  # whoever starts it may not write there; the files change with it alone
         words = ("-q", "--invalidation-mode", "unchecked-hash", program / "_internal" / name)
         subprocess.run([sys.executable, "-m", "compileall", *words], check=True)
+    installed = Path(sysconfig.get_path("purelib"))
+    docstrings.drop_docstrings(program / "_internal", installed)
     if sys.platform == "linux":
         for library in program.rglob("libicudata.so.*"):
             if not library.is_symlink():

