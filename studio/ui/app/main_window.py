@@ -111,6 +111,7 @@ class MainWindow(QMainWindow):
         rail.new_chat.connect(self.new_chat)
         self.sides = WindowLayout(self.sidebar, rail, widget_of(self.column), self.chat.header)
         self.setCentralWidget(self.sides)
+        theme.changed.connect(self.sides.fit)
         self._inspector = InspectorController(theme, self.sides, self.chat, self._later)
         self.chat_list = ChatListController(self.sidebar, self._later, self._listed)
         self.chats = Navigation(

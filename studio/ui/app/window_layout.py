@@ -24,7 +24,9 @@ INSPECTOR_BESIDE = 1200
 """From this width on the inspector stands beside the page; below it lies over it."""
 SIDEBAR_BESIDE = 960
 SIDEBAR_WIDTHS = (252, 232)
-"""In a wide and in a small window, until the person drags it."""
+"""In a wide and in a small window, until the person drags it; more where its words need more."""
+SIDEBAR_MOST = 300
+"""As much at most without that."""
 INSPECTOR_WIDTH = 320
 MOST_PLACES = 7
 """Windows besides the first whose places are remembered."""
@@ -167,7 +169,8 @@ class WindowLayout(QWidget):
 
     def _arrange(self) -> None:
         width, height = self.width(), self.height()
-        left = self.sidebar_width or SIDEBAR_WIDTHS[width < INSPECTOR_BESIDE]
+        words = min(SIDEBAR_MOST, self.sidebar.sizeHint().width())
+        left = self.sidebar_width or max(SIDEBAR_WIDTHS[width < INSPECTOR_BESIDE], words)
         if self.sidebar.parentWidget() is self:
             put(self.sidebar, self._rail_width, 0, left, height)
             self.sidebar.raise_()

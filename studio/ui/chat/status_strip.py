@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, assert_never
 
-from PySide6.QtCore import QRectF, Qt, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
@@ -45,6 +45,11 @@ class _Clock(PaintedWidget):
     def __init__(self, theme: Theme, parent: QWidget) -> None:
         super().__init__(theme, parent)
         self.words: Callable[[], str] = str
+
+    def sizeHint(self) -> QSize:
+        """With room for the digits to come."""
+        t = self.theme
+        return QSize(t.metrics("ui").horizontalAdvance(self.words()) + t.px(16), t.height(28))
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         paint_text(painter, self.theme, rect, self.words(), "ui digits", room=rect.width())
@@ -88,7 +93,9 @@ class StatusStrip(PaintedWidget):
     def heightForWidth(self, width: int) -> int:
         self._place_buttons(width)
         least = self.theme.height(28) + 2 * self.theme.px(8)
-        return max(least, self._box.heightForWidth(width))
+        box = self._box
+        wrapped = box.heightForWidth(width) if box.hasHeightForWidth() else box.sizeHint().height()
+        return max(least, wrapped)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -100,7 +107,10 @@ class StatusStrip(PaintedWidget):
         taken = sum(gap + button.sizeHint().width() for button in self._buttons)
         beside = max(1, width - around.left() - around.right() - taken)
         most = BESIDE_LINES * self._label.fontMetrics().lineSpacing() + 4
-        below = not self._label.isHidden() and self._label.heightForWidth(beside) > most
+        if self._clock.isHidden():
+            below = not self._label.isHidden() and self._label.heightForWidth(beside) > most
+        else:
+            below = self._clock.sizeHint().width() > beside
         ways = QBoxLayout.Direction
         self._box.setDirection(ways.TopToBottom if below else ways.LeftToRight)
 

@@ -312,7 +312,8 @@ class Palette(PaintedWidget):
         said = count if self.field.text() else tr("> actions  @ agents, files  # chats")
         right = QRectF(x, foot.y(), foot.right() - t.px(16) - x, foot.height())
         side = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
-        paint_text(painter, t, right, said, "small", "text2", side, room=right.width())
+        if t.metrics("small").horizontalAdvance(said) <= right.width():
+            paint_text(painter, t, right, said, "small", "text2", side)
 
     # -- keys and mouse -------------------------------------------------------------
 

@@ -71,6 +71,14 @@ class NavRow(PaintedButton):
     def sizeHint(self) -> QSize:
         return QSize(self.theme.px(160), self.theme.height(30))
 
+    @property
+    def whole_width(self) -> int:
+        """The width in which no word is cut, beside a count of two digits."""
+        t = self.theme
+        words = t.metrics("ui_medium").horizontalAdvance(self.text())
+        count = max(t.px(18), t.metrics("label").horizontalAdvance("99") + t.px(10))
+        return 10 + t.px(16) + t.px(8) + words + 8 + count + 8
+
     def minimumSizeHint(self) -> QSize:
         return QSize(80, self.sizeHint().height())  # words are cut rather than the sidebar widened
 
@@ -203,6 +211,11 @@ class Sidebar(PaintedWidget):
         foot = row_of([gear, self.server, STRETCH, self._cost], margins=(10, 6, 16, 0))
         bar = column_of([self.undo], spacing=0, margins=(10, 0, 9, 0))
         column_of([top, (self.chats, 1), bar, foot], spacing=0, margins=(0, 12, 1, 8), on=self)
+
+    def sizeHint(self) -> QSize:
+        """As wide as the names of the pages need; those of packs may be of any length."""
+        widest = max(row.whole_width for row in self._rows.values())
+        return QSize(widest + 20, super().sizeHint().height())
 
     # What it shows
 

@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QApplication, QWidget
 
+from studio.storage.config.settings import SettingsFile
 from studio.ui.sidebar.rail import Rail
 from support.languages import language
 from support.waiting import until
@@ -42,6 +43,24 @@ async def test_a_small_window_has_a_button_for_the_sidebar(tmp_path: Path) -> No
         window.resize(1100, 700)
         await until(lambda: sidebar.isVisible() and not rail.isVisible())
         await until(lambda: sidebar.mapTo(window, QPoint()).x() == 0)
+
+
+@on_window_loop
+async def test_the_sidebar_has_room_for_the_names_of_the_pages(tmp_path: Path) -> None:
+    """In German, in large text, in a small window, also beside a count; until it is dragged."""
+
+    def setup(file: SettingsFile) -> None:
+        file.values.text_size = 160
+
+    with language("de"):
+        async with at_window(tmp_path, "ollama", [], size=(1000, 640), setup=setup) as person:
+            window, rows = person.window, person.window.sidebar._rows
+            rows["needs"].set_count(12)
+            await until(lambda: rows["agents"].width() > 100)
+            assert all(row.width() >= row.whole_width for row in rows.values() if row.isVisible())
+            assert rows["agents"].width() >= rows["needs"].whole_width
+            window.theme.set(scale=1.0)
+            await until(lambda: window.sidebar.width() == 232)
 
 
 def cut(row: Sequence[QWidget], owner: QWidget) -> list[str]:

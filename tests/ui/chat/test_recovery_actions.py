@@ -76,6 +76,10 @@ async def test_silence_is_said_and_can_be_ended(tmp_path: Path) -> None:
         await until(lambda: strip.isVisible() and person.says("Half"))
         assert re.fullmatch(r"Nothing from OpenAI-compatible for \d+:\d\d", strip.text)
         assert person.view.geometry().bottom() < strip.y()
+        person.window.resize(1000, 640)
+        person.window.theme.set(scale=1.6)  # there is no room beside the buttons
+        await until(lambda: strip._clock.width() >= strip._clock.sizeHint().width())
+        assert strip._clock.geometry().bottom() < person.strip_button("Try now").y()
         person.click(person.strip_button("Try now"))
         await person.done()
         assert not strip.isVisible() and person.says("All of it.")
