@@ -388,6 +388,9 @@ def test_kz25_free_positions_and_what_paragraph_10_demands(kanzlei: SimpleNamesp
     assert "\tAktenversendung, Paket\t45,00 €" in text and "-300,00 €" in text
     assert text.endswith(f"\tRechnungsbetrag\t{kanzlei.german.euros(found.total)}")
     assert reading.read_items("2300=1.3, 3100")[1].number == "3100"
+    alone, both = (reading.read_items(f"2300=1,5{more}") for more in ("", " weil viel,3104=1,2"))
+    assert [one.rate for one in alone] == [D("1.5")]
+    assert [(one.number, one.rate) for one in both] == [("2300", D("1.5")), ("3104", D("1.2"))]
     alone = kanzlei.bill.compute_bill(
         reading.read_items("frei=100 Beratung"), kanzlei.bill.Assignment(D(1), day, day)
     )

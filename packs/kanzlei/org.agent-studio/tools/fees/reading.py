@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 
 from studio.packs import ToolFailed
@@ -14,16 +15,21 @@ HOW = (
     "Geschrieben wird: 2300=1,5 weil umfangreich; 3100; 7000=60; frei=45,00 Aktenversendung; "
     "durchlaufend=119,00 Gerichtskosten; Vorschuss=300,00"
 )
+_DECIMAL = re.compile(r"(=[\d.]+),(\d{1,2})(?!\d)")
+"""A number with one or two digits behind its comma."""
 
 
 def read_items(text: str) -> list[Item]:
     """The positions of ``2300=1,5 weil …; 3100; frei=45,00 Kopien``; raises ToolFailed.
 
-    They are divided by semicolons, or by commas where there is none. After the equals sign stands
-    the rate of a fee, the count of a cost, or the amount of a free position, and then words.
+    They are divided by semicolons, or where there is none by commas that are not in a number. After
+    the equals sign stands the rate of a fee, the count of a cost, or the amount of a free position,
+    and then words.
     """
     found: list[Item] = []
-    for part in text.split(";" if ";" in text else ","):
+    if ";" not in text:
+        text = _DECIMAL.sub(r"\1\0\2", text).replace(",", ";").replace("\0", ",")
+    for part in text.split(";"):
         name, equals, rest = part.strip().partition("=")
         if not (name := " ".join(name.split())):
             continue
