@@ -140,7 +140,7 @@ async def test_m12_a_command_of_an_agent_allows_nothing(
             ("permissions", "trust", str(tmp_path)),
         )
         monkeypatch.setenv("AGENT_STUDIO_RUN", "test")
-        for words in asked:
+        for words in (*asked, ("mcp", "get-uv"), ("packs", "key", "office", "--show")):
             capsys.readouterr()
             assert await home.command(*words) != 0
             assert "only a person may allow this" in capsys.readouterr().err, words

@@ -140,6 +140,7 @@ class _Command:
         raise ConfigurationError(f"There is no server {self._options.name}. Known are: {known}.")
 
     async def do_get_uv(self) -> int:
+        self._console.require_a_person()
         await self._engine.fetch_uv()
         self._console.say(f"uv is in {self._engine.paths.programs}, for this program alone.")
         return DONE
