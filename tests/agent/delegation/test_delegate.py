@@ -336,7 +336,8 @@ async def test_w19_stop_ends_the_whole_tree(tmp_path: Path) -> None:
         assert ended(events) == "cancelled"
         for one in await home.engine.store.descendants((session.info.id,)):
             child = await home.engine.sessions.open(one)
-            assert not child.running and child.info.state == "cancelled"
+            ended_with = [call.output for call in child.transcript.last_calls]
+            assert not child.running and child.info.state == "cancelled", ended_with
 
 
 LOOK = """\

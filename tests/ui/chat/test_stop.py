@@ -27,9 +27,14 @@ async def works(person: Person) -> ToolBlock:
     await until(lambda: person.composer.state == "waiting")
     (question,) = person.session.transcript.questions
     person.session.answer_permission(question.id, "once")
-    await until(lambda: any("begun" in call.output for call in person.blocks(ToolBlock)))
+    await until(lambda: any(_has_begun(call) for call in person.blocks(ToolBlock)))
     person.composer.setFocus()
-    return next(call for call in person.blocks(ToolBlock) if "begun" in call.output)
+    return next(call for call in person.blocks(ToolBlock) if _has_begun(call))
+
+
+def _has_begun(call: ToolBlock) -> bool:
+    assert call.state != "error", call
+    return "begun" in call.output
 
 
 @on_window_loop
