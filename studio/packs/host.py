@@ -27,7 +27,8 @@ from studio.domain.pack_addresses import pack_of
 from studio.domain.persons import Person
 from studio.domain.questions import AskedQuestion
 from studio.extensions.packs.loading import load_code, load_script
-from studio.storage.pack_records import PackRecords, read_steps
+from studio.storage.pack_records import PackRecords
+from studio.storage.pack_steps import read_steps
 from studio.tools import Context, Tool, Workspace
 from studio.tools.packs.hosted import DRAFTS, FRAME, HIDDEN
 from studio.tools.packs.kinds import LocalKind
@@ -267,7 +268,8 @@ def main(root: str, pack: str, records: str, version: str) -> None:
     is another process."""
     sys.stdout = sys.stderr  # what the pack prints is no message
     folder = Path(root)
-    steps = sorted((folder / "schema").glob("*.sql"))
+    schema = (folder / "schema").glob("*")
+    steps = [one for one in schema if one.suffix.lower() in (".sql", ".py")]
     try:
         code = load_script(folder) if folder.is_file() else load_code(pack, folder)
         made = LoadedPack(
@@ -275,7 +277,7 @@ def main(root: str, pack: str, records: str, version: str) -> None:
             folder,
             code.pack,
             code.tools,
-            lambda: PackRecords(Path(records), read_steps(steps), pack),
+            lambda: PackRecords(Path(records), read_steps(steps, python=True), pack),
             Path(records).parent,
         )
         home = PackHome(made)

@@ -11,7 +11,8 @@
 - ``installation``: says how this program was installed, and how it is brought up to date.
 - ``migrations``: numbered steps that make the schema of the program's database.
 - ``pack_key``: the key of a pack's database that is encrypted (KZ-44).
-- ``pack_records``: the database of one pack, made by the pack's numbered SQL (X-6).
+- ``pack_records``: the database of one pack, made by the pack's numbered steps (X-6).
+- ``pack_steps``: the numbered steps of a pack, in SQL or in Python (KZ-4).
 - ``paths``: says where data, settings, cache and logs are kept on this computer.
 - ``process_registry``: says which of the programs that opened a database still run.
 - ``read_only``: reads a database that cannot be written.

@@ -1,4 +1,4 @@
-"""Pack records: the database of one pack, whose tables are made by the pack's numbered SQL (X-6).
+"""Pack records: the database of one pack, whose tables are made by the pack's numbered steps (X-6).
 
 A pack's SQL reaches this file alone: it attaches no other, loads no extension and sets no pragma.
 Before its tables change a copy is made; the steps that are new run in one transaction. A database
@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import itertools
 import os
-import re
 import sqlite3
 import time
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
@@ -21,11 +20,11 @@ from typing import Any, Literal
 
 from studio.domain.errors import StorageError, ToolFailed
 from studio.domain.extensions import Value
-from studio.domain.records import dataclass
 from studio.files.file_lock import exclusive_access
 from studio.files.folders import private_folder
 
 from .pack_key import ENGLISH, KeyWords, PackKeys, cipher, errors, is_encrypted, new_key, unlock
+from .pack_steps import Step, StepFailed, run_step
 
 MOST_ROWS = 100_000
 """Rows of one answer."""
@@ -39,7 +38,6 @@ _INSTRUCTIONS = 100_000
 """How many of SQLite's it takes to look at the time again."""
 _UNFIT = (OverflowError, ValueError)
 """What numbers and texts raise that SQLite cannot keep."""
-_STEP = re.compile(r"(\d{1,6})[_-].*\.sql|(\d{1,6})\.sql", re.I)
 _REFUSED = frozenset({sqlite3.SQLITE_ATTACH, sqlite3.SQLITE_DETACH})
 _OURS = frozenset({sqlite3.SQLITE_TRANSACTION, sqlite3.SQLITE_SAVEPOINT})
 """What the studio alone does: a pack's SQL is always within a transaction."""
@@ -47,34 +45,6 @@ _PRAGMAS = {"data_version"}
 """What full-text search asks for itself."""
 _FUNCTIONS = {"load_extension", "fts3_tokenizer", "readfile", "writefile", "edit"}
 _MODULES = {"fts5", "fts5vocab", "rtree"}
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One step of a schema, from a file such as ``002_prices.sql``."""
-
-    number: int
-    name: str
-    sql: str
-
-
-def read_steps(files: Sequence[Path]) -> list[Step]:
-    """The steps in order, 1, 2, 3 …; raises StorageError that says what is wrong. Blocks."""
-    steps: list[Step] = []
-    for path in files:
-        match = _STEP.fullmatch(path.name)
-        if match is None:
-            raise StorageError(f"{path.name}: the name of a step begins with its number: 001_x.sql")
-        try:
-            sql = path.read_text("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise StorageError(f"{path.name} cannot be read: {error}.") from error
-        steps.append(Step(int(match[1] or match[2]), path.name, sql))
-    steps.sort(key=lambda one: one.number)
-    for wanted, step in enumerate(steps, 1):
-        if step.number != wanted:
-            raise StorageError(f"{step.name}: step {wanted} is missing, or a number is there twice")
-    return steps
 
 
 class PackRecords:
@@ -430,19 +400,24 @@ class PackRecords:
             return
         db.execute("BEGIN IMMEDIATE")  # another program may have been faster
         step = None
+
+        def execute(sql: str, values: Sequence[Value]) -> tuple[Any, list[Any]]:
+            self._require_begun(db)  # what comes after INSERT OR ROLLBACK could not be undone
+            with _limited(db, STEP_SECONDS):
+                db.set_authorizer(_builds)
+                cursor = db.execute(sql, values)
+                return cursor, cursor.fetchmany(MOST_ROWS)
+
         try:
             version = db.execute("PRAGMA user_version").fetchone()[0]
             self._check_version(version)
             if 0 < version < len(self._steps):
                 self._copy(version)
             for step in self._steps[version:]:
-                for statement in _statements(step):
-                    with _limited(db, STEP_SECONDS):
-                        db.set_authorizer(_builds)
-                        db.execute(statement)
+                run_step(step, execute)
             db.execute(f"PRAGMA user_version = {len(self._steps)}")
             db.execute("COMMIT")
-        except errors() as error:
+        except (StepFailed, ToolFailed, *errors()) as error:
             self._undo(db)
             where = step.name if step else "the schema"
             raise StorageError(
@@ -505,7 +480,10 @@ def _limited(db: sqlite3.Connection, seconds: float) -> Generator[None]:
         db.set_progress_handler(None, 0)
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
+    if isinstance(error, StepFailed):
+        why = _told(error.error) if isinstance(error.error, errors()) else str(error)
+        return f"line {error.line}: {why}"
     if str(error) == "interrupted":
         return "it took too long, and was ended"
     if "not authorized" in str(error) or "prohibited" in str(error):
@@ -514,28 +492,6 @@ def _told(error: Exception) -> str:
             "and a query may not change anything"
         )
     return str(error)
-
-
-def _statements(step: Step) -> Iterator[str]:
-    """The statements of a step, one by one: Python runs several only outside a transaction."""
-    rest = ""
-    for line in step.sql.splitlines(keepends=True):
-        rest += line
-        while (end := rest.find(";")) >= 0:
-            cut = end
-            while cut >= 0 and not sqlite3.complete_statement(rest[: cut + 1]):
-                cut = rest.find(";", cut + 1)
-            if cut < 0:
-                break
-            yield rest[: cut + 1]
-            rest = rest[cut + 1 :]
-    if _is_code(rest):
-        yield rest
-
-
-def _is_code(sql: str) -> bool:
-    """Whether there is more in it than blanks and comments."""
-    return bool(re.sub(r"--[^\n]*|/\*.*?\*/", "", sql, flags=re.S).strip())
 
 
 def _allowed(action: int, first: str | None, second: str | None) -> bool:

@@ -19,7 +19,8 @@ from pathlib import Path
 
 from studio.agent.packs import LoadedPack, PackHome
 from studio.extensions.packs.loading import load_code
-from studio.storage.pack_records import PackRecords, read_steps
+from studio.storage.pack_records import PackRecords
+from studio.storage.pack_steps import read_steps
 from studio.tools.packs.kinds import LocalKind
 from studio.tools.packs.persons_act import ActBook
 

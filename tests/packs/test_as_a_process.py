@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sqlite3
 import stat
 import sys
@@ -18,6 +19,7 @@ from studio.agent.session.session import Session
 from studio.app import build
 from studio.domain.blocks import ToolBlock
 from studio.domain.drafts import KindDraft
+from studio.domain.errors import StorageError
 from studio.domain.events import AwaitingPermission, ToolFinished, ToolOutput, TurnComplete
 from studio.extensions.packs.installed import InstalledPacks
 from studio.extensions.packs.loading import forget
@@ -125,6 +127,54 @@ async def test_the_same_pack_runs_in_a_process(tmp_path: Path, uv: Path) -> None
             await servers.switch_on(entry)
             (entry,) = (await servers.refresh()).by_name.values()
             assert entry.runs
+        finally:
+            await engine.close()
+
+
+async def test_kz4_a_step_in_python_runs_in_the_process_and_not_in_the_program(
+    tmp_path: Path, uv: Path
+) -> None:
+    """KZ-4, X-3: the program refuses it while it is new, and reads the database that has it."""
+    shutil.copytree(PACKS / "notes", tmp_path / "notes")
+    schema = tmp_path / "notes" / "org.agent-studio" / "schema"
+    code = """
+import os
+def step(records):
+    records.write("ALTER TABLE note ADD COLUMN process INTEGER")
+    records.write("INSERT INTO note (topic, text, who, process) VALUES ('a', 'b', 'c', ?)", os.getpid())
+"""
+    (schema / "0002_process.py").write_text(code)
+    script = [Turn(Call("notes__find_note", {})), Turn(Text("Done."))]
+    (tmp_path / "work").mkdir()
+    async with Simulator(script, pace=False) as simulator:
+        engine = await opened(tmp_path, simulator)
+        try:
+            installed = engine.services.get(InstalledPacks)
+            offer = installed.look(str(tmp_path / "notes"))
+            assert (
+                "steps in Python run with its tools" in offer.text and "os.getpid()" in offer.text
+            )
+            pack = installed.add(offer)
+            with (
+                closing(pack.open_records()) as records,
+                pytest.raises(StorageError, match=r"0002_process\.py: the Python of this pack"),
+            ):
+                records.read("SELECT 1")
+            servers = engine.services.servers
+            (entry,) = (await servers.refresh()).by_name.values()
+            await servers.connect(entry)
+            session = await engine.sessions.create(
+                folder=str(tmp_path / "work"),
+                agent="Coder",
+                provider=CHAT,
+                model="sim-model",
+                subject="notes:topic/a",
+            )
+            (done,) = [e for e in await say(session, answer="once") if isinstance(e, ToolFinished)]
+            assert not done.is_error, done.text
+            with closing(pack.open_records()) as records:
+                (row,) = records.read("SELECT process FROM note")
+            assert row["process"] not in (None, os.getpid())
         finally:
             await engine.close()
 

@@ -13,7 +13,8 @@ import pytest
 from studio.domain.errors import ConfigurationError, StorageError, ToolFailed
 from studio.storage.config.keychain import Keychain, KeychainUnavailable, NoKeyringError
 from studio.storage.pack_key import GERMAN, PackKeys, from_paper, is_encrypted, new_key, on_paper
-from studio.storage.pack_records import PackRecords, Step
+from studio.storage.pack_records import PackRecords
+from studio.storage.pack_steps import Step
 
 pytest.importorskip("sqlcipher3", reason="the extra encryption is not installed")
 

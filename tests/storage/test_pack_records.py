@@ -12,7 +12,8 @@ from subprocess import PIPE
 import pytest
 
 from studio.domain.errors import StorageError, ToolFailed
-from studio.storage.pack_records import PackRecords, Step, read_steps
+from studio.storage.pack_records import PackRecords
+from studio.storage.pack_steps import Step, read_steps
 
 FIRST = """-- Deeds; and who they are about.
 CREATE TABLE deed (id INTEGER PRIMARY KEY, title TEXT NOT NULL, cents INTEGER);
@@ -122,7 +123,8 @@ def test_steps_are_numbered_without_gaps(tmp_path: Path) -> None:
 UPDATE = """
 import sys
 from pathlib import Path
-from studio.storage.pack_records import PackRecords, Step
+from studio.storage.pack_records import PackRecords
+from studio.storage.pack_steps import Step
 first, second = (Step(n, f"{n}.sql", sql) for n, sql in enumerate(sys.argv[2:], 1))
 sys.stdout.write("ready")
 sys.stdout.flush()
@@ -190,3 +192,76 @@ def test_sql_without_an_end_is_ended(path: Path) -> None:
         with pytest.raises(ToolFailed, match="too big"):
             db.read("SELECT zeroblob(900000000)")
         assert db.read("SELECT 1 AS one") == [{"one": 1}]
+
+
+SPLIT = """
+import json
+
+def step(records):
+    records.write("ALTER TABLE deed ADD COLUMN words TEXT")
+    for row in records.read("SELECT id, title FROM deed"):
+        records.write("UPDATE deed SET words = ? WHERE id = ?", json.dumps(row), row["id"])
+"""
+
+
+def in_python(path: Path, code: str, **more: str) -> PackRecords:
+    steps = [Step(1, "001.sql", FIRST), Step(2, "002_split.py", code=code, **more)]
+    return PackRecords(path, steps, "office")
+
+
+def test_kz4_a_step_in_python_is_one_of_the_others(path: Path) -> None:
+    """KZ-4: after a copy, once, in the transaction of all that are new."""
+    with closing(records(path, FIRST)) as db:
+        db.read("SELECT 1")
+    for _ in range(2):
+        with closing(in_python(path, SPLIT)) as db:
+            (row,) = db.read("SELECT title, words FROM deed")
+            assert row == {"title": "a; b", "words": '{"id": 1, "title": "a; b"}'}
+    with closing(sqlite3.connect(path.with_name("records.db.before-2"))) as copy:
+        assert len(copy.execute("SELECT * FROM deed").fetchone()) == 3
+    with closing(records(path, FIRST)) as db, pytest.raises(StorageError, match="newer version"):
+        db.read("SELECT 1")
+
+
+@pytest.mark.parametrize(
+    ("code", "why"),
+    [
+        (f"{SPLIT}    1 / 0\n", "line 8: ZeroDivisionError"),
+        (f"{SPLIT}    records.write('INSERT INTO nowhere VALUES (1)')\n", "line 8: no such table"),
+        (f"{SPLIT}    records.write('COMMIT')\n", "line 8: a pack's SQL may not"),
+        (f"{SPLIT}    raise SystemExit(3)\n", "line 8: SystemExit: 3"),
+        ("def step(records:\n", "line 1: SyntaxError"),
+        ("x = 1\n", "line 0: KeyError: 'step'"),
+        (
+            f'{SPLIT}    try:\n        records.write("INSERT OR ROLLBACK INTO deed (id) VALUES (1)")\n'
+            "    except Exception:\n        pass\n    records.write('DELETE FROM deed')\n",
+            "undid all",
+        ),
+    ],
+)
+def test_kz4_a_step_in_python_that_fails_changes_nothing(path: Path, code: str, why: str) -> None:
+    """KZ-4: the person reads which line, and a mended step runs later."""
+    with closing(records(path, FIRST)) as db:
+        db.read("SELECT 1")
+    with closing(in_python(path, code)) as db, pytest.raises(StorageError, match=why) as told:
+        db.read("SELECT 1")
+    assert "nothing was changed" in str(told.value)
+    with closing(records(path, FIRST)) as db:
+        assert db.read("SELECT * FROM deed") == [{"id": 1, "title": "a; b", "cents": None}]
+    with closing(in_python(path, SPLIT)) as db:
+        assert db.read("SELECT words FROM deed")
+
+
+def test_kz4_a_step_in_python_runs_where_the_packs_python_may(tmp_path: Path, path: Path) -> None:
+    """KZ-4: elsewhere it is refused while it is new, and a database that has it opens."""
+    for name, text in (("001_deeds.sql", FIRST), ("002_split.py", SPLIT)):
+        (tmp_path / name).write_text(text)
+    files = [*tmp_path.glob("00*")]
+    with (
+        closing(PackRecords(path, read_steps(files), "office")) as db,
+        pytest.raises(StorageError, match="does not run in the program"),
+    ):
+        db.read("SELECT 1")
+    for python in (True, False):
+        with closing(PackRecords(path, read_steps(files, python=python), "office")) as db:
+            assert db.read("SELECT words FROM deed")

@@ -8,7 +8,8 @@ from contextlib import closing
 from pathlib import Path
 
 from studio.extensions.packs.loading import CodePlace, ProgramPacks
-from studio.storage.pack_records import PackRecords, read_steps
+from studio.storage.pack_records import PackRecords
+from studio.storage.pack_steps import read_steps
 from support.engine_home import EngineHome
 
 PACKS = Path(__file__).parent / "packs"

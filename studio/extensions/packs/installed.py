@@ -28,7 +28,8 @@ from studio.files.file_lock import exclusive_access
 from studio.files.folders import private_folder
 from studio.mcp.entries import Entries, ServerEntry
 from studio.storage.pack_key import words_in
-from studio.storage.pack_records import PackRecords, read_steps
+from studio.storage.pack_records import PackRecords
+from studio.storage.pack_steps import read_steps
 
 from .contents import copy_pack, difference, digest_of, state_of
 from .manifest import PARTS, WORDS, PackError, PackManifest, Part, PartName, read_manifest
@@ -86,7 +87,9 @@ class InstalledPack:
     def open_records(self) -> PackRecords:
         """Its database; raises StorageError for steps that are wrong. Blocks."""
         part = self.manifest.parts().get("schema")
-        steps, words = read_steps(part.files if part else ()), words_in(self.manifest.language)
+        python = self.runs and self.origin.is_in_place  # as its tools run in the program
+        steps = read_steps(part.files if part else (), python=python)
+        words = words_in(self.manifest.language)
         return PackRecords(self.records, steps, self.id, words=words)
 
     def part(self, name: PartName) -> Part | None:

@@ -68,7 +68,7 @@ _ENDINGS: dict[PartName, tuple[str, ...]] = {
     "agents": (".md",),
     "workflows": (".md",),
     "tools": (".py",),
-    "schema": (".sql",),
+    "schema": (".sql", ".py"),
     "pages": (".yaml", ".py"),
 }
 """What the files of a part are called; those with another ending belong to no list."""

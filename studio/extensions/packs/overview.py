@@ -47,6 +47,10 @@ def _lines(manifest: PackManifest, origin: Origin, digest: str) -> Iterator[str]
     if pages and not origin.is_in_place and any(one.suffix == ".py" for one in pages.files):
         yield "Its pages in Python are not shown: only pages in YAML are, of a pack of this origin."
         yield ""
+    schema = manifest.parts().get("schema")
+    if schema and not origin.is_in_place and any(one.suffix == ".py" for one in schema.files):
+        yield "Its steps in Python run with its tools, in their process: the pages wait for that."
+        yield ""
     if not manifest.parts():
         yield "It brings nothing that is used here."
         yield ""

@@ -9,7 +9,8 @@ import pytest
 
 from studio.domain.errors import ConfigurationError
 from studio.extensions.packs.pages import FieldKind, FormField, PageRecords, PageSpec
-from studio.storage.pack_records import PackRecords, Step
+from studio.storage.pack_records import PackRecords
+from studio.storage.pack_steps import Step
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,8 @@ import pytest
 
 from studio.domain.events import Failed, TextDelta, ToolFinished
 from studio.simulator import Call, Text, Turn
-from studio.storage.pack_records import PackRecords, read_steps
+from studio.storage.pack_records import PackRecords
+from studio.storage.pack_steps import read_steps
 from studio.tools.packs.policy import AskedRequest
 from support.engine_home import PROTOCOLS, engine_home, say
 from support.office_home import service, switch_on
