@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib.util
 import py_compile
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 from threading import Event
@@ -16,7 +17,7 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.events import ToolFinished
 from studio.domain.persons import Person
 from studio.extensions.packs.installed import InstalledPacks
-from studio.extensions.packs.loading import load_code
+from studio.extensions.packs.loading import forget, load_code
 from studio.extensions.packs.origins import Brought
 from studio.processes.daemon_thread import in_daemon_thread
 from studio.simulator import Call, Text, Turn
@@ -168,3 +169,19 @@ async def test_kz3_services_are_there_once_all_are_made(tmp_path: Path) -> None:
 def home_of(place: Path, pack: Pack) -> PackHome:
     records = PackRecords(place / "records.db", [], "notes")
     return PackHome(LoadedPack("notes", place, pack, records=lambda: records))
+
+
+def test_a_pack_is_forgotten_while_others_import(monkeypatch: pytest.MonkeyPatch) -> None:
+    """KZ-2: another thread may import a module at any moment."""
+
+    class Imports(str):
+        __slots__ = ()
+
+        def partition(self, sep: str) -> tuple[str, str, str]:
+            monkeypatch.setitem(sys.modules, "imported_meanwhile", sys)
+            return super().partition(sep)
+
+    monkeypatch.setitem(sys.modules, Imports("imports_another"), sys)
+    monkeypatch.setitem(sys.modules, "studio_pack_gone.tools", sys)
+    forget("gone")
+    assert "studio_pack_gone.tools" not in sys.modules

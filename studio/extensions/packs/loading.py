@@ -234,8 +234,9 @@ def forget(pack_id: str) -> None:
     """Let the next load run all files anew; what is running goes on."""
     package = package_of(pack_id)
     _FINDER.folders.pop(package, None)
-    for name in [one for one in sys.modules if one.partition(".")[0] == package]:
-        del sys.modules[name]
+    for name in list(sys.modules):  # other threads import meanwhile
+        if name.partition(".")[0] == package:
+            sys.modules.pop(name, None)
 
 
 def problem_of(root: Path, path: Path, error: BaseException) -> str:
