@@ -19,7 +19,8 @@ openbox >/dev/null 2>&1 &
 manager=$!
 for language in en de; do
     AGENT_STUDIO_SCREENSHOTS="$folder/$language" AGENT_STUDIO_LANGUAGE=$language \
-        .venv/bin/python -m pytest -q -p no:xdist tests/ui/test*_screenshots.py "$@" || failed=1
+        .venv/bin/python -m pytest -q -p no:xdist tests/ui/test*_screenshots.py \
+        tests/packs/kanzlei/test_pictures.py "$@" || failed=1
 done
 .venv/bin/python packaging/pictures_index.py "$folder"
 exit $failed

@@ -723,6 +723,63 @@ async def test_kz34_a_versandmappe_is_put_together_on_the_page(tmp_path: Path) -
         assert "ungeprüft" in "".join(one.text() for one in card.findChildren(Label))
 
 
+def inside(whole: QWidget, part: QWidget) -> bool:
+    """Whether all of a part is within the width of what it stands in."""
+    left = part.mapTo(whole, QPoint(0, 0)).x()
+    return left >= 0 and left + part.width() <= whole.width()
+
+
+@on_window_loop
+async def test_kz49_large_text_in_a_small_window_hides_nothing(tmp_path: Path) -> None:
+    """The state and the button of a row go below its words, the buttons of an Akte below its name,
+    and a card that is too high scrolls; with room they are beside."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        window = person.window
+        page = await page_of(person, "heute")
+        pack = person.engine.services.packs.homes["kanzlei"]
+        akte = service(pack, "Akten").open(pack.person, "Wagner ./. Moorreuter Druckerei UG")
+        enter(pack, akte.id, 3, "geprüft", "Einspruch gegen das Versäumnisurteil", notfrist=True)
+        service(pack, "Aufgaben").add(pack.person, akte, "Gutachten versenden", due="")
+        window.resize(1440, 900)
+        page.open()
+        await until(lambda: page.rows)
+
+        def below(row: Any) -> bool:
+            title = next(one for one in row.findChildren(Label) if "Einspruch" in one.text())
+            return row.more.mapTo(row, QPoint(0, 0)).y() > title.mapTo(row, QPoint(0, 0)).y() + 20
+
+        assert not below(page.rows[0])
+        window.theme.set(scale=1.6)
+        window.resize(1000, 640)
+        await until(lambda: window.width() == 1000 and below(page.rows[0]))
+        shown = [*page.rows, *page.planned]
+        buttons = [one.more if hasattr(one, "more") else one.button for one in shown]
+        assert all(inside(page.body.viewport(), one) for one in buttons)
+        page = await page_of(person, "akten")
+        page.open(str(akte.id))
+        view = page.view
+        await until(lambda: view.facts is not None and view.rows)
+        await until(lambda: view.chat.mapTo(view, QPoint(0, 0)).y() > view.title.height())
+        for one in (view.chat, view.time, view.new_frist, view.state):
+            await until(lambda one=one: one.width() >= one.minimumSizeHint().width())
+            assert inside(view, one)
+        scroll = view.tabs.parentWidget().parentWidget().parentWidget()
+        assert scroll.height() >= view.tabs.sizeHint().height()
+        last = view.tabs._group.buttons()[-1]
+        assert not inside(scroll, last)
+        last.click()
+        await until(lambda: inside(scroll, last))
+        page = await page_of(person, "recherche")
+        page.to_load.click()
+        card = page.card
+        await until(lambda: card.isVisible())
+        place = card.parentWidget().parentWidget().parentWidget()
+        assert place.height() <= page.height() * 2 // 3
+        await until(lambda: card.file_button.height() >= card.file_button.sizeHint().height())
+        window.theme.set(scale=1.0)
+
+
 class LawSite(BaseHTTPRequestHandler):
     """Answers as the site of the laws does: a zip with one XML, elsewhere a redirect or nothing."""
 

@@ -51,7 +51,16 @@ from ._documents import DocumentsTab
 from ._frist_form import FristForm
 from ._frist_row import FristRow, due_of
 from ._print import table, write_pdf
-from ._rows import AGENT, ElidedLabel, LinkTitle, ScrolledColumn, pair, section
+from ._rows import (
+    AGENT,
+    ElidedLabel,
+    FoldedRow,
+    LinkTitle,
+    ScrolledColumn,
+    SideScroll,
+    pair,
+    section,
+)
 
 TABS = (
     *("Übersicht", "Dokumente", "Fristen", "Aufgaben", "Zeit", "Notizen", "Entwürfe"),
@@ -59,6 +68,8 @@ TABS = (
 )
 OVERVIEW, DOCUMENTS, FRISTEN, PLANNED, TIME, NOTES, DRAFTS, PARTS, HISTORY = range(len(TABS))
 _FEW = 4
+HEAD, COLUMNS = 640, 560
+"""Room for the name of an Akte with its buttons beside, and for two columns."""
 _TICK = 10_000
 """Milliseconds between two looks at the stopwatch."""
 _MODE_KINDS = {"lokal": "ok", "pseudonym": "accent", "frei": "warn", "keine KI": "neutral"}
@@ -101,12 +112,12 @@ class AkteView(QWidget):
         self.time = Button(t, "Zeit", icon="timer", keycap="Z", clicked=self._new_time)
         self.new_frist = Button(t, "Frist", icon="plus", keycap="F", clicked=self._new_frist)
         tags, buttons = [self.az, self.mode, self.state], [self.chat, self.time, self.new_frist]
-        head = row_of(
-            [back, self.title, *tags, STRETCH, *buttons], spacing=10, margins=(14, 10, 14, 10)
-        )
+        named = widget_of(row_of([back, self.title, *tags, STRETCH], spacing=10))
+        head = FoldedRow(t, named, widget_of(row_of([*buttons, STRETCH], spacing=10)), HEAD)
+        head.setContentsMargins(14, 10, 14, 10)
         self.tabs = Segmented(t, TABS, name="Teile der Akte")
         self.tabs.chosen.connect(self.show_tab)
-        bar = row_of([self.tabs, STRETCH], margins=(20, 8, 14, 8))
+        bar = SideScroll(t, self.tabs, margins=(20, 8, 14, 8))
         self.told = Label(t, "", "small", "text2", wrap=True)
         self.problem = Label(t, "", "small", "err", wrap=True)
         words = column_of([self.told, self.problem], spacing=2, margins=(20, 6, 20, 0))
@@ -239,8 +250,8 @@ class AkteView(QWidget):
         head = row_of([last, self._link("Alle", PARTS)], spacing=8)
         beside = section(t, "Beteiligte", rows, widget_of(head), count=len(facts.parts))
         matter = self._matter(facts.akte, facts.lawyer)
-        columns = [column_of([matter, STRETCH]), column_of([beside, STRETCH])]
-        return widget_of(row_of([(one, 1) for one in columns], spacing=20))
+        left, right = (widget_of(column_of([one, STRETCH])) for one in (matter, beside))
+        return FoldedRow(t, left, right, COLUMNS, spacing=20, even=True)
 
     def _matter(self, akte: Akte, lawyer: str) -> QWidget:
         """What the Akte is about, as pairs of name and value."""

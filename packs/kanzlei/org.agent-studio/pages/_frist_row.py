@@ -24,7 +24,10 @@ from studio.packs.ui import (
 
 from ..tools import _german as german
 from ..tools.office.fristen import CHECKED, OPEN, Frist, Fristen
-from ._rows import day_block
+from ._rows import FoldedRow, RowTitle, day_block
+
+LEAST = 420
+"""Room for the words of a row with its state and button beside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +60,7 @@ class FristRow(QWidget):
         self.due, self._do = due, do
         self.cancelling = False
         frist = due.frist
-        title = row_of([Label(theme, due.title, "ui", wrap=True), STRETCH], spacing=8)
+        title = row_of([RowTitle(theme, due.title), STRETCH], spacing=8)
         if frist.notfrist and not due.early:
             title.insertWidget(1, Tag(theme, "Notfrist"))
         about = _norm_of(frist) if in_akte else f"{frist.az}  {frist.rubrum}"
@@ -73,9 +76,10 @@ class FristRow(QWidget):
         text = "Erledigt" if checked else "Prüfen…"
         self.more = Button(theme, text, "secondary" if checked else "primary")
         self.more.clicked.connect(lambda: self.show_more(self.detail.isHidden()))
+        tail = row_of([*state, mark, self.more, STRETCH], spacing=12)
         line = row_of(
             [day_block(theme, due.day, overdue=overdue), Hairline(theme, upright=True),
-             (words, 1), *state, mark, self.more],
+             (FoldedRow(theme, widget_of(words), widget_of(tail), LEAST), 1)],
             spacing=12,
         )  # fmt: skip
         if due.early or not open_:

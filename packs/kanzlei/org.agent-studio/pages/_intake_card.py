@@ -5,11 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QEvent, QObject, Signal
-from PySide6.QtWidgets import QWidget
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QShowEvent
+from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
 
 from studio.packs import ToolFailed
-from studio.packs.ui import STRETCH, Button, Card, Field, Label, Page, column_of, row_of
+from studio.packs.ui import (
+    STRETCH,
+    Button,
+    Card,
+    Field,
+    Label,
+    OverlayBar,
+    Page,
+    column_of,
+    make_transparent,
+    row_of,
+    widget_of,
+)
 
 from ..tools.intake.folders import Intake
 from ..tools.intake.kinds import IntakeKind, Plan
@@ -136,17 +149,47 @@ class IntakeCard(Card):
         self.page.run(done())
 
 
-class CardPlace(QWidget):
-    """Where a card stands that is shown at times: with room around it, and none without it."""
+class CardPlace(QScrollArea):
+    """Where a card stands that is shown at times: with room around it, and none without it.
+
+    A card that would take more than most of the page scrolls.
+    """
 
     def __init__(self, card: QWidget) -> None:
         super().__init__()
         self._card = card
-        row_of([card], margins=(20, 20, 20, 0), on=self)
-        card.installEventFilter(self)
+        self._inside = widget_of(row_of([card], margins=(20, 20, 20, 0)))
+        self.setWidgetResizable(True)
+        self.setFrameShape(QFrame.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        make_transparent(self)
+        self.setWidget(self._inside)
+        self._inside.setAutoFillBackground(False)  # which setWidget() sets
+        OverlayBar(self)
+        for one in (card, self._inside):
+            one.installEventFilter(self)
         self.hide()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self._card and event.type() in _SHOWN:
             self.setVisible(not self._card.isHidden())
+        if event.type() in (QEvent.Type.LayoutRequest, QEvent.Type.Resize):
+            self._fit()
         return super().eventFilter(watched, event)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        if (page := self.parentWidget()) is not None:
+            page.installEventFilter(self)
+        self._fit()
+
+    def _fit(self) -> None:
+        """Be as high as the card, and leave a third of the page."""
+        page, inside = self.parentWidget(), self._inside
+        if page is None or self._card.isHidden():
+            return
+        high = inside.heightForWidth(self.width()) if inside.hasHeightForWidth() else -1
+        wanted = max(high, inside.minimumSizeHint().height())
+        wanted = min(wanted, page.height() * 2 // 3)
+        if wanted != self.height():
+            self.setFixedHeight(wanted)

@@ -51,6 +51,7 @@ class LawCard(Card):
         self.list_button = Button(t, "Verzeichnis laden", clicked=self.fetch_list)
         self.list_row = widget_of(row_of([(self.list_told, 1), self.list_button], spacing=8))
         self.found = ScrolledColumn(t)
+        t.changed.connect(self._size_list)
         self.file = PathField(t, "Datei mit Gesetzen oder Entscheidungen", "*.xml *.zip")
         self.file_button = Button(t, "Einlesen", clicked=self.read)
         self.problem = Label(t, "", "small", "err", wrap=True)
@@ -131,12 +132,15 @@ class LawCard(Card):
         self.hits = [self._line(one) for one in found]
         self.found.show_parts([widget_of(column_of([*self.hits], spacing=0))] if found else [], 0)
         self.found.setVisible(bool(found))
-        if found:
-            height = self.hits[0].sizeHint().height() * min(len(found), _SHOWN)
-            self.found.setFixedHeight(height)
+        self._size_list()
+
+    def _size_list(self) -> None:
+        if self.hits:
+            lines = min(len(self.hits), _SHOWN)
+            self.found.setFixedHeight(self.hits[0].sizeHint().height() * lines)
 
     def _line(self, one: Eintrag) -> ChoiceLine:
-        about = "schon im Bestand" if one.known else "laden"
+        about = "schon im Bestand" if one.known else "noch nicht im Bestand"
         line = ChoiceLine(self.page.theme, one.name, about, "scale")
         line.clicked.connect(lambda: self._fetch(one.address))
         return line

@@ -167,6 +167,8 @@ class MonthGrid(PaintedWidget):
         title = f"{day.day}" if inside or day.day > 1 else f"1. {MONTHS[day.month - 1]}"
         if day.day == 1 or day == self.first:
             title = f"{day.day}. {MONTHS[day.month - 1]}"
+        if self._is_low(place) and not title.isdecimal():  # beside it stands how many there are
+            title = f"{day.day}.{day.month}."
         role = "ui_strong" if day == self.today else "small_medium"
         ink = "accent_text" if day == self.today else "text1" if inside else "text2"
         line = QRectF(place.x() + t.px(6), place.y() + t.px(4), place.width() - t.px(8), t.px(22))
@@ -182,12 +184,19 @@ class MonthGrid(PaintedWidget):
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRoundedRect(place.adjusted(2, 2, -2, -2), 6, 6)
 
+    @property
+    def _entry_height(self) -> int:
+        return self.theme.metrics("tag").height() * 2 + self.theme.px(8)
+
+    def _is_low(self, place: QRectF) -> bool:
+        """Whether a day has no room for two lines."""
+        return place.height() < self.theme.px(32) + self._entry_height
+
     def _paint_entries(self, painter: QPainter, day: datetime.date, place: QRectF) -> None:
         t, found = self.theme, self.entries.get(day, ())
-        line = t.metrics("tag").height()
-        height = line * 2 + t.px(8)
+        line, height = t.metrics("tag").height(), self._entry_height
         y, bottom = place.y() + t.px(28), place.bottom() - t.px(4)
-        if found and y + height > bottom:  # a low cell: one in a line, how many more above
+        if found and self._is_low(place):  # a low cell: one in a line, how many more above
             box = QRectF(place.x() + t.px(6), place.y() + t.px(24), place.width() - t.px(12), line)
             fits = box.bottom() + t.px(2) <= place.bottom()
             if fits:

@@ -7,12 +7,23 @@ from collections.abc import Sequence
 
 from PySide6.QtWidgets import QWidget
 
-from studio.packs.ui import Button, Hairline, Label, Tag, Theme, column_of, row_of
+from studio.packs.ui import (
+    STRETCH,
+    Button,
+    Hairline,
+    Label,
+    Tag,
+    Theme,
+    column_of,
+    row_of,
+    widget_of,
+)
 
 from ..tools import _german as german
 from ..tools.office.aufgaben import Aufgabe
 from ..tools.office.termine import OPEN, Termin
-from ._rows import block, day_block
+from ._frist_row import LEAST
+from ._rows import FoldedRow, RowTitle, block, day_block
 
 
 class _Row(QWidget):
@@ -33,8 +44,10 @@ class _Row(QWidget):
         self.problem = Label(theme, "", "small", "err", wrap=True)
         self.problem.hide()
         second = Label(theme, about, "small", "text2", wrap=True)
-        words = column_of([Label(theme, title, "ui", wrap=True), second, self.problem], spacing=1)
-        parts = [when, Hairline(theme, upright=True), (words, 1), *marks, button]
+        words = column_of([RowTitle(theme, title), second, self.problem], spacing=1)
+        tail = row_of([*marks, button, STRETCH], spacing=12)
+        body = FoldedRow(theme, widget_of(words), widget_of(tail), LEAST)
+        parts = [when, Hairline(theme, upright=True), (body, 1)]
         row_of(parts, spacing=12, margins=(0, 9, 0, 9), on=self)
 
 

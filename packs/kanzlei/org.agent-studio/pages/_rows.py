@@ -5,9 +5,16 @@ from __future__ import annotations
 import datetime
 from collections.abc import Sequence
 
-from PySide6.QtCore import QRectF, QSize, Qt
-from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent
-from PySide6.QtWidgets import QPlainTextEdit, QScrollArea, QSizePolicy, QWidget
+from PySide6.QtCore import QEvent, QObject, QRectF, QSize, Qt
+from PySide6.QtGui import QKeyEvent, QPainter, QPaintEvent, QResizeEvent
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QBoxLayout,
+    QPlainTextEdit,
+    QScrollArea,
+    QSizePolicy,
+    QWidget,
+)
 
 from studio.packs.ui import (
     STRETCH,
@@ -17,6 +24,7 @@ from studio.packs.ui import (
     Label,
     OverlayBar,
     PaintedButton,
+    Segmented,
     Theme,
     column_of,
     make_transparent,
@@ -54,7 +62,8 @@ def block(theme: Theme, above: str, below: str, ink: str = "text1") -> QWidget:
     for one in (number, name):
         one.setAlignment(Qt.AlignmentFlag.AlignHCenter)
     made = widget_of(column_of([STRETCH, number, name, STRETCH], spacing=0))
-    made.setMinimumWidth(theme.px(76))
+    longest = max(theme.metrics("tag").horizontalAdvance(one) for one in DAYS)
+    made.setMinimumWidth(max(theme.px(76), longest + theme.px(4)))
     return made
 
 
@@ -105,6 +114,88 @@ class ElidedLabel(Label):
         (role, ink), rect = self._look, QRectF(self.rect())
         room = rect.width() + 1  # what is as wide as the place has no dots
         paint_text(QPainter(self), self.theme, rect, self.text(), role, ink, room=room)
+
+
+class RowTitle(Label):
+    """Words as wide as they are, which wrap where there is less room."""
+
+    def __init__(self, theme: Theme, text: str) -> None:
+        super().__init__(theme, text, "ui", wrap=True)
+
+    def sizeHint(self) -> QSize:
+        wide = self.fontMetrics().horizontalAdvance(self.text()) + 2
+        return QSize(wide, self.heightForWidth(wide))
+
+
+class FoldedRow(QWidget):
+    """Two parts beside each other, the first one as wide as it can be; in less room than ``least``
+    one below the other."""
+
+    def __init__(
+        self,
+        theme: Theme,
+        first: QWidget,
+        second: QWidget,
+        least: int,
+        *,
+        spacing: int = 12,
+        even: bool = False,
+    ) -> None:
+        super().__init__()
+        self._theme, self._least, self._parts = theme, least, (first, second)
+        # Beside each other both are at the top where they are even, else in the middle.
+        middle = Qt.AlignmentFlag.AlignVCenter
+        side = (second, 1) if even else (second, middle)
+        self._box = row_of([(first, 1), side], spacing=spacing, on=self)
+
+    def minimumSizeHint(self) -> QSize:
+        wide = max(one.minimumSizeHint().width() for one in self._parts if not one.isHidden())
+        return QSize(wide, super().minimumSizeHint().height())
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        beside = self.width() >= self._theme.px(self._least)
+        way = QBoxLayout.Direction.LeftToRight if beside else QBoxLayout.Direction.TopToBottom
+        if self._box.direction() != way:
+            self._box.setDirection(way)
+
+
+class SideScroll(QScrollArea):
+    """Choices in a line, which scrolls sideways to the chosen one where it is too long."""
+
+    def __init__(
+        self, theme: Theme, choices: Segmented, margins: tuple[int, int, int, int]
+    ) -> None:
+        super().__init__()
+        self._choices, self._theme = choices, theme
+        choices.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self._inside = widget_of(row_of([choices, STRETCH], margins=margins))
+        self.setWidgetResizable(True)
+        self.setFrameShape(QScrollArea.Shape.NoFrame)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        make_transparent(self)
+        self.setWidget(self._inside)
+        self._inside.setAutoFillBackground(False)  # which setWidget() sets
+        self._inside.installEventFilter(self)
+        choices.chosen.connect(self._follow)
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if watched is self._inside and event.type() == QEvent.Type.LayoutRequest:
+            self.updateGeometry()  # the choices are written larger, or say more
+        return super().eventFilter(watched, event)
+
+    def sizeHint(self) -> QSize:
+        return self._inside.sizeHint()
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self._theme.px(120), self._inside.sizeHint().height())
+
+    def _follow(self) -> None:
+        for one in self._choices.findChildren(QAbstractButton):
+            if one.isChecked():
+                self.ensureWidgetVisible(one)
 
 
 class ScrolledColumn(QScrollArea):

@@ -15,7 +15,7 @@ from ..tools.office.notizen import Alert
 from ..tools.office.zeiten import Stopwatch, Zeit, duration
 from ._akte_tabs import DraftRow
 from ._hint_rows import AlertRow, ProposalRow
-from ._rows import section
+from ._rows import ElidedLabel, section
 
 _MOST = 6
 
@@ -70,8 +70,8 @@ class TodaySide:
         self.watch, self.running = facts.watch, None
         if facts.watch is not None:
             self.running = Label(t, facts.watch.shown, "ui_strong", "accent_text", digits=True)
-            about = Label(t, f"{facts.watch.az}  {facts.watch.rubrum}", "small", "text2")
-            about.setMinimumWidth(1)
+            about = ElidedLabel(t, "small", "text2")
+            about.setText(f"{facts.watch.az}  {facts.watch.rubrum}")
             stop = Button(t, "Anhalten", clicked=self._enter)
             stop.setAccessibleName(f"Stoppuhr anhalten und eintragen, {facts.watch.az}")
             rows.append(widget_of(row_of([self.running, (about, 1), stop], spacing=10,

@@ -90,7 +90,8 @@ class KostenPage(Page):
         self.value = Field(t, "10.000,00", name="Gegenstandswert")
         self.mandate = Field(t, "02.06.2025", name="Auftrag erteilt am")
         self.mandate.setText(f"{datetime.date.today():%d.%m.%Y}")
-        self.table_name = Label(t, "nach dem Auftrag", "ui", "text2")
+        self.table_name = ElidedLabel(t, "ui", "text2")
+        self.table_name.setText("nach dem Auftrag")
         self.table_name.setMinimumSize(1, self.value.sizeHint().height())  # it gives way to them
         self.clients = Field(t, "1", name="Mandanten")
         taxes = [MenuItem("19", "19 % (VV 7008)"), MenuItem("0", "keine (§ 19 UStG)")]

@@ -37,7 +37,7 @@ from ._frist_row import Due, FristRow, due_of
 from ._hint_rows import AlertRow, ProposalRow
 from ._planned_rows import AufgabeRow, TerminRow
 from ._record_forms import ZeitForm
-from ._rows import AGENT, ScrolledColumn, long_day, section
+from ._rows import AGENT, ElidedLabel, ScrolledColumn, long_day, section
 from ._today_side import SideFacts, TodaySide
 
 DAYS_AHEAD = 14
@@ -70,8 +70,7 @@ class TodayPage(Page):
         self.planned: list[TerminRow | AufgabeRow] = []
         self._reading = 0
         self._wide = True
-        self.date = Label(t, "", "small", "text2")
-        self.date.setMinimumWidth(1)
+        self.date = ElidedLabel(t, "small", "text2")
         frist = Button(t, "Frist", icon="plus", keycap="F", clicked=self._new_frist)
         zeit = Button(t, "Zeit", icon="timer", keycap="Z", clicked=self._new_time)
         akte = Button(t, "Akte", icon="plus", keycap="A", clicked=self._new_akte)
