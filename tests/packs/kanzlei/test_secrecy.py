@@ -156,7 +156,12 @@ async def test_a_backup_is_made_while_others_write_and_brings_all_back(
         with sqlite3.connect(pack.records.path) as db:  # type: ignore[attr-defined]
             db.execute("BEGIN IMMEDIATE")  # another program writes, and is not waited for
             pack.records.copy(tmp_path / "kopie.db")
-        assert await run(home, "backup", str(saved)) == 0
+        left = tmp_path / ".sicherung.zip.part"
+        left.write_bytes(b"left by a program that died, for all to read")
+        with left.open("rb") as opened:
+            assert await run(home, "backup", str(saved)) == 0
+            assert opened.read().startswith(b"left by"), "who has it open reads no backup"
+        assert saved.stat().st_mode & 0o077 == 0 and not left.exists()
         akten.open(pack.person, "Neu ./. Neuer")
         file = documents.folder_of(akte) / "Post" / "k.txt"
         file.write_text("geändert")

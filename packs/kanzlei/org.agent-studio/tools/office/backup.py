@@ -18,7 +18,7 @@ from typing import BinaryIO, cast
 
 from studio.packs import Home, Person, ToolFailed
 
-from .audit import append
+from .audit import append, private
 from .dokumente import KEPT, Dokumente
 from .history import now
 from .persons import ADMIN
@@ -51,7 +51,11 @@ def save(home: Home, target: Path) -> Done:
         with tempfile.TemporaryDirectory(dir=target.parent, prefix=".sicherung-") as folder:
             copy = Path(folder) / RECORDS
             home.records.copy(copy)
-            with zipfile.ZipFile(part, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as made:
+            part.unlink(missing_ok=True)  # of a program that died, perhaps for others to read
+            with (
+                open(part, "xb", opener=private) as file,
+                zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED, strict_timestamps=False) as made,
+            ):
                 digests[RECORDS] = _added(made, copy, RECORDS)
                 for path in sorted(root.rglob("*")):
                     name = f"{DOCUMENTS}/{path.relative_to(root).as_posix()}"
@@ -65,7 +69,6 @@ def save(home: Home, target: Path) -> Done:
                 made.writestr(LIST, json.dumps(told, ensure_ascii=False, indent=1))
             with part.open("rb+") as file:
                 os.fsync(file.fileno())
-            part.chmod(0o600)
             part.replace(target)
     except OSError as error:
         raise ToolFailed(f"{target} kann nicht geschrieben werden: {error.strerror}.") from error
