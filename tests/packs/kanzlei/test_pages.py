@@ -657,6 +657,7 @@ async def test_kz51_tables_and_calendars_are_read_in_with_a_preview(tmp_path: Pa
         assert "stehen in" in page.told.text() and "Frist A" in " ".join(
             PdfReader(paper).pages[0].extract_text().split()
         )
+        assert paper.stat().st_mode & 0o077 == 0
         page.print_month(str(tmp_path / "nirgends" / "monat.pdf"))
         assert "gibt es nicht" in page.problem.text()
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from PySide6.QtCore import QMarginsF
 from PySide6.QtGui import QPageLayout, QPageSize, QPdfWriter, QTextDocument
 
 from studio.packs import ToolFailed
+
+from ..tools.office.audit import private
 
 _STYLE = """
 body { font-family: sans-serif; font-size: 10pt; color: black; }
@@ -37,6 +40,8 @@ def write_pdf(path: Path, title: str, body: str) -> None:
     """Write a file of A4 pages; raises ToolFailed. On the window's thread."""
     if not path.parent.is_dir():
         raise ToolFailed(f"{path.parent} gibt es nicht.")
+    with suppress(OSError), open(path, "ab", opener=private):
+        pass  # a new one is its owner's alone
     writer = QPdfWriter(str(path))
     writer.setTitle(title)
     writer.setCreator("Agent Studio")
