@@ -29,7 +29,10 @@ async def test_w59_start_status_stop_and_what_is_said_without_a_cluster(
         assert await home.command("cluster", "invite", "anna", "-o", str(file)) == DONE
         assert file.stat().st_mode & 0o077 == 0
         assert await home.command("cluster", "invite", "anna", "-o", str(file)) == USAGE
-        capsys.readouterr()
+        assert await home.command("cluster", "uninvite", "ben") == USAGE
+        assert "There is no invitation for ben. Invited are anna." in capsys.readouterr().err
+        assert await home.command("cluster", "uninvite", "anna") == DONE
+        assert "Nobody joins as anna any more" in capsys.readouterr().err
         begin = ("invoices", "--folder", str(home.folder), "--provider", home.provider)
         work = asyncio.create_task(
             home.command(

@@ -12,16 +12,24 @@ import ssl
 from asyncio.subprocess import Process
 from collections import Counter
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from studio.domain.errors import ConfigurationError
+from studio.domain.jsonvalue import JsonObject
 from studio.providers.base import Request
 from studio.simulator import Fault, RequestView, Simulator, Text, Turn, stall, status
-from studio.workflows.cluster.certificates import coordinator_identity, invite, read_invitation
-from studio.workflows.cluster.coordinator import Coordinator
-from studio.workflows.cluster.lines import LineClosed, connect, encode
+from studio.workflows.cluster.certificates import (
+    coordinator_identity,
+    invite,
+    read_invitation,
+    take_back,
+    taken_back,
+)
+from studio.workflows.cluster.coordinator import TAKEN_BACK, Coordinator
+from studio.workflows.cluster.lines import Line, LineClosed, connect, encode
 from studio.workflows.cluster.messages import VERSION
 from support.command import Command
 from support.engine_home import EngineHome, engine_home
@@ -226,6 +234,45 @@ class _Touch:
 
     def __reduce__(self) -> tuple[object, tuple[str, str]]:
         return open, (self.path, "w")
+
+
+async def test_w59_an_invitation_is_taken_back_also_from_a_worker_that_is_there(
+    tmp_path: Path,
+) -> None:
+    """The other worker stays, and who is invited anew joins again."""
+    invite(tmp_path, "anna", "", tmp_path / "first")
+    invite(tmp_path, "ben", "", tmp_path / "ben")
+    said: list[str] = []
+    coordinator = Coordinator(said.append)
+    coordinator.taken_back = partial(taken_back, tmp_path)
+    await coordinator.start("127.0.0.1:0", coordinator_identity(tmp_path))
+
+    async def join(file: str) -> tuple[Line, JsonObject]:
+        line = await connect(coordinator.address, read_invitation(tmp_path / file).identity)
+        await line.write(encode({"do": "join", "messages": VERSION}))
+        return line, await line.read()
+
+    try:
+        (anna, welcome), (ben, _) = await join("first"), await join("ben")
+        assert welcome == {"do": "welcome"}
+        with pytest.raises(ConfigurationError, match=r"for carl. Invited are anna, ben."):
+            take_back(tmp_path, "carl")
+        take_back(tmp_path, "anna")
+        line = await connect(coordinator.address, coordinator_identity(tmp_path))
+        await line.write(encode({"do": "invitations"}))
+        await line.read()
+        assert await anna.read() == {"do": "refused", "reason": TAKEN_BACK}
+        with pytest.raises(LineClosed):
+            await anna.read()
+        await until(lambda: "anna is gone." in said)
+        assert not ben.closed and "ben is gone." not in said
+        assert (await join("first"))[1] == {"do": "refused", "reason": TAKEN_BACK}
+        with pytest.raises(ConfigurationError, match=r"for anna. Invited are ben."):
+            take_back(tmp_path, "anna")
+        invite(tmp_path, "anna", "", tmp_path / "second")
+        assert (await join("second"))[1] == {"do": "welcome"}
+    finally:
+        await coordinator.close()
 
 
 def test_w59_it_does_not_start_with_an_authority_that_others_can_read_or_that_is_damaged(

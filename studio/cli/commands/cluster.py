@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +26,7 @@ def arguments(parser: CommandParser) -> None:
     found = parser.add_subcommands(
         {
             "invite": "write the file that a worker joins with",
+            "uninvite": "take the invitations of a worker back",
             "start": "run a workflow whose items go to workers",
             "resume": "go on with a run, its items go to workers",
             "join": "work for another computer, with the keys of this one",
@@ -41,6 +44,12 @@ def arguments(parser: CommandParser) -> None:
     invite.add_argument(
         "-o", "--output", type=Path, metavar="FILE", help="default: NAME.invitation"
     )
+    uninvite = found["uninvite"]
+    uninvite.description = (
+        "Nobody joins with the invitations of this worker any more; a worker that is there with "
+        "one is sent away, and what it was asked goes to another."
+    )
+    uninvite.add_argument("name", metavar="NAME", help="what the worker is called")
     start = found["start"]
     start.description = (
         "Run a workflow as `batch run` does, and let workers answer for agents without tools. "
@@ -67,6 +76,8 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     match options.what:
         case "invite":
             return await _invite(context, options)
+        case "uninvite":
+            return await _uninvite(context, options)
         case "join":
             return await _join(context, options)
         case "status" | "stop":
@@ -88,14 +99,27 @@ async def _invite(context: CommandContext, options: argparse.Namespace) -> int:
     return DONE
 
 
+async def _uninvite(context: CommandContext, options: argparse.Namespace) -> int:
+    from studio.workflows.cluster.certificates import take_back
+    from studio.workflows.cluster.control import ask
+
+    folder = _folder(context)
+    await asyncio.to_thread(take_back, folder, options.name)
+    with suppress(ConfigurationError):  # none is running
+        await ask(folder, "invitations")
+    context.console.say(f"Nobody joins as {options.name} any more, until you invite them anew.")
+    return DONE
+
+
 async def _coordinate(context: CommandContext, options: argparse.Namespace) -> int:
     from studio.workflows.cluster import control
-    from studio.workflows.cluster.certificates import coordinator_identity
+    from studio.workflows.cluster.certificates import coordinator_identity, taken_back
     from studio.workflows.cluster.coordinator import Coordinator
 
     console, folder = context.console, _folder(context)
     identity = await asyncio.to_thread(coordinator_identity, folder)
     coordinator, stopped = Coordinator(console.say), False
+    coordinator.taken_back = partial(taken_back, folder)
     await coordinator.start(options.listen, identity)
     try:
         engine = await context.engine()

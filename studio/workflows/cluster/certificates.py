@@ -1,13 +1,16 @@
 """Cluster certificates: make the authority, and what both sides prove with who they are.
 
-The authority's key stays in the folder of the coordinator. A certificate of a worker is good for a
-client alone, so a worker cannot pass for the coordinator.
+The authority's key stays in the folder of the coordinator, with a list of who was invited, by the
+numbers of their certificates: an invitation can be taken back. A certificate of a worker is good
+for a client alone, so a worker cannot pass for the coordinator.
 """
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -37,6 +40,15 @@ class Invitation:
     identity: Identity
 
 
+@dataclass(frozen=True, slots=True)
+class _Invited:
+    """A certificate of a worker, by its number."""
+
+    name: str
+    number: str
+    taken_back: bool = False
+
+
 def coordinator_identity(folder: Path) -> Identity:
     """A new identity of the coordinator, which is never on the disk.
 
@@ -50,6 +62,7 @@ def invite(folder: Path, name: str, address: str, file: Path) -> None:
     if not name.strip() or not name.isprintable() or len(name) > 50:
         raise ConfigurationError("A worker needs a name of 1 to 50 characters.")
     made = _issued(folder, f"{WORKER}{name}")
+    _note(folder, [*_noted(folder), _Invited(name, _number(made))])
     told = {
         "name": name,
         "address": address,
@@ -58,6 +71,48 @@ def invite(folder: Path, name: str, address: str, file: Path) -> None:
         "key": made.key,
     }
     _write_private(file, json.dumps(told, indent=2).encode())
+
+
+def take_back(folder: Path, name: str) -> None:
+    """Let nobody join any more with the invitations that were written for a worker.
+
+    Raises ConfigurationError where there is none, or none that counts.
+    """
+    known = _noted(folder)
+    if not any(one.name == name and not one.taken_back for one in known):
+        names = dict.fromkeys(one.name for one in known if not one.taken_back)
+        listed = f" Invited are {', '.join(names)}." if names else ""
+        raise ConfigurationError(f"There is no invitation for {name}.{listed}")
+    _note(folder, [replace(one, taken_back=True) if one.name == name else one for one in known])
+
+
+def taken_back(folder: Path) -> frozenset[str]:
+    """The numbers of certificates that nobody joins with any more; blocks."""
+    return frozenset(one.number for one in _noted(folder) if one.taken_back)
+
+
+def _noted(folder: Path) -> list[_Invited]:
+    """Who was invited; raises ConfigurationError where that cannot be read."""
+    file = folder / "invited.json"
+    try:
+        return [_Invited(**one) for one in json.loads(file.read_text("utf-8"))]
+    except FileNotFoundError:
+        return []
+    except (OSError, ValueError, TypeError) as error:
+        raise ConfigurationError(
+            f"The list of invitations {file} is damaged. Remove it and {folder / 'authority.pem'}, "
+            "and invite every worker anew."
+        ) from error
+
+
+def _note(folder: Path, known: Iterable[_Invited]) -> None:
+    data = [{"name": one.name, "number": one.number, "taken_back": one.taken_back} for one in known]
+    _write_private(folder / "invited.json", json.dumps(data, indent=2).encode())
+
+
+def _number(made: Identity) -> str:
+    certificate = x509.load_pem_x509_certificate(made.certificate.encode())
+    return f"{certificate.serial_number:X}"
 
 
 def read_invitation(file: Path) -> Invitation:

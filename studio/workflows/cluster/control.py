@@ -31,7 +31,7 @@ def remove_address(folder: Path) -> None:
     _place(folder).unlink(missing_ok=True)
 
 
-async def ask(folder: Path, what: Literal["status", "stop"]) -> JsonObject:
+async def ask(folder: Path, what: Literal["status", "stop", "invitations"]) -> JsonObject:
     """What the cluster says of itself; raises ConfigurationError where none is running."""
     try:
         address = str(json.loads(_place(folder).read_text())["address"])

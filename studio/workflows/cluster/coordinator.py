@@ -11,7 +11,7 @@ import asyncio
 import math
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import field
 from itertools import count
@@ -33,6 +33,7 @@ from studio.tools.sdk.context import ServiceRegistry
 from .lines import COORDINATOR, WORKER, Identity, Line, LineClosed, encode, listen
 from .messages import VERSION, read_error, read_reply, request_message
 
+TAKEN_BACK = "Your invitation was taken back. Ask for a new one."
 SILENT = 30.0
 BREATH = 5.0
 """Seconds after which a request that waits says so: its worker watches the provider."""
@@ -93,6 +94,8 @@ class Coordinator:
         self.address = ""
         self.on_stop: Callable[[], None] = lambda: None
         """Is called when the person stops the cluster."""
+        self.taken_back: Callable[[], Collection[str]] = frozenset
+        """Tells the numbers of certificates that nobody joins with any more; blocks."""
         self.run_id = ""
         """The run whose items the workers get."""
         self._say, self._silent = say, silent
@@ -282,11 +285,28 @@ class Coordinator:
 
     async def _command(self, line: Line, message: JsonObject) -> None:
         """Do what the person's own program asks for."""
-        if message.get("do") == "stop":
-            self.on_stop()
+        match message.get("do"):
+            case "stop":
+                self.on_stop()
+            case "invitations":
+                await self._send_uninvited_away()
+            case _:
+                pass
         await line.write(encode(self.status()))
 
+    async def _send_uninvited_away(self) -> None:
+        """Let go of workers whose invitations were taken back; others do what they were asked."""
+        gone = await asyncio.to_thread(self.taken_back)
+        for one in [*self._workers]:
+            if one.line.number in gone:
+                with suppress(LineClosed):
+                    await one.line.write(encode({"do": "refused", "reason": TAKEN_BACK}))
+                one.line.close()
+
     async def _join(self, line: Line, message: JsonObject) -> None:
+        if line.number in await asyncio.to_thread(self.taken_back):
+            await line.write(encode({"do": "refused", "reason": TAKEN_BACK}))
+            return
         if message.get("messages") != VERSION:
             words = f"The coordinator is Agent Studio {__version__}. Install the same version."
             await line.write(encode({"do": "refused", "reason": words}))

@@ -39,11 +39,16 @@ class LineClosed(Exception):
 
 
 class Line:
-    """Messages to and from one other side; ``peer`` is the name in its certificate."""
+    """Messages to and from one other side.
+
+    ``peer`` is the name in its certificate, and ``number`` the one of that.
+    """
 
     def __init__(self, comm: Any) -> None:
         self._comm = comm
-        subject: Any = comm.extra_info["peercert"]["subject"]
+        certificate: Any = comm.extra_info["peercert"]
+        subject: Any = certificate["subject"]
+        self.number = str(certificate["serialNumber"]).lstrip("0")
         self.peer = "".join(str(value) for ((name, value),) in subject if name == "commonName")
         self.address = str(comm.peer_address).removeprefix("tls://")
 
