@@ -34,6 +34,8 @@ class Ruling:
             return decision
         if self.verdict == "ask":
             why = f"{self.by[:1].upper()}{self.by[1:]} asks about it: {self.why}".rstrip(": ")
+            if decision.insists:  # a danger, which nobody else's question may hide
+                why = f"{decision.why} {why}"
             return Decision("ask", why, insists=True, opens=decision.opens)
         usual = decision.rule is None or decision.layer in _WEAKER
         bound = decision.insists or network or decision.opens is not None

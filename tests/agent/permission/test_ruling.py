@@ -30,6 +30,12 @@ def test_k9_to_ask_beats_to_allow_and_no_refusal() -> None:
     assert ruling.on(Decision("deny", "no"), network=False).why == "no"
 
 
+def test_k9_a_question_of_a_hooks_hides_no_danger() -> None:
+    danger = Decision("ask", "It could send out your files.", insists=True)
+    found = Ruling("ask", "the hook x (yours)", "it is late").on(danger, network=False)
+    assert found.why == f"{danger.why} The hook x (yours) asks about it: it is late"
+
+
 @pytest.mark.parametrize(
     ("layer", "verdict"),
     [
