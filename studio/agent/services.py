@@ -362,8 +362,9 @@ class Services(ServiceRegistry):
 
         Those that are ``kept`` are so in place of their files, see ``kept_of``.
         """
-        found = await self._agents(folder, layers, kept)
-        served = await asyncio.to_thread(self.served)
+        found, served = await asyncio.gather(
+            self._agents(folder, layers, kept), asyncio.to_thread(self.served)
+        )
         ready = {name: self._ready(one, served) for name, one in found.by_name.items()}
         return replace(found, by_name=ready)
 
@@ -409,8 +410,10 @@ class Services(ServiceRegistry):
         kept: Mapping[str, Agent] = NO_AGENTS,
     ) -> Agent:
         """Raises ConfigurationError that lists the known ones, or says why a file was skipped."""
-        found = (await self._agents(folder, layers, kept)).named(name)
-        return self._ready(found, await asyncio.to_thread(self.served))
+        found, served = await asyncio.gather(
+            self._agents(folder, layers, kept), asyncio.to_thread(self.served)
+        )
+        return self._ready(found.named(name), served)
 
     async def trust_offer(self, folder: Path) -> TrustOffer:
         """What the person would trust in a folder, as its files are now."""

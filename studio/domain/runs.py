@@ -286,12 +286,14 @@ class Run:
     def tokens(self) -> int:
         """Of all tries that are over, and of many items until now."""
         items = sum(self.tallies[step].tokens for step in self.counting)
-        return sum(one.tokens for one in self.steps.values()) + items
+        tries = (one for step in self.steps.values() for one in step.tries)
+        return sum(one.tokens for one in tries if not one.linked) + items
 
     @property
     def dollars(self) -> float:
         items = sum(self.tallies[step].dollars for step in self.counting)
-        return sum(one.dollars for one in self.steps.values()) + items
+        tries = (one for step in self.steps.values() for one in step.tries)
+        return sum(one.dollars or 0.0 for one in tries if not one.linked) + items
 
     @property
     def counting(self) -> list[str]:

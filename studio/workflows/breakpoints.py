@@ -28,6 +28,8 @@ def begin_or_stop(plan: Plan, run: Run, starts: list[Start]) -> list[Start] | Br
     if passed := [one for one in starts if _passed(run, one)]:
         return passed
     for start in starts:
+        if (start.step.id, "before") not in run.breakpoints:
+            continue
         if _stops(plan, run, start.step, "before", plan.values.names(run, start.step, start.item)):
             return _reached(start)
     if run.may_begin is None:

@@ -72,14 +72,19 @@ class Desks:
         self._laid, self._contents = laid, laid.contents
         self._merge = ChangeMerge(self._plan.workflow, self._run, laid.contents)
         self._chosen: dict[str, str] | None = None
+        self._choosing = asyncio.Lock()
         self._turn = asyncio.Lock()
 
     # Who has one
 
     async def _choice(self) -> dict[str, str]:
         """The steps that work on a desk, each with the reason why it cannot, or none (W-24)."""
-        if self._chosen is not None:
+        async with self._choosing:  # all that begin at once want it
+            if self._chosen is None:
+                self._chosen = await self._choose()
             return self._chosen
+
+    async def _choose(self) -> dict[str, str]:
         steps, every = self._plan.workflow.steps, self._plan.every
         work = {(step.kind, step.target): step for step in steps}
         found = {what: await self._effects(step) for what, step in work.items()}
@@ -87,15 +92,16 @@ class Desks:
         writers = {id for id, does in effects.items() if does & _WRITES}
         mode = self._run.started.permission_mode if self._run.started else ""
         waits = (mode or self._engine.settings.values.default_permission_mode) != "auto"
+        # Where drafts wait, a step that needs another would not see what that one wrote.
+        reading = [every[id] for id, does in effects.items() if does & _FILES] if waits else []
+        needed = frozenset[str]().union(*reading)
         wanted = set[str]()
         for step in steps:
             apart = (one for one in writers - {step.id} if one not in every[step.id])
             beside = any(step.id not in every[one] for one in apart)
             many = bool(step.for_each or step.matrix) and step.max_parallel != 1
-            # Where drafts wait, a step that needs this one would not see what it wrote.
-            needed = waits and any(effects[one] & _FILES and step.id in every[one] for one in every)
             if step.desk == "own" or (
-                step.desk == "auto" and step.id in writers and (beside or many or needed)
+                step.desk == "auto" and step.id in writers and (beside or many or step.id in needed)
             ):
                 wanted.add(step.id)
         for step in steps:
@@ -104,8 +110,7 @@ class Desks:
         sandbox = await self._engine.sandbox()
         why = "" if sandbox.desks else "No sandbox here can show a copy of the folder to commands."
         acts = {id for id, does in effects.items() if "act" in does}
-        self._chosen = {id: why if id in acts else "" for id in wanted if effects[id]}
-        return self._chosen
+        return {id: why if id in acts else "" for id in wanted if effects[id]}
 
     async def _effects(self, step: Step) -> set[str]:
         """What the tools of a step do; nothing for one that has none, or is not known."""

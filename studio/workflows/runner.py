@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterable
+from collections.abc import Sequence
 from contextlib import suppress
 
 from studio.domain.errors import StudioError
@@ -253,30 +253,42 @@ class Runner:
         waits = (one.state != "running" and of.items.waits(one.step) for one in busy)
         return not below and all(waits)
 
-    async def _start(self, starts: Iterable[Start]) -> None:
-        """Begin tries: the sessions first, then one write that says so, then the work."""
+    async def _start(self, starts: Sequence[Start]) -> None:
+        """Begin tries: the sessions first, side by side, then one write that says so."""
         of, events = self._of, list[RunEvent]()
         below: list[tuple[Step, Plan, NewRun]] = []
-        for start in starts:
+        made = await asyncio.gather(*map(self._prepared, starts), return_exceptions=True)
+        for start, found in zip(starts, made, strict=True):
             step, session_id, run_id = start.step, "", ""
+            if isinstance(found, StudioError | ExpressionError):
+                events += await of.tries.finished(failed_start(step, start.item, found))
+                continue
+            if isinstance(found, BaseException):
+                raise found
+            if isinstance(found, str):
+                session_id = found
+            else:
+                below.append((step, *found))
+                run_id = found[1].started.run_id
             if step.kind not in INSTANT:
-                try:
-                    if step.kind == "workflow":
-                        plan, new = await of.planned_below(step, start.item)
-                        below.append((step, plan, new))
-                        run_id = new.started.run_id
-                    elif step.id not in self.run.tallies:  # else each item has its own, or none
-                        session_id = (await of.sessions.begin(step, start.item)).info.id
-                except (StudioError, ExpressionError) as error:
-                    failed = failed_start(step, start.item, error)
-                    events += await of.tries.finished(failed)
-                    continue
                 of.fresh.add(start.key)
             round = self.run.round_of(step.id)
             events.append(StepStarted(*start.key, round, start.attempt, session_id, run_id))
         runs = await of.record(*events, below=[new for *_, new in below])
         for (step, plan, _), started in zip(below, runs, strict=True):
             of.begin_below(step, plan, Run([(time.time(), started)]))
+
+    async def _prepared(self, start: Start) -> str | tuple[Plan, NewRun]:
+        """The id of the new session of a try, empty where it needs none, or its new run.
+
+        Raises StudioError and ExpressionError.
+        """
+        of, step = self._of, start.step
+        if step.kind == "workflow":
+            return await of.planned_below(step, start.item)
+        if step.kind in INSTANT or step.id in self.run.tallies:  # each item has its own, or none
+            return ""
+        return (await of.sessions.begin(step, start.item)).info.id
 
     async def _go_on(self) -> bool:
         """Begin the work of running steps that nobody works on; whether there were some."""

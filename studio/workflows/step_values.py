@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import product
 from typing import Any, cast
 
@@ -13,7 +13,14 @@ from studio.domain.workflows import Step, Workflow
 from studio.tools.sdk.result import shorten
 
 from .command_line import fill_command
-from .expressions import ExpressionError, Reads, as_words, parse_expression, parse_template
+from .expressions import (
+    Expression,
+    ExpressionError,
+    Reads,
+    as_words,
+    parse_expression,
+    parse_template,
+)
 
 MOST_ITEMS = 100_000
 LISTED = ("outputs", "text", "state", "cost")
@@ -41,10 +48,21 @@ class StepValues:
         self._steps = {step.id: step for step in workflow.steps}
         self._before = before
 
-    def names(self, run: Run, step: Step | None = None, item: str = "") -> dict[str, Json]:
-        """What expressions of a step know, or those of the whole file."""
+    def names(
+        self,
+        run: Run,
+        step: Step | None = None,
+        item: str = "",
+        of: Iterable[Expression] | None = None,
+    ) -> dict[str, Json]:
+        """What expressions of a step know, or those of the whole file.
+
+        With ``of`` only what these expressions name: a step may have hundreds before it.
+        """
         assert run.started is not None
-        known = self._steps if step is None else self._before[step.id]
+        known: Iterable[str] = self._steps if step is None else self._before[step.id]
+        if of is not None and (named := _steps_in(of)) is not None:
+            known = [id for id in named if id in known]
         names: dict[str, Json] = {
             "inputs": run.started.inputs,
             "steps": {id: self._result(run, self._steps[id]) for id in known},
@@ -81,7 +99,8 @@ class StepValues:
 
     def prompt(self, run: Run, step: Step, item: str) -> str:
         """What a step's agent is told; raises ExpressionError."""
-        return self.words(step.prompt, self.names(run, step, item))
+        of = (one for _, one in parse_template(step.prompt).expressions)
+        return self.words(step.prompt, self.names(run, step, item, of))
 
     def words(self, template: str, names: Mapping[str, Json]) -> str:
         """A text with its expressions computed, in words; raises ExpressionError."""
@@ -165,6 +184,15 @@ class StepValues:
             return _result_of(run.step(step.id))
         parts = [_result_of(run.step(step.id, key)) for key in keys]
         return {name: [part[name] for part in parts] for name in LISTED}
+
+
+def _steps_in(expressions: Iterable[Expression]) -> list[str] | None:
+    """The steps that expressions name; None where one may look at any of them."""
+    paths = [one.path for found in expressions for one in found.references]
+    paths = [path for path in paths if path[:1] == ("steps",)]
+    if any(len(path) < 2 for path in paths):
+        return None
+    return list(dict.fromkeys(str(path[1]) for path in paths))
 
 
 def _result_of(one: StepRun) -> dict[str, Json]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import random
+import sys
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from types import FrameType
 
 import pytest
 from hypothesis import given
@@ -25,6 +27,7 @@ from studio.domain.run_events import (
 )
 from studio.domain.runs import Run, item_keys
 from studio.domain.workflows import Redo, Retry, Step, Workflow
+from studio.workflows.breakpoints import begin_or_stop
 from studio.workflows.plan import Plan, Start
 from studio.workflows.reader import read_workflow_text
 
@@ -419,3 +422,33 @@ def test_w14_a_graph_of_200_steps_takes_as_long_as_its_longest_way(seed: int) ->
             run.apply(now, event)
     assert run.end.state == "done"
     assert now == pytest.approx(max(ends))
+
+
+@pytest.mark.parametrize("before", [2, 200])
+def test_w14_what_a_step_begins_with_does_not_grow_with_the_steps_before_it(before: int) -> None:
+    """Its prompt needs the results that it names, and its start none where no breakpoint is."""
+    lines = [f"  - {{id: s{at}, agent: A, prompt: x}}" for at in range(before)]
+    needs = ", ".join(f"s{at}" for at in range(before))
+    prompt = "Of ${{ steps.s1.text }}"
+    lines.append(f"  - {{id: last, agent: A, needs: [{needs}], prompt: '{prompt}'}}")
+    plan, run = Plan(of_text("\n".join(lines))), Run()
+    run.apply(0.0, RunStarted("r", "w", "d"))
+    for at in range(before):
+        run.apply(0.0, StepStarted(f"s{at}", session_id="s"))
+        run.apply(0.0, StepFinished(f"s{at}", text=f"Text {at}"))
+    last = plan.workflow.step("last")
+    starts = [Start(last, "", 1)]
+    calls = list[str]()
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        if event == "call":
+            calls.append(frame.f_code.co_name)
+
+    sys.setprofile(count)
+    try:
+        said, begin = plan.values.prompt(run, last, ""), begin_or_stop(plan, run, starts)
+    finally:
+        sys.setprofile(None)
+    assert (said, begin) == ("Of Text 1", starts)
+    assert calls.count("_result_of") == 1, "only of the step that it names"
+    assert len(plan.values.names(run, last)["steps"]) == before, "all can be asked for"

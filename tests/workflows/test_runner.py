@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from studio.agent.session.session import Session
 from studio.domain.run_events import RunFinished
+from studio.domain.workflows import Step
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 from support.delegation_home import agent, save
 from support.engine_home import KEY, engine_home
@@ -66,3 +68,25 @@ async def test_w1_agents_of_one_run_answer_by_different_providers(tmp_path: Path
         assert (run.state, run.step("two").text) == ("done", "It is two."), (run.end, states(run))
         assert [one.path.rpartition("/")[2] for one in home.asked] == ["messages", "responses"]
         assert not home.simulator.violations
+
+
+async def test_w14_steps_that_begin_at_once_are_made_ready_side_by_side(tmp_path: Path) -> None:
+    """Each waits for files that a thread reads: after one another the last one would wait long."""
+    lines = "\n".join(f"  - {{id: s{at}, agent: Researcher, prompt: Look.}}" for at in range(4))
+    async with engine_home(tmp_path, "anthropic", by_words({"Look.": "Seen."})) as home:
+        runner = await begin(home, workflow(lines))
+        sessions, now, most = runner._of.sessions, 0, 0
+        begin_one = sessions.begin
+
+        async def counted(step: Step, item: str) -> Session:
+            nonlocal now, most
+            now += 1
+            most = max(most, now)
+            try:
+                return await begin_one(step, item)
+            finally:
+                now -= 1
+
+        sessions.begin = counted  # type: ignore[method-assign]
+        run = await carry_out(runner)
+        assert (run.state, most) == ("done", 4), run.reason
