@@ -137,7 +137,7 @@ class AskCard(Card):
 class CardGroups(Slot):
     """Cards below headings; all are replaced at once."""
 
-    def show_groups(self, theme: Theme, groups: Iterable[tuple[str, FormCard]]) -> None:
+    def show_groups(self, theme: Theme, groups: Iterable[tuple[str, QWidget]]) -> None:
         parts = [
             column_of([Label(theme, title, "ui_strong"), card], spacing=8, margins=(0, 5, 0, 0))
             for title, card in groups

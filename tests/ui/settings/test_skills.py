@@ -42,13 +42,24 @@ async def test_k5_a_skill_is_switched_off_for_agents(
         assert dialog is not None
         page = dialog.pages["skills"]
         assert isinstance(page, SkillsPage)
-        await until(lambda: "notes" in page.switches)
-        assert "1 skill on" in page.sum.text() and "broken" not in page.switches
+        await until(lambda: "notes" in page.rows)
+        assert "1 skill on" in page.sum.text() and "broken" not in page.rows
+        (left,) = page.left
+        assert (left.name, left.why.text()) == ("broken", "Left out: SKILL.md has no description")
+        page.search.setText("writes")
+        assert [*page.rows] == ["notes"] and not page.left
+        page.search.setText("broken")
+        assert not page.rows and len(page.left) == 1
+        page.search.clear()
+        assert not page.form.isVisible()
+        page.begin.click()
+        await until(page.name.hasFocus)
         page.name.setText("release-notes")
         page.new.click()
-        await until(lambda: "release-notes" in page.switches)
+        await until(lambda: "release-notes" in page.rows)
+        assert page.form.isHidden()
         assert opened and opened[0].endswith("release-notes/SKILL.md")
-        page.switches["notes"].click()
+        page.rows["notes"].toggle.click()
         await until(lambda: "1 skill on" in page.sum.text())
         assert person.engine.settings.values.skills_off == ["notes"]
         found = await person.engine.services.extensions(person.folder)
@@ -73,24 +84,24 @@ async def test_k6_a_wish_is_seen_allowed_and_taken_back(tmp_path: Path) -> None:
         assert dialog is not None
         page = dialog.pages["skills"]
         assert isinstance(page, SkillsPage)
-        await until(lambda: "notes" in page.rights)
+        await until(lambda: "notes" in page.rows and not page.rows["notes"].rights.isHidden())
         assert not await person.engine.rules.list()
-        page.rights["notes"].click()
+        page.rows["notes"].rights.click()
         assert page.asked is not None
         said = " ".join(one.text() for one in page.asked.findChildren(QLabel))
         assert "pytest runs code of the folder" in said and "No counterpart here: Warp" in said
         await until(page.asked.leave.hasFocus)
         QTest.keyClick(page.asked.leave, Qt.Key.Key_Escape)  # leaves the card, not the settings
         assert page.asked is None and dialog.isVisible()
-        before = page.rights["notes"]
+        before = page.rows["notes"].rights
         before.click()
         assert page.asked.take_back.isHidden()
         page.asked.agree.click()
-        await until(lambda: page.rights["notes"] is not before)
+        await until(lambda: page.rows["notes"].rights is not before)
         assert [str(one.rule) for one in await person.engine.rules.list()] == ["run(pytest *)"]
-        before = page.rights["notes"]
+        before = page.rows["notes"].rights
         before.click()
         assert page.asked is not None and page.asked.agree.isHidden()
         page.asked.take_back.click()
-        await until(lambda: page.rights["notes"] is not before)
+        await until(lambda: page.rows["notes"].rights is not before)
         assert not await person.engine.rules.list()

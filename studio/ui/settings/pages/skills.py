@@ -14,23 +14,27 @@ from PySide6.QtWidgets import QLayout, QWidget
 from shiboken6 import isValid
 
 from studio.agent.permission.invisible_characters import escape_line
+from studio.domain.extensions import NO_EXTENSIONS, Extensions, Place
 from studio.domain.permissions import Rule
 from studio.domain.records import dataclass
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import number, short_path
 from studio.ui.settings.form import AskCard, CardGroups, FormCard, SettingsPage, Slot
 from studio.ui.settings.registry import SettingsServices
+from studio.ui.settings.rows import IconTile, RowCard
+from studio.ui.settings.servers.rows import ElidedLabel
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_plural
-from studio.ui.widgets import Button, Field, Label, Toggle
+from studio.ui.widgets import Button, Field, IconButton, Label, Tag, Toggle, plain_tip
 from studio.ui.widgets.breakable import BreakableLabel, breakable
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
 if TYPE_CHECKING:
     from studio.agent.permission.wishes import Wish
-    from studio.domain.extensions import Extension, Extensions
+    from studio.domain.extensions import Extension, Finding
 
 FIELD = 180
+SKILL_FILE = "SKILL.md"
 
 
 class SkillsPage(SettingsPage):
@@ -43,27 +47,36 @@ class SkillsPage(SettingsPage):
             tr("Instructions that an agent opens when a task fits. Also by hand with /name."),
         )
         self._values, self._services = services.values, services
-        self.switches: dict[str, Toggle] = {}
-        self.rights: dict[str, Button] = {}
-        """Of the skills that wish for something, the buttons that show it."""
+        self._found: Extensions = NO_EXTENSIONS
+        self._folder = ""
+        self._wishes: Mapping[str, Wished] = {}
+        self.rows: dict[str, SkillRow] = {}
+        """The skills that can be used, by their names."""
+        self.left: list[LeftRow] = []
         self.asked: WishCard | None = None
+        self.begin = Button(theme, tr("New skill…"), "primary", clicked=self._begin)
+        self.head.addWidget(self.begin, 0, Qt.AlignmentFlag.AlignVCenter)
         self._above = Slot()
         self._above.hide()
+        self.search = Field(theme, tr("Search skills"), icon="search")
+        self.search.textChanged.connect(lambda: self._show())
         self.sum = Label(theme, "", "small", "text2", digits=True)
         self.list = CardGroups()
         self.name = Field(theme, "", role="code", name=tr("Name of the new skill"))
         self.name.setMinimumWidth(theme.px(FIELD))
-        self.name.returnPressed.connect(self._begin)
-        self.new = Button(theme, tr("New skill"), clicked=self._begin)
-        card = FormCard(theme)
-        card.add(
-            tr("New skill"),
+        self.name.returnPressed.connect(self._create)
+        self.new = Button(theme, tr("Create"), clicked=self._create)
+        self.form = FormCard(theme)
+        self.form.add(
+            tr("Name of the new skill"),
             widget_of(row_of([self.name, self.new], spacing=8)),
             tr("Its file opens: say in it what to do, and when."),
         )
-        self.column.addWidget(card)
+        self.form.hide()
+        self.column.addWidget(self.form)
         self.column.addWidget(self._above)
-        self.column.addWidget(self.sum)
+        middle = Qt.AlignmentFlag.AlignVCenter
+        self.column.addLayout(row_of([(self.search, 1), (self.sum, middle)], spacing=10))
         self.column.addWidget(self.list)
         self.column.addStretch(1)
         self.tab_in_order()
@@ -87,49 +100,52 @@ class SkillsPage(SettingsPage):
                     overruled = await wish.overruled(engine.rules)
                     wishes[one.name] = Wished(one.name, wish, given, overruled)
         if isValid(self):
-            self._show(found, folder, wishes)
+            self._found, self._folder, self._wishes = found, folder, wishes
+            self._show()
 
-    def _show(self, found: Extensions, folder: str, wishes: Mapping[str, Wished]) -> None:
-        groups: list[tuple[str, FormCard]] = []
-        self.switches, self.rights = {}, {}
-        for place, title in (
-            ("folder", tr("In {folder}").format(folder=short_path(folder))),
-            ("own", tr("Your own skills")),
-            ("pack", tr("From packs")),
-        ):
-            skills = [one for one in found.skills if one.place == place]
-            if skills:
-                groups.append((title, self._card(skills, wishes)))
-        left = FormCard(self.theme)
-        wrong = [one for one in found.findings if one.left_out]
-        for one in wrong:
-            path = Path(one.path)
-            name = path.parent.name if path.name == "SKILL.md" else path.name
-            words = tr_engine(one.words).replace(str(Path.home()), "~")
-            left.add(name, self._opener(one.path), words)
-        if wrong:
-            groups.append((tr("Left out"), left))
+    def _show(self) -> None:
+        """Show the skills that the field above fits, and the files of those that are left out."""
+        wanted = self.search.text().strip().casefold()
+        rows: dict[Place, list[QWidget]] = {"folder": [], "own": [], "pack": []}
+        self.rows, self.left = {}, []
+        for one in self._found.skills:
+            if wanted in f"{one.name} {one.description}".casefold():
+                row = self.rows[one.name] = self._row(one)
+                rows[one.place].append(row)
+        for finding in self._found.findings:
+            left = LeftRow(self.theme, finding)
+            if finding.left_out and wanted in left.name.casefold():
+                self.left.append(left)
+                rows[self._place_of(finding.path)].append(left)
+        titles: dict[Place, str] = {
+            "folder": tr("In {folder}").format(folder=short_path(self._folder)),
+            "own": tr("Your own skills"),
+            "pack": tr("From packs"),
+        }
+        groups: list[tuple[str, QWidget]] = []
+        for place, title in titles.items():
+            if rows[place]:
+                card = RowCard(self.theme)
+                card.set_rows(rows[place])
+                groups.append((title, card))
         self.list.show_groups(self.theme, groups)
-        self._count(found)
+        self._count()
 
-    def _card(self, skills: list[Extension], wishes: Mapping[str, Wished]) -> FormCard:
-        card = FormCard(self.theme)
-        for one in skills:
-            toggle = self.switches[one.name] = Toggle(self.theme, one.name)
-            toggle.show_value(one.name not in self._values.skills_off)
-            toggle.toggled.connect(partial(self._switch, one.name))
-            tokens = tr("{number} tokens").format(number=number(one.tokens))
-            words = Label(self.theme, tokens, "small", "text2", digits=True)
-            parts: list[QWidget] = [words, self._opener(one.path), toggle]
-            line = one.description
-            if (wished := wishes.get(one.name)) is not None:
-                line = f"{line}\n{wished.line}"
-                button = Button(self.theme, tr("Rights…"), clicked=partial(self._ask, wished))
-                button.setAccessibleName(tr("Rights of {name}").format(name=one.name))
-                self.rights[one.name] = button
-                parts.insert(1, button)
-            card.add(one.name, widget_of(row_of(parts, spacing=10)), line, icon="sparkle")
-        return card
+    def _place_of(self, path: str) -> Place:
+        """Where a file is that is left out."""
+        if Path(path).is_relative_to(self._services.engine.paths.packs):
+            return "pack"
+        of_folder = self._folder and Path(path).is_relative_to(self._folder)
+        return "folder" if of_folder else "own"
+
+    def _row(self, one: Extension) -> SkillRow:
+        wished = self._wishes.get(one.name)
+        row = SkillRow(self.theme, one, wished)
+        row.toggle.show_value(one.name not in self._values.skills_off)
+        row.toggle.toggled.connect(partial(self._switch, one.name))
+        if wished is not None:
+            row.rights.clicked.connect(partial(self._ask, wished))
+        return row
 
     # What a skill would like to use (K-6)
 
@@ -159,26 +175,29 @@ class SkillsPage(SettingsPage):
         self._close()
         self._services.tasks.start(then_show())
 
-    def _opener(self, path: str) -> QWidget:
-        url = QUrl.fromLocalFile(path)
-        return Button(self.theme, tr("Open file"), clicked=lambda: QDesktopServices.openUrl(url))
-
-    def _count(self, found: Extensions) -> None:
-        on = [one for one in found.for_agent(["*"]) if one.name not in self._values.skills_off]
+    def _count(self) -> None:
+        off = self._values.skills_off
+        on = [one for one in self._found.for_agent(["*"]) if one.name not in off]
         tokens = number(sum(one.tokens for one in on))
         words = tr_plural(
             "{count} skill on, {tokens} tokens", "{count} skills on, {tokens} tokens", len(on),
             tokens=tokens,
         )  # fmt: skip
-        self.sum.setText(words if found.skills else tr("There are no skills yet."))
+        self.sum.setText(words if self._found.skills else tr("There are no skills yet."))
 
     def _switch(self, name: str, on: bool) -> None:
         off = [one for one in self._values.skills_off if one != name]
         self._values.skills_off = off if on else [*off, name]
         self.changed.emit()
-        self.refresh()
+        self._count()
+
+    # A new one
 
     def _begin(self) -> None:
+        self.form.show()
+        self.name.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _create(self) -> None:
         if name := self.name.text().strip():
             self._services.tasks.start(self._write(name))
 
@@ -189,6 +208,7 @@ class SkillsPage(SettingsPage):
         path = await asyncio.to_thread(write_skill, folder, name)
         if isValid(self):
             self.name.clear()
+            self.form.hide()
             self.refresh()
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
 
@@ -207,11 +227,68 @@ class Wished:
         return [one for one in self.wish.rules if one not in self.given]
 
     @property
+    def is_given(self) -> bool:
+        return bool(self.wish.rules) and not self.open
+
+    @property
     def line(self) -> str:
-        if self.wish.rules and not self.open:
+        if self.is_given:
             return tr("Allowed without a question: {rules}").format(rules=_listed(self.given))
         words = _listed(self.open) or escape_line(", ".join(self.wish.unknown))
         return tr("Would like to use without a question: {rules}").format(rules=breakable(words))
+
+
+class SkillRow(QWidget):
+    """A skill: what it is for, what it takes, what it would like, and its switch."""
+
+    def __init__(self, theme: Theme, skill: Extension, wished: Wished | None) -> None:
+        super().__init__()
+        middle = Qt.AlignmentFlag.AlignVCenter
+        title = row_of([(Label(theme, skill.name, "ui_strong"), middle)], spacing=8)
+        words: list[QWidget | QLayout] = [title]
+        words.append(ElidedLabel(theme, skill.description, "small", "text2"))
+        if wished is not None:
+            kind = "neutral" if wished.is_given else "warn"
+            tag = Tag(theme, tr("Has rights") if wished.is_given else tr("Wants rights"), kind)
+            tag.setToolTip(plain_tip(wished.line))
+            title.addWidget(tag, 0, middle)
+            words.append(ElidedLabel(theme, wished.line, "small", "text2"))
+        title.addStretch(1)
+        tokens = tr("{number} tokens").format(number=number(skill.tokens))
+        self.rights = Button(theme, tr("Rights…"))
+        self.rights.setAccessibleName(tr("Rights of {name}").format(name=skill.name))
+        if wished is None:
+            self.rights.hide()
+        self.toggle = Toggle(theme, skill.name)
+        name = tr("Open the file of {name}").format(name=skill.name)
+        self.open = IconButton(
+            theme, "chevron-right", name, 24, 14, clicked=partial(_open, skill.path)
+        )
+        parts = [(IconTile(theme, "sparkles"), middle), (column_of(words, spacing=0), 1)]
+        beside = (Label(theme, tokens, "small", "text2", digits=True), self.rights)
+        parts += [(one, middle) for one in (*beside, self.toggle, self.open)]
+        row_of(parts, spacing=10, margins=(0, 7, 0, 7), on=self)
+
+
+class LeftRow(QWidget):
+    """A file that is left out, and why."""
+
+    def __init__(self, theme: Theme, finding: Finding) -> None:
+        super().__init__()
+        path = Path(finding.path)
+        self.name = path.parent.name if path.name == SKILL_FILE else path.name
+        words = tr_engine(finding.words).replace(str(Path.home()), "~")
+        self.why = Label(theme, tr("Left out: {why}").format(why=words), "small", "err", wrap=True)
+        self.open = Button(theme, tr("Open file"), clicked=partial(_open, finding.path))
+        self.open.setAccessibleName(tr("Open the file of {name}").format(name=self.name))
+        middle = Qt.AlignmentFlag.AlignVCenter
+        text = column_of([Label(theme, self.name, "ui_strong"), self.why], spacing=0)
+        parts = [(IconTile(theme, "circle-alert"), middle), (text, 1), (self.open, middle)]
+        row_of(parts, spacing=10, margins=(0, 7, 0, 7), on=self)
+
+
+def _open(path: str) -> None:
+    QDesktopServices.openUrl(QUrl.fromLocalFile(path))
 
 
 class WishCard(AskCard):
