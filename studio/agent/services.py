@@ -251,7 +251,7 @@ class Services(ServiceRegistry):
 
         def look(
             known: tuple[Hooks, RuleLayers] | None = None,
-        ) -> tuple[Toolbox, LoadedAgent, Entries, list[ServerEntry], str]:
+        ) -> tuple[Toolbox, LoadedAgent, Entries | None, list[ServerEntry], str]:
             hooks, layers = known or self._hooks_of(Path(session.folder))
             if layers.files.gone:
                 raise FolderGone(
@@ -259,9 +259,15 @@ class Services(ServiceRegistry):
                 )
             agents = self.agent_files.read(layers.files, trusted=layers.trusted)
             agents = agents.with_kept(self.kept_of(session.id), trusted=layers.trusted)
+            named = given or agents.named(session.agent)
+            if named.bare and session.origin == "server":  # a client's model has none of our tools
+                masks = parse_kinds([*self.settings.values.mask, *named.mask])
+                notice = agents.notice(named)
+                workspace = self.workspace(session, ())
+                bare = LoadedAgent(named, {}, masks, workspace, layers, notice, hooks=hooks)
+                return self.toolbox, bare, None, [], layers.files.place
             packs = self._found()
             toolbox, refused = packs.toolbox, packs.refused()
-            named = given or agents.named(session.agent)
             servers = self.servers.read(layers.files, trusted=layers.trusted)
             servers = self.servers.with_brought(servers, chat_of(session))
             unseen = self.servers.unseen(named, servers)
@@ -293,7 +299,8 @@ class Services(ServiceRegistry):
 
         toolbox, found, servers, unseen, place = await asyncio.to_thread(look, just_read)
         # A folder that is not trusted any more has no servers: those that run are ended.
-        self.servers.use(servers, place)
+        if servers is not None:
+            self.servers.use(servers, place)
         if unseen:
             await self.servers.look(unseen, Path(session.folder), FIRST_LOOK)
             toolbox, found, _, unseen, _ = await asyncio.to_thread(look)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import fields, replace
 from typing import cast
@@ -107,6 +107,8 @@ class ModelRequests:
         self._shares = SHARES
         """Of as many shares of what is left an answer gets one; after one that was cut, more."""
         self._skip = asyncio.Event()
+        self.when_slow: Callable[[], None] | None = None
+        """Called once, for an attempt that takes longer than a silence may: ``watch`` it then."""
         self._attempt: _Attempt | None = None
         self._began = asyncio.Event()
         """Set when an attempt begins, and replaced by another."""
@@ -147,7 +149,7 @@ class ModelRequests:
     async def watch(self) -> AsyncGenerator[Silent, None]:
         """Yield a silence once, and abort an attempt that stays silent for too long.
 
-        Runs in parallel with the attempts until the turn ends.
+        Runs in parallel with the attempts, from ``when_slow`` until the turn ends.
         """
         silence, limit = self._policy.silence, self._policy.limit
         reported = 0.0
@@ -218,6 +220,8 @@ class ModelRequests:
 
     async def _read(self, attempt: _Attempt) -> AsyncGenerator[Event, None]:
         thinking: float | None = None
+        patience = min(self._policy.silence, self._policy.limit)
+        slow = asyncio.get_running_loop().call_later(patience, self._is_slow)
         self._attempt = attempt
         self._began.set()
         self._began = asyncio.Event()
@@ -238,9 +242,15 @@ class ModelRequests:
             text = f"{PROVIDER_TITLES.get(name, name)} stopped answering."
             raise ProviderError("network", text, provider=name) from error
         finally:
+            slow.cancel()
             self._attempt = None
         if thinking is not None:
             yield ReasoningEnded(time.monotonic() - thinking)
+
+    def _is_slow(self) -> None:
+        told, self.when_slow = self.when_slow, None
+        if told is not None:
+            told()
 
     async def _settle(
         self, step: int, reply: Reply, sent: Sent, attempt: _Attempt, reservation: Reservation

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Coroutine
 
 from studio.agent.budget import OverBudget
 from studio.agent.request_meter import OverRate
@@ -45,14 +46,22 @@ class Turn:
         self._task.add_done_callback(self._complete)
         for event in (self._context.started, *self._context.opened):
             self._events.emit(event)
-        watches = [asyncio.create_task(self._watch_time())]
-        if self.requests is not None:
-            watches.append(asyncio.create_task(self._watch_requests(self.requests)))
+        watches: list[asyncio.Task[None]] = []
+
+        def watch(what: Coroutine[None, None, None]) -> None:
+            watches.append(asyncio.create_task(what))
+
+        # Most turns end before there is anything to watch, and a task for it costs each of them.
+        loop, seconds = asyncio.get_running_loop(), self._state.limits.seconds
+        late = loop.call_later(max(seconds, 0.0), lambda: watch(self._watch_time()))
+        if (requests := self.requests) is not None:
+            requests.when_slow = lambda: watch(self._watch_requests(requests))
         try:
             await asyncio.wait([self._task])
         finally:
-            for watch in watches:
-                watch.cancel()
+            late.cancel()
+            for one in watches:
+                one.cancel()
             self.stop()
             await settled(self._task, *watches)
 
