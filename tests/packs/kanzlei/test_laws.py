@@ -141,6 +141,20 @@ def test_a_zip_that_unpacks_by_more_than_is_read_is_not_unpacked(
         assert "auf eine Weise gepackt" in str(told)
 
 
+def test_a_hostile_file_of_a_law_is_refused_in_time(
+    kanzlei: SimpleNamespace, tmp_path: Path
+) -> None:
+    """KZ-28: what reading takes grows with the length of a file, not its square."""
+    head = b"<dokumente builddate='20260105'>"
+    (tmp_path / "a.xml").write_bytes(head + b"<a>" * 1_000_000)
+    (tmp_path / "b.xml").write_bytes(
+        law(section("§ 1", "<P>Gut.</P>")).replace(b"Titel", b"Titel" * 4_000_000, 1)
+    )
+    deep, long = kanzlei.files.laws_of(tmp_path)
+    assert "zu tief verschachtelt" in deep
+    assert len(long.sections[0].title) == 100_000
+
+
 def test_a_zip_has_a_limit(
     kanzlei: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

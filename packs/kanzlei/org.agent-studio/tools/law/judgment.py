@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 
 from studio.packs import ToolFailed
 
+from .laws import MOST_OF_FIELD
+
 _PARTS = {
     "leitsatz": "Leitsatz",
     "sonstosatz": "Orientierungssatz",
@@ -152,7 +154,8 @@ class _Reader:
             if not self._in_number:
                 self._words.append(text.replace("\n", " "))
         elif len(self._path) > 1 and self._path[1] in _FIELDS:
-            self._fields[self._path[1]] = self._fields.get(self._path[1], "") + text
+            known = self._fields.get(self._path[1], "")
+            self._fields[self._path[1]] = (known + text)[:MOST_OF_FIELD]
 
     def _close(self) -> None:
         """What was read since is a paragraph."""

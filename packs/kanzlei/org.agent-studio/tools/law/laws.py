@@ -15,6 +15,10 @@ from studio.packs import ToolFailed
 
 MOST_BYTES = 50_000_000
 """Of one law; the longest has some 10 MB."""
+MOST_OF_FIELD = 100_000
+"""Characters of a title and the like."""
+_DEEPEST = 100
+"""Tags within each other; a law has some 20."""
 _MOST_SECTIONS = 2_000
 """Of a repealed range."""
 _PLACE = re.compile(r"(§|Art(?:ikel|\.)?)\s*(\d+[a-z]?)(?:\s*§\s*(\d+[a-z]?))?")
@@ -110,6 +114,8 @@ class _Reader:
                 )
             self._day = _day(attributes.get("builddate", ""), self._name)
         self._path.append(tag)
+        if len(self._path) > _DEEPEST:
+            raise ToolFailed(f"{self._name} ist zu tief verschachtelt und wurde nicht gelesen.")
         if tag == "norm":
             self._fields, self._content = {}, []
         elif "Content" in self._path:
@@ -130,7 +136,7 @@ class _Reader:
             self._content.append(text.replace("\n", " "))
         elif "metadaten" in self._path:
             tag = self._path[-1]
-            self._fields[tag] = self._fields.get(tag, "") + text
+            self._fields[tag] = (self._fields.get(tag, "") + text)[:MOST_OF_FIELD]
 
     def _add(self) -> None:
         fields = {key: " ".join(value.split()) for key, value in self._fields.items()}
