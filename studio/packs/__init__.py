@@ -27,6 +27,7 @@ from studio.tools.sdk.context import Context
 from studio.tools.sdk.definition import tool
 from studio.tools.sdk.result import Result
 from studio.tools.workspace.pdf import pages as pdf_pages
+from studio.tools.workspace.pdf import scans as pdf_scans
 
 __all__ = [
     "ALLOWED",
@@ -52,6 +53,7 @@ __all__ = [
     "Verdict",
     "child_environment",
     "pdf_pages",
+    "pdf_scans",
     "propose",
     "tool",
     "verb",

@@ -91,6 +91,43 @@ def pages(data: bytes, name: str, first: int, limit: int, stop: Callable[[], boo
         return _read(reader, first, total, limit, stop)
 
 
+def scans(data: bytes, name: str) -> list[tuple[int, bytes]]:
+    """The pictures that fill pages, as scanners write them: the number of each page, and its
+    largest picture as JPEG. Other forms are left out, and so are pages that cannot be read.
+
+    Slow; raises ToolFailed for a file that cannot be read.
+    """
+    found: list[tuple[int, bytes]] = []
+    with _limited():
+        try:
+            reader = _opened(data)
+            if reader is None:
+                raise ToolFailed(f"{name} is locked with a password.")
+            total = len(reader.pages)
+        except ToolFailed:
+            raise
+        except Exception as error:  # see locked
+            raise ToolFailed(f"{name} is damaged; its pages cannot be read.") from error
+        for number in range(1, min(total, _PAGES) + 1):
+            try:
+                if picture := max(_pictures(reader.pages[number - 1]), key=len, default=b""):
+                    found.append((number, picture))
+            except Exception:  # the other pages may be sound
+                continue
+    return found
+
+
+def _pictures(page: PageObject) -> Generator[bytes]:
+    """The JPEGs of a page, as they are in the file."""
+    resources: Any = page.get("/Resources", {})
+    objects: Any = resources.get_object().get("/XObject", {})
+    for one in objects.get_object().values():
+        picture = one.get_object()
+        filters = picture.get("/Filter")
+        if picture.get("/Subtype") == "/Image" and filters in ("/DCTDecode", ["/DCTDecode"]):
+            yield picture.get_data()
+
+
 @contextmanager
 def _limited() -> Generator[None]:
     import logging

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from PIL import Image
 
 from studio.agent.packs import PackHome
 from studio.domain.errors import ToolFailed
@@ -318,3 +319,57 @@ async def test_kz34_a_versandmappe_beyond_the_limits_is_refused(
             with pytest.raises(ToolFailed, match=why):
                 versand.put_together(pack, pack.person, akte, numbers, tmp_path / "c")
             assert not versand.limits().unchecked and not (tmp_path / "c").exists()
+
+
+TESSERACT = """#!{python}
+import os, sys
+assert 'ANTHROPIC_API_KEY' not in os.environ
+picture, out, *language = sys.argv[1:]
+if language:
+    sys.exit(1)  # it has no German
+data = open(picture, 'rb').read()
+if b'broken' in data:
+    sys.exit(1)
+wide = {{b'\\x89PNG': 'a PNG', b'\\xff\\xd8\\xff\\xe0': 'a scan'}}[data[:4]]
+open(out + '.txt', 'w', encoding='utf-8').write('' if b'empty' in data else wide + ' of Grüße\\n\\f')
+"""
+
+
+def scanned(*sizes: int) -> bytes:
+    """A PDF whose pages are pictures, as a scanner makes it."""
+    pages = [Image.new("RGB", (size, size)) for size in sizes]
+    out = io.BytesIO()
+    pages[0].save(out, "PDF", save_all=True, append_images=pages[1:])
+    return out.getvalue()
+
+
+async def test_kz12_tesseract_reads_pictures_and_scanned_pages(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KZ-12: where it is installed; that it may be wrong is said, and so is what it cannot read."""
+    bin = tmp_path / "bin"
+    bin.mkdir()
+    monkeypatch.setenv("PATH", str(bin))
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-of-this-test")
+    picture = io.BytesIO()
+    Image.new("RGB", (20, 20)).save(picture, "PNG")
+    png = picture.getvalue()
+    async with office(tmp_path) as (_, pack, akte):
+        documents = service(pack, "Dokumente")
+        made = take(pack, akte, tmp_path / "a.png", png)
+        assert made.missing == "Aus .png wird kein Text gelesen, solange Tesseract fehlt."
+        assert "Bilder ohne Text" in take(pack, akte, tmp_path / "a.pdf", scanned(20)).missing
+        program = bin / "tesseract"
+        program.write_text(TESSERACT.format(python=sys.executable), "utf-8")
+        program.chmod(0o755)
+        hint = "Aus Bildern gelesen (Tesseract): Fehler sind möglich."
+        made = take(pack, akte, tmp_path / "b.png", png)
+        assert (documents.pages(made)[1], made.missing) == ("a PNG of Grüße", hint)
+        made = take(pack, akte, tmp_path / "b.pdf", scanned(20, 30))
+        assert made.pages == 2 and made.missing == hint
+        assert documents.pages(made) == {1: "a scan of Grüße", 2: "a scan of Grüße"}
+        made = take(pack, akte, tmp_path / "c.pdf", pdf("Seite eins"))
+        assert not made.missing and "Seite eins" in documents.pages(made)[1]
+        broken = take(pack, akte, tmp_path / "d.png", png + b"broken")
+        assert broken.missing == "Tesseract konnte das Bild nicht lesen."
+        assert "nichts" in take(pack, akte, tmp_path / "e.png", png + b"empty").missing

@@ -21,6 +21,7 @@
 - ``letters``: Word documents of plain text.
 - ``notiz_kind``: Drafts of notes and alerts.
 - ``notizen``: Notes, and alerts that call a person on a day.
+- ``ocr``: The words of pictures and scanned pages, by Tesseract.
 - ``pdf``: A PDF of a Word document, by LibreOffice.
 - ``persons``: Who works here, and in which role.
 - ``recheck``: Computes Fristen anew when there are other holidays, and calls a person.

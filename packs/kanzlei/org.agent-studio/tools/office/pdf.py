@@ -54,7 +54,7 @@ def by_libreoffice(program: str, name: str, data: bytes) -> bytes:
         settings.parent.mkdir(parents=True)
         settings.write_text(_SETTINGS)
         try:
-            code = _code(command)
+            code = run_to_end(command, _SECONDS)
             made = source.with_suffix(".pdf").read_bytes()
         except subprocess.TimeoutExpired as error:
             raise ToolFailed(f"LibreOffice wurde mit {name} in 2 Minuten nicht fertig.") from error
@@ -65,8 +65,9 @@ def by_libreoffice(program: str, name: str, data: bytes) -> bytes:
     return made
 
 
-def _code(command: list[str]) -> int:
-    """Run it to its end, which comes at the latest with all that it started."""
+def run_to_end(command: list[str], seconds: float) -> int:
+    """Run a program to its end, which comes at the latest with all that it started; raises
+    TimeoutExpired and OSError."""
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
@@ -76,7 +77,7 @@ def _code(command: list[str]) -> int:
         start_new_session=True,
     ) as process:
         try:
-            return process.wait(_SECONDS)
+            return process.wait(seconds)
         finally:
             if sys.platform == "win32":
                 process.kill()

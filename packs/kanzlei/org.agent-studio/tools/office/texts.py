@@ -17,7 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from studio.packs import ToolFailed, pdf_pages
+from studio.packs import ToolFailed, pdf_pages, pdf_scans
+
+from .ocr import PICTURES, READ, read_pictures, tesseract
 
 MOST_BYTES = 50_000_000
 MOST_TEXT = 5_000_000
@@ -54,6 +56,8 @@ def words_of(name: str, data: bytes) -> Words:
             return _paged(_html(decoded(data)))
         if ending == "eml":
             return _paged(_mail(data))
+        if ending in PICTURES:
+            return _picture(ending, data)
     except ToolFailed as error:
         return Words((), str(error))
     except Exception:  # a stranger's file: what its readers raise is no short list
@@ -75,9 +79,39 @@ def _pdf(name: str, data: bytes) -> Words:
     if first <= total and not missing:
         missing = f"Ab Seite {first} wurde nicht gelesen."
     texts = tuple(pages.get(number, "") for number in range(1, first))
+    if program := tesseract():
+        texts, told = _read_scans(program, name, data, texts)
+        missing = " ".join(filter(None, (told, missing)))
     if not any(texts):
-        missing = "Die Seiten sind Bilder ohne Text."
+        missing = missing or "Die Seiten sind Bilder ohne Text."
     return Words(texts, missing)
+
+
+def _read_scans(
+    program: str, name: str, data: bytes, texts: tuple[str, ...]
+) -> tuple[tuple[str, ...], str]:
+    """The texts with those of scanned pages, and what is to be said of it."""
+    try:
+        scans = [
+            (page, picture)
+            for page, picture in pdf_scans(data, name)
+            if page <= len(texts) and not texts[page - 1]
+        ]
+        read = read_pictures(program, [("jpg", picture) for _, picture in scans])
+    except ToolFailed as error:  # what the file has by itself stays
+        return texts, str(error)
+    words = {page: one for (page, _), one in zip(scans, read, strict=False)}
+    told = READ if any(read) else ""
+    if len(read) < len(scans):
+        told = f"{told} Ab Seite {scans[len(read)][0]} fehlte die Zeit.".strip()
+    return tuple(one or words.get(page, "") for page, one in enumerate(texts, 1)), told
+
+
+def _picture(ending: str, data: bytes) -> Words:
+    if not (program := tesseract()):
+        return Words((), f"Aus .{ending} wird kein Text gelesen, solange Tesseract fehlt.")
+    (words,) = read_pictures(program, [(ending, data)])
+    return Words((words,), READ) if words else Words((), "Auf dem Bild steht nichts.")
 
 
 def _docx(data: bytes) -> str:
