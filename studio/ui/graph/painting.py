@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from PySide6.QtCore import QPointF, QRectF, QSizeF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPen, QPixmap, QPolygonF
 from PySide6.QtWidgets import QWidget
 
-from studio.ui.theme import Theme
+from studio.ui.theme import Theme, elided
 from studio.ui.widgets.painting import (
     AnimationTimer,
     paint_rounded,
@@ -41,6 +41,14 @@ BEND = 26
 """How far a way back swings out at the right."""
 DETAIL = 0.5
 """The least zoom at which words are painted."""
+SOFT: Mapping[str, str] = {
+    "running": "accent_soft",
+    "done": "ok_soft",
+    "failed": "err_soft",
+    "needs_you": "warn_soft",
+    "unsure": "warn_soft",
+}
+"""The ground of a small node, by its state."""
 MOST_PICTURES = 400
 ARROW = QSizeF(9, 7)
 
@@ -304,9 +312,7 @@ class NodePainter:
     ) -> None:
         """A box in the colour of the state, where words could not be read."""
         t = self._theme
-        soft = {"running": "accent_soft", "done": "ok_soft", "failed": "err_soft"}
-        soft |= {"needs_you": "warn_soft", "unsure": "warn_soft"}
-        fill = t.color("err_soft" if node.wrong else soft.get(node.state, "raised"))
+        fill = t.color("err_soft" if node.wrong else SOFT.get(node.state, "raised"))
         ink, width = self._ink(node)
         if chosen:
             ink, width = t.color("accent_text"), 6
@@ -315,11 +321,17 @@ class NodePainter:
         painter.drawRoundedRect(box, radius, radius)
         if node.fold == "open":
             return  # what stands inside is painted over it
-        name = t.metrics("title")
-        words = name.elidedText(node.title, Qt.TextElideMode.ElideRight, int(box.width() - 12))
+        words = elided(t.metrics("title"), node.title, int(box.width() - 12))
         painter.setFont(t.font("title"))
         painter.setPen(t.color("text1"))
         painter.drawText(box, Qt.AlignmentFlag.AlignCenter, words)
+
+
+def edge_pen(color: QColor, *, dashed: bool, strong: bool) -> QPen:
+    pen = QPen(color, 1.75 if strong else 1.5)
+    if dashed:
+        pen.setDashPattern([3.5, 3])
+    return pen
 
 
 class EdgeShape:
@@ -334,13 +346,17 @@ class EdgeShape:
         for _, bounds in self._pieces:
             self.bounds = self.bounds.united(bounds.adjusted(-4, -4, 4, 8))
 
+    def add_to(self, lines: QPainterPath, arrows: QPainterPath) -> None:
+        """Add the whole of it to paths that are painted in one go."""
+        for piece, _ in self._pieces:
+            lines.addPath(piece)
+        arrows.addPolygon(self._arrow)
+
     def paint(
         self, painter: QPainter, seen: QRectF, color: QColor, *, dashed: bool, strong: bool
     ) -> None:
         """Paint what is in sight."""
-        pen = QPen(color, 1.75 if strong else 1.5)
-        if dashed:
-            pen.setDashPattern([3.5, 3])
+        pen = edge_pen(color, dashed=dashed, strong=strong)
         for piece, bounds in self._pieces:
             if bounds.intersects(seen):
                 painter.strokePath(piece, pen)

@@ -19,6 +19,7 @@ from PySide6.QtGui import (
     QMouseEvent,
     QNativeGestureEvent,
     QPainter,
+    QPainterPath,
     QPaintEvent,
     QPen,
     QResizeEvent,
@@ -47,6 +48,7 @@ from .painting import (
     EdgeShape,
     NodePainter,
     WayBackShape,
+    edge_pen,
     fold_mark,
     node_size,
     rect_of,
@@ -115,6 +117,8 @@ class GraphView(PaintedWidget):
         """Whether the person moved or zoomed: then a new size of the window leaves it as it is."""
         self._nodes: Mapping[str, GraphNode] = {}
         self._edges: dict[Edge, EdgeShape] = {}
+        self._from_afar: dict[tuple[bool, bool], tuple[QPainterPath, QPainterPath]] = {}
+        """Lines and arrows of edges that look the same, by whether their end runs or is ahead."""
         self._ways: list[WayBackShape] = []
         self._open: list[str] = []
         """The nodes that show what stands inside of them."""
@@ -149,6 +153,7 @@ class GraphView(PaintedWidget):
             return
         for id, node in self._nodes.items():
             if node.state != old[id].state:
+                self._from_afar = {}
                 self.update()  # its edges too
                 return
             if node != old[id]:
@@ -186,6 +191,7 @@ class GraphView(PaintedWidget):
             edge: shapes[edge] if stood.routes.get(edge) == points else EdgeShape(points)
             for edge, points in self.placed.routes.items()
         }
+        self._from_afar = {}
         self._ways = [
             self._shape(way, boxes)
             for way in self.graph.ways_back
@@ -418,7 +424,9 @@ class GraphView(PaintedWidget):
     def _paint_edges(self, painter: QPainter, seen: QRectF) -> None:
         t, nodes = self.theme, self._nodes
         idle, active = t.color("control"), t.color("accent_text")
-        for (_, end), shape in self._edges.items():
+        if self.zoom < DETAIL:
+            self._paint_edges_from_afar(painter)
+        for (_, end), shape in self._edges.items() if self.zoom >= DETAIL else ():
             if shape.bounds.intersects(seen):
                 state = nodes[end].state
                 running = state == "running"
@@ -427,6 +435,19 @@ class GraphView(PaintedWidget):
         for way in self._ways:
             if way.bounds.intersects(seen):
                 way.paint(painter, words=self.zoom >= DETAIL)
+
+    def _paint_edges_from_afar(self, painter: QPainter) -> None:
+        """All edges in as many strokes as there are ways to look: most of them are in sight."""
+        t = self.theme
+        if not self._from_afar:
+            for (_, end), shape in self._edges.items():
+                state = self._nodes[end].state
+                kind = state == "running", state in AHEAD
+                shape.add_to(*self._from_afar.setdefault(kind, (QPainterPath(), QPainterPath())))
+        for (running, ahead), (lines, arrows) in self._from_afar.items():
+            ink = t.color("accent_text" if running else "control")
+            painter.strokePath(lines, edge_pen(ink, dashed=ahead, strong=running))
+            painter.fillPath(arrows, ink)
 
     # Mouse
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from types import FrameType
 
 import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, Qt
-from PySide6.QtGui import QPaintEvent, QWheelEvent
+from PySide6.QtGui import QImage, QPaintEvent, QWheelEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -20,6 +22,7 @@ from studio.ui.graph.pane import GraphPane
 from studio.ui.graph.view import ZOOMS
 from studio.ui.theme import Theme
 from studio.ui.widgets.painting import FRAME_MS, AnimationTimer
+from support.pixels import pixels
 from support.waiting import HANG_MS
 
 Key = Qt.Key
@@ -260,3 +263,28 @@ def test_w63_news_from_inside_of_a_node_lays_nothing_out(pane: GraphPane) -> Non
     placed = pane.view.placed
     pane.show_graph(changed(OPEN, "test/unit", state="done", about="All good"))
     assert pane.view.placed is placed
+
+
+def test_w63_a_large_graph_from_afar_takes_few_strokes(pane: GraphPane) -> None:
+    """However many edges it has; they still show where the work is."""
+    nodes = tuple(GraphNode(f"s{at}", f"Step {at}", state="done") for at in range(120))
+    edges = tuple((f"s{at // 3}", f"s{at}") for at in range(1, 120))
+    view = pane.view
+    pane.show_graph(Graph(nodes, edges))
+    view._zoom_to(0.33)
+    strokes, looks = list[str](), list[QImage]()
+
+    def count(frame: FrameType, event: str, called: object) -> None:
+        if event == "c_call" and getattr(called, "__name__", "") == "strokePath":
+            strokes.append(event)
+
+    for state in ("done", "running"):
+        pane.show_graph(changed(Graph(nodes, edges), "s119", state=state))
+        sys.setprofile(count)
+        try:
+            looks.append(view.grab().toImage())
+        finally:
+            sys.setprofile(None)
+    assert 0 < len(strokes) <= 6
+    ink = view.theme.color("accent_text").rgba()
+    assert [ink in pixels(look) for look in looks] == [False, True]
