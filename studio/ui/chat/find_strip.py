@@ -32,7 +32,7 @@ class OptionButton(PaintedButton):
 
     def sizeHint(self) -> QSize:
         t = self.theme
-        return QSize(t.metrics("small").horizontalAdvance(self.text()) + t.px(18), t.height(22))
+        return QSize(t.metrics("small").horizontalAdvance(self.text()) + t.px(18), t.px(22))
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         t = self.theme
@@ -171,7 +171,7 @@ class FindStrip(PaintedWidget):
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         t = self.theme
-        track = QRectF(self.case.geometry() | self.word.geometry()).adjusted(-2, -2, 2, 2)
+        track = QRectF(self.case.geometry() | self.word.geometry()).adjusted(-2, -1, 2, 1)
         paint_rounded(painter, track, 6, t.color("track"))
         room = self.away.x() - t.px(12) - self._note_left
         note = elided(t.metrics("small"), self._note, room) if room > t.px(60) else ""

@@ -41,7 +41,7 @@ from studio.ui.widgets.painting import (
 
 from .model.model_choices import Kind, ModelChoice, matching
 
-WIDTH, FIELD, FOOT, ROW, HEADING, PAD = 520, 44, 37, 34, 28, 6
+WIDTH, FIELD, FOOT, ROW, HEADING, PAD = 520, 44, 37, 36, 26, 6
 MOST_ROWS = 9
 """Rows seen at once."""
 KINDS: tuple[Kind, ...] = ("all", "local", "vision")
@@ -124,7 +124,8 @@ class ChoiceRow(QStyledItemDelegate):
             return
         if not isinstance(row, ModelChoice):
             return
-        if option.state & QStyle.StateFlag.State_Selected:
+        chosen = bool(option.state & QStyle.StateFlag.State_Selected)
+        if chosen:
             paint_rounded(painter, rect.adjusted(6, 0, -6, 0), 6, t.color("accent_soft"))
         icon, ink = ("star-filled", "warn") if row.favourite else ("star", "text3")
         t.paint_icon(painter, self.star(rect), icon, ink)
@@ -133,9 +134,10 @@ class ChoiceRow(QStyledItemDelegate):
         tag = tr("Used here") if row.used else ""
         end = right - (tag_width(t, tag) + t.px(8) if tag else 0)
         room = end - left - t.px(12)
-        title = elided(t.metrics("ui"), row.info.title, room)
-        paint_text(painter, t, QRectF(left, rect.top(), room, rect.height()), title, "ui")
-        left += t.metrics("ui").horizontalAdvance(title) + t.px(8)
+        role = "ui_medium" if chosen else "ui"
+        title = elided(t.metrics(role), row.info.title, room)
+        paint_text(painter, t, QRectF(left, rect.top(), room, rect.height()), title, role)
+        left += t.metrics(role).horizontalAdvance(title) + t.px(10)
         if end - left > t.px(30):
             whose = elided(t.metrics("small"), row.provider_title, end - left)
             place = QRectF(left, rect.top(), end - left, rect.height())
@@ -159,7 +161,7 @@ class ChoiceRow(QStyledItemDelegate):
             if able:
                 box = QRectF(end, rect.center().y() - side / 2, side, side)
                 t.paint_icon(painter, box, icon, "text2")
-            end -= t.px(9)
+            end -= t.px(12)
         return end
 
 
