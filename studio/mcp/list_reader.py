@@ -5,7 +5,7 @@ Imports the SDK, as ``connection``.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from typing import TypeVar, cast
 
 import mcp_types as types
@@ -16,6 +16,8 @@ from studio.mcp.session import Session
 
 PAGES, MOST = 100, 2_000
 """Pages of a list, and what is on them, that are read."""
+MOST_ICON = 32_000
+"""Characters of the address of a server's icon; its picture is in it."""
 _LEFT_OUT = 50
 """Problems of lists that are kept."""
 
@@ -66,6 +68,7 @@ class ListReader:
             about.version if about else "",
             tuple(self._problems),
             seconds,
+            _icon(one.src for one in (about.icons or ())) if about else "",
         )
 
     def _is_full(self, what: str, found: list[Item], more: list[Item]) -> bool:
@@ -90,6 +93,12 @@ async def _pages(fetch: Callable[..., Awaitable[Page]]) -> AsyncIterator[Page]:
         cursor = page.next_cursor
         if not cursor:
             return
+
+
+def _icon(addresses: Iterable[str]) -> str:
+    """The first that is a small picture by itself: no program, as SVG may be, and no address."""
+    kinds = tuple(f"data:image/{kind};base64," for kind in ("png", "jpeg", "webp"))
+    return next((a for a in addresses if a.startswith(kinds) and len(a) <= MOST_ICON), "")
 
 
 def _tool(one: types.Tool) -> ServerTool:

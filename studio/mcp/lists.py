@@ -65,7 +65,8 @@ class Completing:
 class ServerLists:
     """All that a server offers. ``problems`` are sentences about what was left out.
 
-    ``seconds`` is for how long the server says that this holds; 0 if it does not say.
+    ``seconds`` is for how long the server says that this holds; 0 if it does not say. ``icon`` is
+    a ``data:`` address of a small picture; others are never fetched (M-20).
     """
 
     tools: tuple[ServerTool, ...] = ()
@@ -78,3 +79,4 @@ class ServerLists:
     version: str = ""
     problems: tuple[str, ...] = ()
     seconds: float = 0.0
+    icon: str = ""

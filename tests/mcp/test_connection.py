@@ -18,6 +18,8 @@ from studio.mcp.faults import ServerFailed
 from studio.mcp.servers import Servers
 from support.mcp_servers import running_servers, sdk_server
 
+ICON = "data:image/png;base64,iVBORw0KGgo="
+
 
 @pytest.mark.parametrize("era", ["modern", "handshake"])
 async def test_a_server_of_the_sdk_asks_and_tells(tmp_path: Path, era: str) -> None:
@@ -49,6 +51,7 @@ async def test_a_server_of_the_sdk_asks_and_tells(tmp_path: Path, era: str) -> N
         assert lists.revision == ("2026-07-28" if era == "modern" else "2025-11-25")
         assert lists.instructions == "Add numbers with add."
         assert (lists.server, lists.version) == ("simple", "1.2")
+        assert lists.icon == ICON, "M-20: no address, no SVG, none that is large"
         (add,) = [tool for tool in lists.tools if tool.name == "add"]
         assert add.description == "Add two numbers."
         await check_resources(servers)

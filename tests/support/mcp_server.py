@@ -12,10 +12,21 @@ from typing import Annotated, Any
 from mcp.server.elicitation import ElicitationResult
 from mcp.server.mcpserver import Context, MCPServer
 from mcp.server.mcpserver.resolve import Elicit, Resolve
-from mcp_types import Completion, SamplingMessage, TextContent
+from mcp_types import Completion, Icon, SamplingMessage, TextContent
 from pydantic import BaseModel
 
-server = MCPServer("simple", version="1.2", instructions="Add numbers with add.")
+ICONS = (
+    "https://127.0.0.1:9/icon.png",
+    "data:image/svg+xml;base64,PHN2Zz4=",
+    f"data:image/png;base64,{'A' * 40_000}",
+    "data:image/png;base64,iVBORw0KGgo=",
+)
+server = MCPServer(
+    "simple",
+    version="1.2",
+    instructions="Add numbers with add.",
+    icons=[Icon(src=one) for one in ICONS],
+)
 
 
 @server.tool()

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import QRectF, QSize
-from PySide6.QtGui import QPainter
+from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.ui.theme import Theme
 from studio.ui.widgets import Card, Hairline
 from studio.ui.widgets.layouts import column_of
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded
+from studio.ui.widgets.thumbnails import paint_image
 
 
 class IconTile(PaintedWidget):
@@ -20,12 +21,15 @@ class IconTile(PaintedWidget):
     def __init__(self, theme: Theme, icon: str, kind: str = "") -> None:
         super().__init__(theme)
         self._icon = icon
+        self._picture = QImage()
         self._fill, self._ink = (f"{kind}_soft", kind) if kind else ("track", "text1")
         self.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
 
-    def set(self, icon: str) -> None:
-        if icon != self._icon:
-            self._icon = icon
+    def set(self, icon: str, picture: QImage | None = None) -> None:
+        """Show an icon, or a picture in its place."""
+        picture = picture or QImage()
+        if (icon, picture) != (self._icon, self._picture):
+            self._icon, self._picture = icon, picture
             self.update()
 
     def sizeHint(self) -> QSize:
@@ -33,6 +37,9 @@ class IconTile(PaintedWidget):
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         t, inset = self.theme, self.theme.px(5)
+        if not self._picture.isNull():
+            paint_image(painter, rect, self._picture, QRectF(self._picture.rect()), t.px(6))
+            return
         paint_rounded(painter, rect, 6, t.color(self._fill))
         box = rect.adjusted(inset, inset, -inset, -inset)
         t.paint_icon(painter, box, self._icon, self._ink)

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 import zipfile
+from base64 import b64encode
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QObject, Qt, QUrl, Slot
-from PySide6.QtGui import QDesktopServices
+from PySide6.QtCore import QBuffer, QObject, Qt, QUrl, Slot
+from PySide6.QtGui import QColor, QDesktopServices, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QFileDialog
 
@@ -805,3 +806,38 @@ async def test_m20_a_switch_lets_a_server_ask_for_answers(tmp_path: Path) -> Non
         switch().click()
         await until(lambda: file.read().by_name["simple"].sampling)
         assert file.read().by_name["simple"].runs and "sampling" not in file.path.read_text("utf-8")
+
+
+def _icon_address(side: int, kind: str = "png") -> str:
+    image, buffer = QImage(side, side, QImage.Format.Format_RGB32), QBuffer()
+    image.fill(QColor("#c02040"))
+    buffer.open(QBuffer.OpenModeFlag.WriteOnly)
+    assert image.save(buffer, "PNG")
+    return f"data:image/{kind};base64,{b64encode(buffer.data().data()).decode()}"
+
+
+@pytest.mark.parametrize(
+    ("lists", "drawn"),
+    [
+        (ServerLists(icon=_icon_address(48)), True),
+        (ServerLists(icon=_icon_address(4_000)), False),
+        (ServerLists(icon="data:image/png;base64,AAAA"), False),
+        (ServerLists(icon="data:image/png;base64,%"), False),
+        (ServerLists(), False),
+    ],
+)
+@on_window_loop
+async def test_m20_a_small_picture_of_a_server_is_its_icon(
+    tmp_path: Path, lists: ServerLists, drawn: bool
+) -> None:
+    """M-20: no picture of millions of pixels in a few bytes, and nothing that is none."""
+    async with at_window(tmp_path, "ollama", []) as person:
+        page = await opened(person)
+        entry = ServerEntry("shop", "true")
+        await page.servers.change(entry)
+        person.engine.services.servers.catalogue.remember(entry, lists)
+        page.refresh()
+        await until(lambda: "shop" in page.rows and page.rows["shop"].facts.lists is not None)
+        tile = page.rows["shop"].tile
+        colour = tile.grab().toImage().pixelColor(tile.width() // 2, tile.height() // 4)
+        assert (colour.red() > 150 and colour.green() < 80) == drawn

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import time
+from base64 import b64decode
+from functools import lru_cache
 
 from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QMouseEvent, QPainter
+from PySide6.QtGui import QImage, QMouseEvent, QPainter
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.agent.servers.facts import shown_start
@@ -19,10 +21,13 @@ from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Button, IconButton, Label, Status, Toggle, plain_tip
 from studio.ui.widgets.layouts import column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_text
+from studio.ui.widgets.thumbnails import extent, thumbnail
 
 from .mending import ON_ITS_PAGE, cure_text
 from .server_facts import ServerFacts
 
+SIDE, MOST_SIDE = 64, 512
+"""Pixels of a picture as it is drawn, and as a server may send it."""
 _ICONS = (
     ("database", r"postgres|sqlite|mysql|sql|database|mongo|redis|\bdb\b"),
     ("calendar", r"calendar|cal\b"),
@@ -41,6 +46,25 @@ def icon_of(entry: ServerEntry) -> str:
         if re.search(pattern, entry.name.lower().replace("_", " ")):
             return icon
     return "terminal" if entry.command else "globe"
+
+
+def picture_of(facts: ServerFacts) -> QImage | None:
+    """The picture that a server says is its icon, if it is a small one (M-20)."""
+    address = facts.lists.icon if facts.lists is not None else ""
+    return _picture(address) if address else None
+
+
+@lru_cache(maxsize=64)
+def _picture(address: str) -> QImage | None:
+    try:
+        data = b64decode(address.partition(",")[2], validate=True)
+    except ValueError:
+        return None
+    size = extent(data)
+    if not size.isValid() or max(size.width(), size.height()) > MOST_SIDE:
+        return None  # a few bytes may be millions of pixels
+    image = thumbnail(data, SIDE)
+    return None if image.isNull() else image
 
 
 class ServerRow(QWidget):
@@ -112,6 +136,7 @@ class ServerRow(QWidget):
         self.facts = facts
         words, look = state_words(facts)
         failed = facts.state.kind == "failed"
+        self.tile.set(icon_of(facts.entry), picture_of(facts))
         self.line.set_text(shown_start(facts.entry))
         shown = failed or facts.state.kind == "sign_in"
         self.problem.show_text(tr_engine(facts.doctor) if shown else "")

@@ -42,7 +42,7 @@ from .changed_tool import Change, ChangedToolCard
 from .client_form import ClientForm
 from .mending import MendForm, cure_text
 from .offers import OfferPane, prompt_offer, resource_offer
-from .rows import ElidedLabel, icon_of, state_words
+from .rows import ElidedLabel, icon_of, picture_of, state_words
 from .server_facts import Cure, ServerFacts
 from .servers_model import ServersModel
 from .tool_list import ToolFacts, ToolList
@@ -198,7 +198,7 @@ class ServerPane(QWidget):
     def _show(self, facts: ServerFacts, tools: list[ToolFacts], tab: int | None) -> None:
         before, self.facts = self.facts, facts
         entry = facts.entry
-        self.tile.set(icon_of(entry))
+        self.tile.set(icon_of(entry), picture_of(facts))
         self.title.setText(entry.name)
         self.line.set_text(shown_start(entry))
         self.status.set(*state_words(facts, long=True))
