@@ -485,6 +485,7 @@ def test_kz22_what_cannot_be_is_refused(kanzlei: SimpleNamespace) -> None:
         lambda: made.notice(day, employer=True, since=date(2026, 3, 1)),
         lambda: made.notice(day, employer=True, since=date(2025, 1, 1), probation=True),
         lambda: made.limitation(day, date(2025, 1, 1)),
+        lambda: made.limitation(date(9998, 1, 1)),
         lambda: made.limitation(day, None, [(date(2027, 2, 1), date(2027, 1, 1))]),
     ):
         with pytest.raises(ToolFailed):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from studio.packs import ToolFailed
 
 from .. import _german as german
+from .lengths import Length, end_of
 
 _DAY = datetime.timedelta(days=1)
 _BY_YEARS = ((20, 7), (15, 6), (12, 5), (10, 4), (8, 3), (5, 2), (2, 1))
@@ -42,7 +43,7 @@ def limitation(
     if known < arose:
         raise ToolFailed("Kenntnis gibt es nicht, bevor der Anspruch entstanden ist.")
     begin = datetime.date(known.year, 12, 31)
-    usual, latest = datetime.date(begin.year + 3, 12, 31), _years_after(arose, 10)
+    usual, latest = end_of(begin, Length(3, "J")), end_of(arose, Length(10, "J"))
     steps = [
         f"§ 199 I BGB: entstanden {german.day(arose)}, bekannt {german.day(known)}; "
         f"die Frist beginnt mit dem Schluss des Jahres {known.year}",
@@ -106,7 +107,7 @@ def notice(
         "Gegen eine Kündigung klagt man binnen drei Wochen (§ 4 KSchG): rechne diese Frist mit.",
     ]
     if probation:
-        if since is not None and _last_of_months(since, 6) < arrived:
+        if since is not None and end_of(since, Length(6, "M"), counts_first_day=True) < arrived:
             raise ToolFailed("Eine Probezeit dauert höchstens sechs Monate (§ 622 III BGB).")
         end = arrived + datetime.timedelta(weeks=2)
         return Ending(
@@ -116,14 +117,16 @@ def notice(
     if employer:
         if since is None:
             raise ToolFailed("Seit wann besteht das Arbeitsverhältnis? Das bestimmt die Frist.")
-        months = next((m for years, m in _BY_YEARS if _years_after(since, years) <= arrived), 0)
+        months = next(
+            (m for years, m in _BY_YEARS if end_of(since, Length(years, "J")) <= arrived), 0
+        )
     if not months:
         earliest = arrived + datetime.timedelta(weeks=4)
         end = _fifteenth_or_last(earliest)
         steps.append(f"§ 622 I BGB, vier Wochen → {german.day(earliest)}")
         steps.append(f"zum Fünfzehnten oder zum Ende des Monats → {german.day(end)}")
         return Ending(end, tuple(steps), tuple(warnings))
-    earliest = _months_after(arrived, months)
+    earliest = end_of(arrived, Length(months, "M"))
     end = _last_of(earliest)
     assert since is not None
     unit = "ein Monat" if months == 1 else f"{months} Monate"
@@ -138,20 +141,3 @@ def _fifteenth_or_last(day: datetime.date) -> datetime.date:
 
 def _last_of(day: datetime.date) -> datetime.date:
     return day.replace(day=calendar.monthrange(day.year, day.month)[1])
-
-
-def _months_after(day: datetime.date, months: int) -> datetime.date:
-    """By § 188 II and III BGB: the day of the same number, or the month's last."""
-    year, month = divmod(day.year * 12 + day.month - 1 + months, 12)
-    last = calendar.monthrange(year, month + 1)[1]
-    return datetime.date(year, month + 1, min(day.day, last))
-
-
-def _last_of_months(first: datetime.date, months: int) -> datetime.date:
-    """By § 188 II BGB: the last day of months whose first day counts, as that of a contract."""
-    after = _months_after(first, months)
-    return after - _DAY if after.day == first.day else after
-
-
-def _years_after(day: datetime.date, years: int) -> datetime.date:
-    return _months_after(day, 12 * years)
