@@ -161,3 +161,26 @@ async def test_a_search_is_the_first_thing_after_a_start(tmp_path: Path) -> None
         ):
             with pytest.raises(ToolFailed):
                 pack.records.read(changing)
+
+
+async def test_kz31_documents_are_found_by_what_the_office_also_means(tmp_path: Path) -> None:
+    """Synonyms from the settings, by stems and parts of compounds; with the others, not alone, and
+    also while a word is typed."""
+    async with office(tmp_path) as (_, pack):
+        akte = service(pack, "Akten").open(pack.person, "Wagner ./. Holzbau")
+        first, second, _ = filed(
+            pack, tmp_path, akte, Brief="Die Kündigung der Wohnung vom Mai.",
+            Klage="Räumung der Wohnung", Anlage="Die Wohnung hat drei Zimmer.",
+        )  # fmt: skip
+
+        def found(query: str, **more: Any) -> list[int]:
+            hits = service(pack, "Suche").find(pack.person, query, **more)
+            return sorted(hit.dokument for hit in hits)
+
+        assert found("Rauswurf") == []
+        said = {"ordner": str(tmp_path / "Akten"), "synonyme": "Rauswurf=Kündigung, Räumung; x"}
+        pack.settings_file.write_text(json.dumps(said))
+        assert found("Rauswürfe") == found("Rauswurf") == [first, second]
+        assert found("Rauswurf Mai", most=1) == [first], "all words first"
+        assert found("Rauswurf", typed=True) == [first, second]
+        assert found("Zimmerpflanze") == []

@@ -17,7 +17,7 @@ class OfficeSettings:
     kanzlei: Wie die Kanzlei in Schreiben heißt.
     steuernummer: Die Steuernummer in Kostennoten.
     basiszins: Basiszinssätze, die noch nicht hinterlegt sind: 01.07.2026=1,27.
-    synonyme: Was bei der Suche in Gesetzen auch gemeint ist: Rauswurf=Kündigung, Räumung.
+    synonyme: Was bei der Suche auch gemeint ist: Rauswurf=Kündigung, Räumung.
     anfragen_je_stunde: Wie viele Anfragen an Modelle eine Person in der Stunde stellt, je Rolle:
         PRAKTIKANT=20; SEKRETARIAT=60. Die anderen haben kein Limit.
     erlaubte_hosts: Rechner, deren Modelle Akten im Modus „lokal“ sehen dürfen, mit Komma getrennt.

@@ -7,15 +7,16 @@ person may not see is left out before, never after. Below five hits any of the w
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
 from studio.packs import Home, Person, Value
 
 from ..law.normen import Normen
-from ..law.words import DOTS, Known, content_words, parts, stem
+from ..law.words import DOTS, Known, content_words, parts, read_synonyms, stem
 from .akten import visible
+from .settings import OfficeSettings
 
 MOST_RANKED = 20_000
 FEW = 5
@@ -25,6 +26,8 @@ _AT_ONCE = 500
 _MOST_TEXT = 1_000_000
 """Characters of a document that are indexed."""
 _MOST_WORDS = 20
+_MOST_MEANT = 10
+"""Words that another one may also mean."""
 _MOST_STEMS = 100
 _INDEXED = 4
 """Letters of the longest beginnings that are indexed."""
@@ -61,7 +64,8 @@ class Suche:
         self.bring_up()
         known = self._home.service(Normen).vocabulary().__contains__
         said = content_words(query)[:_MOST_WORDS]
-        asked = list(dict.fromkeys(_expression(word, known) for word in said))
+        meant = read_synonyms(self._home.settings(OfficeSettings).synonyme)
+        asked = list(dict.fromkeys(_expression(word, known, meant) for word in said))
         if not asked:
             return []
         if typed and query[-1:].isalnum():
@@ -201,6 +205,10 @@ def index_row(
     return dokument, indexed(title), indexed(text), f"a{akte}"
 
 
-def _expression(word: str, known: Known) -> str:
-    both = " AND ".join(f'"{stem(one)}"' for one in parts(word, known, 1))
-    return f'"{stem(word)}"' + (f" OR ({both})" if both else "")
+def _expression(word: str, known: Known, meant: Mapping[str, str]) -> str:
+    """What fits a word: its stem, its parts together, and what the office also means by it."""
+    found: list[str] = []
+    for one in (word, *content_words(meant.get(stem(word), ""))[:_MOST_MEANT]):
+        both = " AND ".join(f'"{stem(part)}"' for part in parts(one, known, 1))
+        found += [f'"{stem(one)}"', *([f"({both})"] if both else [])]
+    return " OR ".join(found)
