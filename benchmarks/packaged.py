@@ -6,7 +6,9 @@
 build/packages/program/agent-studio/agent-studio. Sizes are unpacked and by ``xz -6``, each
 component alone. A start is ``--smoke`` on a screen of Xvfb's: from the process to the first paint,
 and until a key is in the composer. Cold means that the system was told to forget what it read of
-the folder, which needs a disk below. Not part of ``make bench``.
+the folder, which needs a disk below. The same start from the source stands beside it; the files
+that both open until then are counted by ``strace``, whatever else the computer does. Not part of
+``make bench``.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import lzma
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -30,6 +33,7 @@ START = re.compile(
     r"painted at ([\d.]+) after ([\d.]+) s of processor time, typable at ([\d.]+) after ([\d.]+)"
 )
 LARGEST = 15
+SOURCE = (sys.executable, "-m", "studio")
 
 
 class Packing:
@@ -96,12 +100,13 @@ def screen() -> Iterator[str]:
         server.wait()
 
 
-def start(program: Path) -> tuple[float, ...]:
+def start(*program: str | Path) -> tuple[float, ...]:
     """Seconds to the first paint and to a typable composer, by the clock and of the processor."""
     with tempfile.TemporaryDirectory() as place:
         began = time.time()
         done = subprocess.run(
-            [program, "--smoke", f"{place}/picture.png"],
+            [*program, "--smoke", f"{place}/picture.png"],
+            cwd=HERE.parent,
             capture_output=True,
             text=True,
             check=True,
@@ -112,10 +117,22 @@ def start(program: Path) -> tuple[float, ...]:
     return painted - began, first, typable - began, then
 
 
+def opened(*program: str | Path) -> int:
+    """Files that were opened until the first paint."""
+    with tempfile.TemporaryDirectory() as place:
+        file = Path(place, "calls")
+        traced = ("strace", "-f", "-qq", "-o", file, "-e", "trace=openat,write", *program)
+        start(*traced)
+        calls = file.read_text("utf-8", "replace").partition("smoke: start")[0]
+    return len(re.findall(r"openat\(.*\) = \d+$", calls, re.MULTILINE))
+
+
 def starts(program: Path, count: int) -> list[Row]:
     cold: list[tuple[float, ...]] = []
     warm: list[tuple[float, ...]] = []
     bare: list[dict[str, Any]] = []
+    source: list[tuple[float, ...]] = []
+    rows: list[Row] = []
     with screen() as name:
         os.environ |= {"DISPLAY": name, "QT_QPA_PLATFORM": "xcb"}
         child([HERE / "started" / "bare.py"])
@@ -123,10 +140,17 @@ def starts(program: Path, count: int) -> list[Row]:
             forget(program.parent)
             cold.append(start(program))
             warm.append(start(program))
+            source.append(start(*SOURCE))
             began = time.time()
             found = child([HERE / "started" / "bare.py"])
             bare.append({"at": found["at"] - began, "cpu": found["cpu"]})
-    rows: list[Row] = []
+        if shutil.which("strace"):
+            counts = opened(program), opened(*SOURCE)
+            rows.append(Row("files opened to first paint", *counts, "files", "", "from the source"))
+    for name, take in (("median", middle), ("least", min)):
+        ours, theirs = (take(one[1] for one in many) * 1000 for many in (warm, source))
+        title = f"warm start to first paint, CPU, {name}"
+        rows.append(Row(title, ours, theirs, "ms", "", "from the source"))
     columns = (
         (0, "first paint, clock", "at"),
         (1, "first paint, CPU", "cpu"),

@@ -36,6 +36,7 @@ class BareDebian:
             *('--aptopt=Acquire::Check-Valid-Until "false"', suite, place),
         )
         shutil.copy("/etc/resolv.conf", place / "etc" / "resolv.conf")
+        self.run(*APT, "update")  # mmdebstrap keeps no list of what there is
 
     def run(self, *command: str, **environment: str) -> str:
         """What a command in it prints; it ends everything where it fails."""
