@@ -211,3 +211,24 @@ async def test_the_other_pages(tmp_path: Path) -> None:
         drafts = await person.engine.store.drafts()
         page.studio.show_drafts(next(one.draft_id for one in drafts if one.noun == "Frist"))
         await camera.show("32-kanzlei-entwurf", BOTH)
+
+
+@on_window_loop
+async def test_a_question_that_names_somebody(tmp_path: Path) -> None:
+    """KZ-40, KZ-49: what leaves the office with a name in it is asked about."""
+    asks = [Turn(Call("web_search", {"query": "Erika Müller Insolvenz"})), Turn(Text("Gut."))]
+    async with at_window(tmp_path, "anthropic", asks, fonts=fonts()) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        page = await page_of(person, "heute")
+        pack = person.engine.services.packs.homes["kanzlei"]
+        kontakte = pack.service(load_class("kanzlei", "tools.contacts.kontakte:Kontakte"))
+        kontakte.add(pack.person, name="Müller", vorname="Erika")
+        page.studio.new_chat("", agent="Recherche")
+        model = person.window.chat.model
+        await until(lambda: model.options.looked_up)
+        model.input.set_text("Ist Erika Müller insolvent?")
+        model.input.send()
+        question = await until(lambda: model.session and model.session.transcript.questions)
+        await Photographer(person).show("36-kanzlei-rueckfrage", BOTH)
+        model.session.answer_permission(question[0].id, "deny")
+        await until(lambda: not model.session.running)
