@@ -468,6 +468,32 @@ async def test_the_doctors_button_mends_a_command_an_address_and_a_value(tmp_pat
 
 
 @on_window_loop
+async def test_m20_the_doctors_button_shows_a_tool_that_is_left_out(tmp_path: Path) -> None:
+    """Section 6: the sentence names it with the reason; a tool that is off is none."""
+    async with at_window(tmp_path, "ollama", []) as person:
+        page = await opened(person)
+        entry = ServerEntry("shop", "never-started")
+        await page.servers.change(entry)
+        servers = person.engine.services.servers
+        await servers.switch_on((await page.servers.entries())[0])
+        tools = (ServerTool("order"), ServerTool("watch", only_tasks=True))
+        servers.catalogue.remember(entry, ServerLists(tools))
+        page.show_one("shop")
+        await until(lambda: page.one.facts and page.one.facts.lists and page.one.doctor.isVisible())
+        assert "1 tool is left out. watch: It only runs as a task" in page.one.sentence.text()
+        assert page.one.cure.text() == "Show it"
+        page.one.tabs.set_current(ABOUT)  # type: ignore[union-attr]
+        person.click(page.one.cure)
+        shown = page.one.tools.current
+        assert page.one.tools.isVisible() and shown is not None and shown.tool.name == "watch"
+        facts = page.one.facts
+        assert facts is not None
+        await page.servers.switch_tool(facts.entry, "watch", off=True)
+        page.one.reload()
+        await until(lambda: not page.one.doctor.isVisible())
+
+
+@on_window_loop
 async def test_m18_the_doctors_button_takes_a_key_that_a_server_refuses(tmp_path: Path) -> None:
     """Section 6: into a header and the keychain; the next one takes the place of the first."""
     async with guarded() as server, at_window(tmp_path, "ollama", []) as person:

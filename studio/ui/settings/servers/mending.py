@@ -23,6 +23,7 @@ CURES: dict[Cure, str] = {
     "uv": tr_later("Fetch uv"),
     "log": tr_later("Show log"),
     "again": tr_later("Try again"),
+    "tool": tr_later("Show it"),
 }
 ON_ITS_PAGE: tuple[Cure, ...] = ("set", "value", "key", "change")
 """What is typed on the server's page; a row has the button that leads there."""

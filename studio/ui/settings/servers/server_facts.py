@@ -21,10 +21,10 @@ from studio.ui.translation import tr
 from .changed_tool import Change, tool_lines
 
 Cure: TypeAlias = Literal[
-    "", "set", "value", "key", "change", "client", "sign_in", "stop", "uv", "log", "again"
+    "", "set", "value", "key", "change", "client", "sign_in", "stop", "uv", "log", "again", "tool"
 ]
 """What mends a server. ``set``: a key that its entry names; ``value``: that of a variable; ``key``:
-one in a header; ``change``: another command or address."""
+one in a header; ``change``: another command or address; ``tool``: a look at one left out."""
 _SIGN_INS: Mapping[str, Cure] = {"in": "sign_in", "client": "client", "stop": "stop"}
 _CHANGED: tuple[FaultKind, ...] = (
     *("not_found", "refused", "protocol", "exited", "network", "address", "variable"),
@@ -93,7 +93,7 @@ class ServerFacts:
         if self.sign_in:
             return _SIGN_INS[self.sign_in]
         if kind != "failed" or fault is None:
-            return ""
+            return "tool" if self.left_out and self.doctor else ""
         if self.needs_uv:
             return "uv"
         if self.logged and fault.kind == "exited":
@@ -103,6 +103,11 @@ class ServerFacts:
         if own and fault.kind in ("key", "forbidden"):
             return "key"
         return "change" if own and fault.kind in _CHANGED else "again"
+
+    @property
+    def left_out(self) -> list[ToolView]:
+        """Tools that no agent can have, whatever the person says."""
+        return left_out(self.view)
 
     @property
     def keys(self) -> list[str]:
@@ -141,3 +146,8 @@ class ServerFacts:
             pin = self.view.known.pins[INSTRUCTIONS]
             found.append(Change(INSTRUCTIONS, pin, title, tuple(lines), tuple(now)))
         return found
+
+
+def left_out(view: ServerView) -> list[ToolView]:
+    """Tools of a server that are on, and that cannot be offered to any agent."""
+    return [one for one in view.tools if one.withheld and one.before is None and not one.off]

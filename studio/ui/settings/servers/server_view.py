@@ -430,9 +430,13 @@ class ServerPane(QWidget):
                 self.cure.set_text(tr("Fetching uv…"))
                 self.cure.setEnabled(False)
                 self._do(self._servers.fetch_uv(facts.entry), cancelled_on_close=True)
-            case "log" if self.tabs is not None:
-                self.tabs.set_current(LOG)
-                self._show_pane(LOG)
+            case "log" | "tool" if self.tabs is not None:
+                at = LOG if facts.cure == "log" else TOOLS
+                self.tabs.set_current(at)
+                self._show_pane(at)
+                if at == TOOLS:
+                    self.tools.choose(facts.left_out[0].tool.name)
+                    self.tools.setFocus(Qt.FocusReason.OtherFocusReason)
             case _:
                 self._restart()
 

@@ -34,10 +34,10 @@ from studio.storage.config.keychain import KeychainUnavailable
 from studio.ui.engine_texts import tr_engine
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import joined
-from studio.ui.translation import tr
+from studio.ui.translation import tr, tr_plural
 
 from .changed_tool import Change
-from .server_facts import ServerFacts
+from .server_facts import ServerFacts, left_out
 from .tool_list import ToolFacts
 
 if TYPE_CHECKING:
@@ -113,6 +113,12 @@ class ServersModel:
         if missing and (not doctor or view.state.kind == "failed"):
             short = missing[0].rpartition("/")[2]
             doctor = tr("{name} is missing, which the server needs.").format(name=short)
+        if not doctor and view.entry.on and (tools := left_out(view)):
+            doctor = tr_plural(
+                "{count} tool is left out. {name}: {why}",
+                "{count} tools are left out. {name}: {why}",
+                len(tools), name=tools[0].tool.name, why=tr_engine(tools[0].withheld),
+            )  # fmt: skip
         logged = bool(self.log(view.entry))
         return ServerFacts(
             view,
