@@ -14,6 +14,7 @@ import resource
 import sys
 import tempfile
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,9 @@ from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 from studio.workflows.cluster.certificates import coordinator_identity, invite, read_invitation
 from studio.workflows.cluster.coordinator import Coordinator
-from studio.workflows.cluster.lines import LineClosed, connect, encode
+from studio.workflows.cluster.lines import Line, LineClosed, connect, encode
 from studio.workflows.cluster.messages import VERSION, reply_message
+from studio.workflows.cluster.worker import BEAT
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 
 WORKERS = (1, 20, 100, 300)
@@ -46,17 +48,26 @@ steps:
 ANSWER = reply_message("It is 12 €.", Reply(usage=Usage(input=700, output=8)))
 
 
+async def beat(line: Line) -> None:
+    """Tell now and then that it is there, as a real one does."""
+    with suppress(LineClosed):
+        while True:
+            await asyncio.sleep(BEAT)
+            await line.write(encode({"do": "beat", "load": 0.5, "cores": 8}))
+
+
 async def be_worker(address: str, invitation: Path) -> None:
     """Answer every request at once."""
     line = await connect(address, read_invitation(invitation).identity)
     await line.write(encode({"do": "join", "messages": VERSION}))
+    beating = asyncio.create_task(beat(line))
     try:
         while True:
             message = await line.read()
             if message["do"] == "ask":
                 await line.write(encode({**ANSWER, "do": "answer", "ticket": message["ticket"]}))
     except LineClosed:
-        return
+        beating.cancel()
 
 
 async def be_workers(address: str, invitation: Path, many: int) -> None:

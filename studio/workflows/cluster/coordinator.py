@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import random
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
@@ -39,6 +40,8 @@ BREATH = 5.0
 """Seconds after which a request that waits says so: its worker watches the provider."""
 LOST = 5
 """Workers that may be lost with one request before it fails: it may be what ends them."""
+SOME = 16
+"""Workers of which the one with the most room gets a request: all, where there are not more."""
 MEASURED = 60.0
 """Seconds over which the speed is measured."""
 UNFIT = frozenset({"no_key", "bad_key", "forbidden", "not_found", "no_credit"})
@@ -148,9 +151,10 @@ class Coordinator:
         while True:
             worker = await self._place(provider, request.model)
             lane = worker.lanes.lane(provider, request.model)
-            place, left = lane.cuts, False
+            place, left, before = lane.cuts, False, (-1, -1)
             try:
                 made = await self._asked(worker, provider, told)
+                before = lane.limit, lane.found
                 if "fault" not in made:
                     answer = read_reply(made)
                     left = True
@@ -178,7 +182,9 @@ class Coordinator:
             finally:
                 if not left:
                     lane.left()
-                self._fit()
+                if (lane.limit, lane.found) != before:  # to look at all workers takes time
+                    self._fit()
+                self._changed.set()
 
     def status(self) -> JsonObject:
         """The workers, their load and their speed."""
@@ -216,23 +222,33 @@ class Coordinator:
         """Wait for a worker that has room, and take a place there: the one with the most room."""
         while True:
             self._changed.clear()
-            now, free = time.monotonic(), list[tuple[float, int, _Joined]]()
-            wait = math.inf
-            for number, one in enumerate(self._workers):
-                lane = one.lanes.lane(provider, model)
-                if not one.is_fit or lane.busy >= lane.limit:
-                    continue
-                if lane.until > now:
-                    wait = min(lane.until - now, wait)
-                else:
-                    free.append((lane.busy / lane.limit, number, one))
-            if free:
-                worker = min(free)[2]
-                worker.lanes.lane(provider, model).busy += 1
-                return worker
+            looked, wait = [self._workers], math.inf
+            if len(self._workers) > SOME:  # mostly one of a few has room
+                looked.insert(0, random.sample(self._workers, SOME))
+            for workers in looked:
+                worker, wait = self._freest(workers, provider, model)
+                if worker is not None:
+                    worker.lanes.lane(provider, model).busy += 1
+                    return worker
             with suppress(TimeoutError):
                 async with asyncio.timeout(None if wait == math.inf else wait):
                     await self._changed.wait()
+
+    def _freest(
+        self, workers: Sequence[_Joined], provider: str, model: str
+    ) -> tuple[_Joined | None, float]:
+        """The one of these with the most room, and how long to wait where none has any."""
+        now, free = time.monotonic(), list[tuple[float, int, _Joined]]()
+        wait = math.inf
+        for number, one in enumerate(workers):
+            lane = one.lanes.lane(provider, model)
+            if not one.is_fit or lane.busy >= lane.limit:
+                continue
+            if lane.until > now:
+                wait = min(lane.until - now, wait)
+            else:
+                free.append((lane.busy / lane.limit, number, one))
+        return (min(free)[2] if free else None), wait
 
     async def _asked(self, worker: _Joined, provider: str, request: JsonObject) -> JsonObject:
         """What a worker answers; raises LineClosed if it is gone."""
