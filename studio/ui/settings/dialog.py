@@ -10,6 +10,7 @@ from PySide6.QtCore import (
     QModelIndex,
     QRectF,
     QSize,
+    QSizeF,
     Qt,
     QTimer,
     Signal,
@@ -19,6 +20,7 @@ from PySide6.QtGui import (
     QCloseEvent,
     QPainter,
     QPaintEvent,
+    QResizeEvent,
     QShowEvent,
     QStandardItem,
     QStandardItemModel,
@@ -176,7 +178,9 @@ class SettingsDialog(QDialog):
         give_role(self, QAccessible.Role.Window)  # of a dialog readers say every word at once
         self.setMinimumSize(LEAST)
         self._scale = theme.scale
-        self.resize(QSize(theme.px(880), theme.px(620)).boundedTo(self._largest_size))
+        self._usual_size, self._adjusting = QSizeF(880, 620), False
+        """The size at the usual text size, as the person made it: no screen or page bounds it."""
+        self.resize((self._usual_size * theme.scale).toSize().boundedTo(self._largest_size))
 
         left = Column(theme, LIST_WIDTH)
         self.list = PageList(theme)
@@ -209,9 +213,11 @@ class SettingsDialog(QDialog):
 
     def _theme_changed(self) -> None:
         if self._scale != self.theme.scale:
-            grown = self.size() * (self.theme.scale / self._scale)
-            self._scale = self.theme.scale
+            self._scale, self._adjusting = self.theme.scale, True
+            self.setMinimumWidth(LEAST.width())
+            grown = (self._usual_size * self._scale).toSize()
             self.resize(grown.boundedTo(self._largest_size))
+            self._adjusting = False
             # Later: the pages have measured themselves by then.
             QTimer.singleShot(0, self, self._update_minimum_width)
         self.update()
@@ -220,7 +226,14 @@ class SettingsDialog(QDialog):
         """Keep the window as wide as the widest page, where the screen is that wide."""
         widest = max(page.inner.minimumSizeHint().width() for page in self.pages.values())
         least = max(LEAST.width(), self.theme.px(LIST_WIDTH) + 1 + widest)
+        self._adjusting = True
         self.setMinimumWidth(min(least, self._largest_size.width()))
+        self._adjusting = False
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        if not self._adjusting:
+            self._usual_size = QSizeF(self.size()) / self.theme.scale
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)

@@ -288,6 +288,17 @@ async def test_an_address_must_be_one(room: Room) -> None:
     assert room.file.values.base_urls == {"openai-compatible": "http://127.0.0.1:9/v1"}
 
 
+async def test_larger_text_and_back_leaves_the_settings_as_large_as_before(room: Room) -> None:
+    for page in ("general", "providers", "appearance"):
+        room.dialog.open_page(page)
+    room.dialog.resize(1300, 900)  # larger text has no room for as much
+    before, least = room.dialog.size(), room.dialog.minimumWidth()
+    room.dialog.theme.set(scale=1.6)
+    await until(lambda: room.dialog.minimumWidth() > least)
+    room.dialog.theme.set(scale=1.0)
+    await until(lambda: room.dialog.size() == before)
+
+
 async def test_general_settings_apply_at_once_and_are_saved(room: Room, theme: Theme) -> None:
     room.dialog.open_page("general")
     room.dialog.pages["appearance"].themes.segment(2).click()
