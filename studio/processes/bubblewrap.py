@@ -16,7 +16,7 @@ from typing import Literal, TypeAlias
 
 from .desk import Desk
 from .git_hooks_guard import GitHooksGuard
-from .sandbox_mounts import ENVIRONMENT, Launch, TempFolders, VisiblePaths
+from .sandbox_mounts import AGENT_FOLDERS, ENVIRONMENT, Launch, TempFolders, VisiblePaths
 
 _CREATE = 444
 _VERSION = 1
@@ -203,9 +203,14 @@ def _protected(folder: Path, kept: Iterable[Path]) -> dict[Path, _Kind]:
         above = (each for each in path.parents if each.is_relative_to(folder) and each != folder)
         found.update(dict.fromkeys(above, "write"))
     found.update(dict.fromkeys(kept, "read"))
-    agents = folder / ".agents"
-    if agents.exists() and not agents.is_symlink():
-        found[agents] = "read"
+    for name in AGENT_FOLDERS:
+        agents = folder / name
+        if agents.exists() and Path(os.path.realpath(agents)) == Path(
+            os.path.realpath(folder), name
+        ):
+            found[agents] = "read"
+            if agents.parent != folder:
+                found.setdefault(agents.parent, "write")
     return found
 
 

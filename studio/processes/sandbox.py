@@ -181,8 +181,8 @@ def explain_failure(sandbox: Sandbox, output: str, *, network: bool) -> str:
     if _WRITING.search(end):
         return (
             "This ran in a sandbox: only the working folder and /tmp can be written, "
-            "and in it not .agents, and not .git/hooks or .git/config; what a rule refuses to be "
-            "read is not there."
+            "and in it not .agents, .claude, .github/agents, .git/hooks or .git/config; what a "
+            "rule refuses to be read is not there."
         )
     home = re.escape(str(Path.home()))
     for path in re.findall(rf"{home}/[^\s'\"“”:,;)]+", end):

@@ -61,6 +61,8 @@ SECRETS = (
 )
 """Paths of a home folder that are hidden even where the rest of it is shown."""
 
+AGENT_FOLDERS = (".agents", ".claude", ".github/agents")
+"""Where a folder has its agents: commands do not change what later agents may do (W-21)."""
 ENVIRONMENT = (
     *("SSH_AUTH_SOCK", "SSH_AGENT_PID", "GPG_AGENT_INFO", "GNOME_KEYRING_CONTROL"),
     *("DBUS_SESSION_BUS_ADDRESS", "DBUS_SYSTEM_BUS_ADDRESS", "XDG_RUNTIME_DIR"),

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from .git_hooks_guard import repositories
-from .sandbox_mounts import ENVIRONMENT, Launch, TempFolders, VisiblePaths
+from .sandbox_mounts import AGENT_FOLDERS, ENVIRONMENT, Launch, TempFolders, VisiblePaths
 
 _PROGRAM = "/usr/bin/sandbox-exec"
 _BASE = """\
@@ -87,7 +87,10 @@ def profile(places: VisiblePaths, launch: Launch, writable: Sequence[Path]) -> s
     apart = [path for path in places.hidden() if path != folder]
     shown = [Path(os.path.realpath(path)) for path in places.programs(launch.environment)]
     gits = list(dict.fromkeys([folder / ".git", *repositories(folder)]))
-    kept = [folder / ".agents", *(git / name for git in gits for name in _LATER)]
+    kept = [
+        *(folder / name for name in AGENT_FOLDERS),
+        *(git / name for git in gits for name in _LATER),
+    ]
     # Nor may the folders above them be moved away and made anew.
     inside = [one for one in launch.kept if one.is_relative_to(folder)]
     kept_in = [place for git in gits for place in (git, *_between(git, folder))]

@@ -69,6 +69,8 @@ class Place:
             "project/.git/HEAD": "ref: refs/heads/main\n",
             "project/.git/hooks/pre-commit": "#!/bin/sh\n",
             "project/.agents/agents/a.md": "an agent",
+            "project/.claude/agents/a.md": "an agent",
+            "project/.github/agents/a.agent.md": "an agent",
         }.items():
             file = self.home / name
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -205,7 +207,7 @@ async def test_outside_of_the_folder_nothing_can_be_written(place: Place) -> Non
         Path("/usr/x").unlink(missing_ok=True)
 
 
-async def test_what_runs_later_is_kept_as_it_is(place: Place) -> None:
+async def test_w21_what_runs_later_is_kept_as_it_is(place: Place) -> None:
     attempts = (
         "echo evil > .git/hooks/pre-commit",
         "echo evil > .git/hooks/post-checkout",
@@ -216,6 +218,11 @@ async def test_what_runs_later_is_kept_as_it_is(place: Place) -> None:
         "mv .git/config aside",
         "echo evil > .agents/agents/b.md",
         "mv .agents aside",
+        "echo evil > .claude/agents/b.md",
+        "echo evil > .github/agents/b.agent.md",
+        "mv .claude aside",
+        "mv .github aside",
+        "touch .github/dependabot.yml",
         "touch .git/index",
     )
     if not place.confined:
@@ -226,6 +233,10 @@ async def test_what_runs_later_is_kept_as_it_is(place: Place) -> None:
     assert [path.name for path in (git / "hooks").iterdir()] == ["pre-commit"]
     assert (git / "hooks/pre-commit").read_text() == "#!/bin/sh\n"
     assert [path.name for path in (place.folder / ".agents/agents").iterdir()] == ["a.md"]
+    for name in (".claude/agents/a.md", ".github/agents/a.agent.md"):  # W-21
+        path = place.folder / name
+        assert [*path.parent.iterdir()] == [path] and path.read_text() == "an agent"
+    assert (place.folder / ".github" / "dependabot.yml").exists()
     assert (git / "HEAD").exists()
     assert (git / "index").exists()  # but committing works
 

@@ -27,7 +27,8 @@ from studio.tools.web import web_address
 CASE_INSENSITIVE = sys.platform in ("win32", "darwin")
 """Whether the file system ignores case."""
 _GUARDED = lazy_pattern(
-    r"(?:^|/)(?:\.(?:git|hg|svn|agents|vscode|idea|devcontainer|husky|envrc)|git~\d+)[. ]*(?:/|$)",
+    r"(?:^|/)(?:\.(?:git|hg|svn|agents|claude|vscode|idea|devcontainer|husky|envrc|mcp\.json)|git~\d+"
+    r"|\.github[. ]*/agents)[. ]*(?:/|$)",
     re.I,
 )
 """Files that make programs or agents do something later: a hook, an editor's task, an

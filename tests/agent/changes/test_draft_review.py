@@ -339,6 +339,31 @@ async def test_guarded_places_wait_whatever_a_draft_is_called(tmp_path: Path) ->
         }
 
 
+async def test_w21_files_of_agents_and_workflows_wait_for_the_person_also_in_auto(
+    tmp_path: Path,
+) -> None:
+    """Whoever writes them decides what later agents may do."""
+    places = (
+        ".agents/agents/own.md",
+        ".claude/agents/own.md",
+        ".github/agents/own.agent.md",
+        ".agents/workflows/own.md",
+    )
+    text = "---\nname: Own\n---\n"
+    made = [("write", {"path": place, "content": text}) for place in (*places, "notes.md")]
+    script = turn(*made, move("a", ".agents/agents/b.md"))
+    async with engine_home(tmp_path, CHAT, script) as home:
+        (home.folder / "a").write_text("x\n")
+        session = await home.session()
+        await session.change(permission_mode="auto")
+        await say(session)
+        assert set(tree(home.folder)) == {"a", "notes.md"}, "all others wait"
+        waiting = {draft.path for draft in session.drafts.waiting()}
+        assert waiting == {*places, "a"}
+        await session.review.decide(session.drafts.waiting()[0].id, "approve")
+        assert len(tree(home.folder)) == 3, "each is approved by itself"
+
+
 async def test_nothing_is_drafted_in_plan_mode_or_against_a_rule(tmp_path: Path) -> None:
     script = [*turn(delete("a"), move("a", "b")), *turn(move("a", "secret/b"), delete("secret/a"))]
     async with engine_home(tmp_path, CHAT, script) as home:

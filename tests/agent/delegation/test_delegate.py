@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -155,6 +156,17 @@ async def test_runaway_an_agent_that_starts_itself_for_ever(tmp_path: Path) -> N
         assert 0 < len(begun) <= 32
         spent = await home.engine.usage_costs.of_tree(session.info.id)
         assert 0 < sum(one.cost for one in spent.values()) <= 1.0
+
+
+async def test_w33_the_coder_may_start_who_finds_out_and_who_tests(tmp_path: Path) -> None:
+    """It is offered them with what they do."""
+    async with engine_home(tmp_path, "anthropic", [says("Fine.")]) as home:
+        await say(await home.session("Coder"))
+        sent: Any = home.asked[0].json
+        (tool,) = (one for one in sent["tools"] if one["name"] == "delegate")
+        agents = (await home.engine.agents(home.folder)).by_name
+        for name in ("Researcher", "Tester"):
+            assert agents[name].description in tool["description"] + str(tool["input_schema"])
 
 
 @pytest.mark.parametrize("dollars", [0.0, 0.5])
