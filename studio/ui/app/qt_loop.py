@@ -19,6 +19,7 @@ from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import Context
 from threading import get_ident
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QCoreApplication, QEvent, QObject, QSocketNotifier, Qt, QThread, QTimer
@@ -39,7 +40,7 @@ class StudioLoop(QEventLoop):
 
     def __init__(self, app: QApplication) -> None:
         self._queue: deque[asyncio.Handle] = deque()
-        self._posted = False
+        self._posted = self._shut = False
         self._thread, self._loops = get_ident(), QThread.currentThread()
         self._level = -1
         """How deep Qt's loops were nested when the drain began that goes on; -1 if none does."""
@@ -62,8 +63,12 @@ class StudioLoop(QEventLoop):
             self._signals.timeout.connect(lambda: None)
             self._signals.start(50)
 
+    time = staticmethod(monotonic)  # type: ignore[assignment]
+    """As in the base class, without a call of Python: each callback asks for it."""
+
     def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> Any:
-        self._raise_if_closed()
+        if self._shut:
+            self._raise_if_closed()
         return self._add_callback(asyncio.Handle(callback, args, self, context))
 
     def _raise_if_closed(self) -> None:
@@ -83,7 +88,8 @@ class StudioLoop(QEventLoop):
     def call_at(
         self, when: float, callback: Any, *args: Any, context: Context | None = None
     ) -> Any:
-        self._raise_if_closed()
+        if self._shut:
+            self._raise_if_closed()
         handle = asyncio.TimerHandle(when, callback, args, self, context)
         self._count += 1
         heapq.heappush(self._heap, (when, self._count, handle))
@@ -95,7 +101,8 @@ class StudioLoop(QEventLoop):
     if os.name != "nt":  # there the sockets are read by another loop's ports
 
         def _add_reader(self, fd: int | HasFileno, callback: Any, *args: Any) -> None:
-            self._raise_if_closed()
+            if self._shut:
+                self._raise_if_closed()
             number = fd if isinstance(fd, int) else fd.fileno()
             reader = self._readers.get(number)
             if reader is None:
@@ -111,6 +118,7 @@ class StudioLoop(QEventLoop):
             reader.stop()
         self._readers.clear()
         super().close()
+        self._shut = self.is_closed()
         self._queue.clear()
         self._heap.clear()
         self._wake.stop()
@@ -209,9 +217,9 @@ class StudioLoop(QEventLoop):
         while queue:
             for _ in range(len(queue)):
                 handle = queue.popleft()
-                if not handle.cancelled():
+                if not handle._cancelled:
                     handle._run()
-                if self.is_closed():
+                if self._shut:
                     return
             if self.time() >= until:
                 return

@@ -83,7 +83,7 @@ class Canvas:
 
     @property
     def total(self) -> float:
-        return self.bottom + self.context.style.px(BOTTOM)
+        return TOP + self.heights.total + self.ahead + self.context.style.px(BOTTOM)
 
     @property
     def bottom(self) -> float:

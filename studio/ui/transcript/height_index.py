@@ -9,18 +9,19 @@ class HeightIndex:
     """Heights in pixels; every question takes O(log n), a splice in the middle O(n)."""
 
     def __init__(self, values: Iterable[float] = ()) -> None:
-        self._values = list(values)
+        self.values = list(values)
+        """To be read alone, where many are read in a row."""
         self.total = 0.0
         self._rebuild()
 
     def __len__(self) -> int:
-        return len(self._values)
+        return len(self.values)
 
     def __iter__(self) -> Iterator[float]:
-        return iter(self._values)
+        return iter(self.values)
 
     def __getitem__(self, index: int) -> float:
-        return self._values[index]
+        return self.values[index]
 
     def above(self, index: int) -> float:
         """The sum of all heights before ``index``: where it begins."""
@@ -32,9 +33,9 @@ class HeightIndex:
 
     def set(self, index: int, value: float) -> float:
         """Change one height; returns by how much."""
-        change = value - self._values[index]
+        change = value - self.values[index]
         if change:
-            self._values[index] = value
+            self.values[index] = value
             tree, size = self._tree, len(self._tree)
             at = index + 1
             while at < size:
@@ -44,30 +45,30 @@ class HeightIndex:
         return change
 
     def append(self, value: float) -> None:
-        self._values.append(value)
-        at = len(self._values)
+        self.values.append(value)
+        at = len(self.values)
         # The new node covers the last (at & -at) values.
         self._tree.append(value + self.above(at - 1) - self.above(at & (at - 1)))
         self.total = self.above(at)
 
     def splice(self, start: int, end: int, values: Sequence[float]) -> None:
         """Replace ``[start:end]``."""
-        if end == len(self._values) and len(values) < 64:
+        if end == len(self.values) and len(values) < 64:
             # Dropping from the end leaves every earlier node as it is.
-            del self._values[start:]
+            del self.values[start:]
             del self._tree[start + 1 :]
             self.total = self.above(start)
             for value in values:
                 self.append(value)
             return
-        self._values[start:end] = values
+        self.values[start:end] = values
         self._rebuild()
 
     def find(self, y: float) -> int:
         """The index whose span holds ``y``; the nearest one outside; 0 when empty."""
         at, left = 0, y
-        step = 1 << (len(self._values).bit_length() - 1) if self._values else 0
-        tree, size = self._tree, len(self._values)
+        step = 1 << (len(self.values).bit_length() - 1) if self.values else 0
+        tree, size = self._tree, len(self.values)
         while step:
             ahead = at + step
             if ahead <= size and tree[ahead] <= left:
@@ -77,8 +78,8 @@ class HeightIndex:
         return max(0, min(at, size - 1))
 
     def _rebuild(self) -> None:
-        size = len(self._values)
-        tree = [0.0, *self._values]
+        size = len(self.values)
+        tree = [0.0, *self.values]
         for at in range(1, size + 1):
             parent = at + (at & -at)
             if parent <= size:

@@ -297,7 +297,7 @@ class TextItem(Item[TextBlock]):
         if not self.laid or self.stream is None:
             self.lay(context)
             self.laid = True
-        first, moved = self._heights.find(top), 0.0
+        first, moved, tall = self._heights.find(top), 0.0, self._heights.values
         y = self._heights.above(first)
         for index in range(first, len(self.leaves)):
             if y >= bottom:
@@ -309,7 +309,7 @@ class TextItem(Item[TextBlock]):
                 change = self._heights.set(index, self._gaps[index] + made.height)
                 if y < top:
                     moved += change
-            y += self._heights[index]
+            y += tall[index]
         self.height = self._heights.total
         rows = (self._fold_hit(number, context.style) for number, _ in self._folds)
         self.hits = [hit for hit in rows if hit is not None]
