@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from studio.simulator import Call, Text, Turn, stall
+from studio.storage.paths import Paths
 from support.command import ROOT, Command, at_provider
 from support.engine_home import KEY, reply_requests
 from support.mcp_servers import sdk_server
@@ -521,6 +522,37 @@ async def test_what_is_typed_while_a_command_works_goes_out_after_it(tmp_path: P
         said = [str(one.json["messages"][-1]) for one in reply_requests(simulator)]
         assert "two" in said[3] and "four!" in said[5]
         assert not simulator.violations
+
+
+async def test_l1_k8_a_queued_message_that_a_hook_refuses_comes_back_once(tmp_path: Path) -> None:
+    """It could not leave the queue, so that it was refused again and again without an end."""
+    held = asyncio.Event()
+    script = [Turn(Text("First."), stop="end", faults=[stall(at=0, seconds=0.3)])]
+    async with at_provider(tmp_path, "ollama", script, sleep=lambda _: held.wait()) as (
+        terminal,
+        simulator,
+    ):
+        refuses = "grep -q password && { echo 'no secrets here' >&2; exit 2; }; exit 0"
+        entry = {"hooks": [{"type": "command", "command": refuses}]}
+        hooks = Paths.below(terminal.home).config / "hooks.json"
+        hooks.parent.mkdir(parents=True, exist_ok=True)
+        hooks.write_text(json.dumps({"hooks": {"UserPromptSubmit": [entry]}}))
+        (hook,) = json.loads((await terminal("hooks", "list", "--json")).out)["hooks"]
+        async with at_terminal(terminal, "hooks", "on", hook["id"]) as person:
+            assert await person.end() == 0
+        async with at_terminal(terminal, *BASE) as person:
+            await person.until("›")
+            person.type("one\r")
+            await until(lambda: len(reply_requests(simulator)) == 1)
+            person.type("My password is x\r")
+            await person.until("Queued: My password is x")
+            held.set()
+            await person.until("› My password is x")
+            await person.until(at_rest)
+            assert person.glass.text.count("no secrets here") == 1
+            person.type("\x15\x04")
+            assert await person.end() == 0
+        assert len(reply_requests(simulator)) == 1
 
 
 @pytest.mark.parametrize("columns", [20, 200])

@@ -286,10 +286,18 @@ class ChatLoop:
         if self._left:
             return
         if (queued := self.session.queue.next) is not None:
-            self._queued.pop(queued.message_id, None)
-            self.start(self.run_turn(queued))
+            self.start(self._run_queued(queued))
         else:
             self._ask_for_children()
+
+    async def _run_queued(self, queued: MessageQueued) -> None:
+        """Run the turn of a queued message; one that cannot begin is returned to the prompt."""
+        self._queued.pop(queued.message_id, None)
+        try:
+            await self.run_turn(queued)
+        finally:
+            if not self._left and self.session.queue.get(queued.message_id) is not None:
+                self._give_back()
 
     async def _guarded(self, work: Coroutine[Any, Any, None]) -> None:
         try:
