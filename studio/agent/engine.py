@@ -31,7 +31,7 @@ from studio.tools.discovery import Toolbox
 
 from .delegation.children import ChosenModel, Delegation, WorkflowCalls
 from .extension_sources import ExtensionSources
-from .models.local_models import LocalModels
+from .models.local_models import BUILT_IN, LocalModels
 from .models.names import FoundModel, ModelNames
 from .models.provider_factory import ProviderFactory
 from .permission.policy import Policy
@@ -152,8 +152,9 @@ class Engine:
     async def use_new_key(self) -> str:
         """Let new chats use a provider whose key is new, if so far they only tried the program.
 
-        The key may be anywhere: in the keychain, the environment, a command. Returns the
-        provider's title; empty if new chats go on with what they used.
+        The key may be anywhere: in the keychain, the environment, a command. Who chose a model file
+        of this computer sends nothing elsewhere unasked. Returns the provider's title; empty if new
+        chats go on with what they used.
         """
         values = self.settings.values
         new = [
@@ -164,7 +165,8 @@ class Engine:
         if not new:
             return ""
         values.keys_found = [*values.keys_found, *new]
-        tried = values.default_provider in EMBEDDED and not values.builtin_model
+        own = values.builtin_model or values.default_model.get(BUILT_IN)
+        tried = values.default_provider in EMBEDDED and not own
         if tried:
             values.default_provider = new[0]
         await self.settings.save()
