@@ -62,7 +62,7 @@ from .workflow_rows import rows_of
 LIST = 220
 LEAST = 420
 """Pixels that text and graph have each at least, where both are shown."""
-PROPERTIES = 326
+PROPERTIES = 340
 """Pixels that the properties of the chosen step have below the graph."""
 TEXT, BOTH, CANVAS = range(3)
 BLANK = """\
@@ -152,7 +152,7 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         t = self._theme
         self.which = Segmented(
             t,
-            [tr("Text"), tr("Both"), tr("Graph")],
+            [tr("Text"), tr("Both"), tr("Canvas")],
             name=tr("View"),
             icons=("file-text", "layers", "workflow"),
         )
