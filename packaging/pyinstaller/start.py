@@ -14,11 +14,17 @@ KEEPER = "studio.processes.keeper_process"
 
 
 def forget_library_path() -> None:
-    """Give programs that this one starts the system's libraries, and not the packaged ones."""
+    """Give programs that this one starts the system's libraries, and not the packaged ones.
+
+    PyInstaller's own variables go too: with these its start takes a part of this program for one
+    that has the path already, and the built-in model finds no libgomp where the system has none.
+    """
     before = os.environ.pop("LD_LIBRARY_PATH_ORIG", None)
     os.environ.pop("LD_LIBRARY_PATH", None)
     if before is not None:
         os.environ["LD_LIBRARY_PATH"] = before
+    for name in [one for one in os.environ if one.startswith("_PYI_")]:
+        del os.environ[name]
 
 
 def part_of(arguments: list[str]) -> str:

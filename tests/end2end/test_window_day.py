@@ -6,6 +6,7 @@ import asyncio
 import shutil
 import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -531,7 +532,7 @@ async def test_a_damaged_database_is_kept_and_told(tmp_path: Path) -> None:
 async def test_a_newer_database_is_explained_and_left_alone(tmp_path: Path) -> None:
     home = tmp_path / "studio"
     home.mkdir()
-    with sqlite3.connect(home / "studio.db") as db:
+    with closing(sqlite3.connect(home / "studio.db")) as db, db:
         db.execute(f"PRAGMA user_version = {LATEST + 1}")
         db.execute("CREATE TABLE t (x)")
     db.close()

@@ -285,14 +285,15 @@ def test_what_a_package_starts_gets_the_systems_libraries(makers: None) -> None:
     """I-3: a command of the person's must not load the packaged ones."""
     code = "import sys, os; sys.path.insert(0, {!r}); import start; start.forget_library_path()"
     told = code.format(str(START.parent)) + "; print(os.environ.get('LD_LIBRARY_PATH'))"
+    told += "; sys.exit(any(one.startswith('_PYI_') for one in os.environ))"
 
     def left(**environment: str) -> str:
         return subprocess.run(
             [sys.executable, "-c", told],
-            env=os.environ | environment,
+            env=os.environ | {"_PYI_PARENT_PROCESS_LEVEL": "1"} | environment,
             capture_output=True,
             text=True,
-            check=True,
+            check=True,  # a part of the program would not look for its libraries again
         ).stdout.strip()
 
     assert left(LD_LIBRARY_PATH="/program") == "None"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -335,7 +336,7 @@ async def test_damage_and_inspector(tmp_path: Path, atlas: Path) -> None:
         inspector.show_page(0)
         session = person.session.info.id
     file = next((tmp_path / "studio").rglob("studio.db"))
-    with sqlite3.connect(file) as db:
+    with closing(sqlite3.connect(file)) as db, db:
         last = db.execute(
             "SELECT max(seq) FROM transcript WHERE session_id = ?", (session,)
         ).fetchone()[0]

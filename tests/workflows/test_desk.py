@@ -9,6 +9,7 @@ import random
 import sqlite3
 import subprocess
 import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -458,7 +459,7 @@ async def test_w30_contents_of_desks_go_thirty_days_after_their_runs(tmp_path: P
         store = BlobStore(home.engine.paths.data / "desks" / "contents.db")
         old = time.time() - UNDO_SECONDS - 1
         await home.engine.database.execute("UPDATE runs SET updated = ?", old)
-        with sqlite3.connect(store.path) as db:
+        with closing(sqlite3.connect(store.path)) as db, db:
             db.execute("UPDATE content SET at = ?", (old,))
             db.execute("DELETE FROM collected")
             db.execute("INSERT INTO collected VALUES (?)", (old,))

@@ -11,6 +11,7 @@ import re
 import shutil
 import sqlite3
 import zipfile
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,7 @@ async def test_the_audit_says_what_was_sent_and_changed_in_a_chain(
         for sql in ("UPDATE protokoll SET person = 'x'", "DELETE FROM protokoll"):
             with pytest.raises(ToolFailed, match="Protokoll"):
                 pack.records.write(sql)
-        with sqlite3.connect(pack.records.path) as db:  # type: ignore[attr-defined]
+        with closing(sqlite3.connect(pack.records.path)) as db, db:  # type: ignore[attr-defined]
             db.execute("DROP TRIGGER protokoll_bleibt")
             db.execute("UPDATE protokoll SET entscheidung = 'gesendet' WHERE id = 5")
         count, _, problem = module("audit").verify(pack.records)
@@ -153,7 +154,7 @@ async def test_a_backup_is_made_while_others_write_and_brings_all_back(
         documents, akten = service(pack, "Dokumente"), service(pack, "Akten")
         made = documents.add(pack.person, akte, letter(tmp_path, "k.txt", "Klage"), folder="Post")
         saved = tmp_path / "sicherung.zip"
-        with sqlite3.connect(pack.records.path) as db:  # type: ignore[attr-defined]
+        with closing(sqlite3.connect(pack.records.path)) as db, db:  # type: ignore[attr-defined]
             db.execute("BEGIN IMMEDIATE")  # another program writes, and is not waited for
             pack.records.copy(tmp_path / "kopie.db")
         left = tmp_path / ".sicherung.zip.part"
@@ -219,7 +220,7 @@ async def test_a_backup_that_cannot_be_brought_back_changes_nothing(
         newer = tmp_path / "neuer.zip"
         with zipfile.ZipFile(saved) as old, zipfile.ZipFile(newer, "w") as made:
             (tmp_path / "kanzlei.db").write_bytes(old.read("kanzlei.db"))
-            with sqlite3.connect(tmp_path / "kanzlei.db") as db:
+            with closing(sqlite3.connect(tmp_path / "kanzlei.db")) as db, db:
                 db.execute("PRAGMA user_version = 999")
             data = (tmp_path / "kanzlei.db").read_bytes()
             listed = json.loads(old.read("liste.json"))

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -155,7 +156,7 @@ def test_what_is_settled_is_not_read_again(
     tree = FolderSnapshot(root, contents)
     tree.scan()
     tree.save()
-    with sqlite3.connect(contents.path) as db:
+    with closing(sqlite3.connect(contents.path)) as db, db:
         db.execute(
             "UPDATE seen SET entry = 'file 644 0123', digest = '0123' WHERE path = ?", (b"a.txt",)
         )
@@ -210,7 +211,7 @@ def test_contents_are_private_and_each_is_kept_once(contents: BlobStore, tmp_pat
         contents.put({digest_of(data): data, digest_of(b""): b""})
     assert contents.get(digest_of(data)) == data and contents.get(digest_of(b"")) == b""
     assert contents.get("0" * 64) is None
-    with sqlite3.connect(contents.path) as db:
+    with closing(sqlite3.connect(contents.path)) as db, db:
         assert db.execute("SELECT count(*), max(length(data)) FROM content").fetchone() < (3, 5000)
     db.close()
     if sys.platform != "win32":
@@ -229,7 +230,7 @@ def test_what_nobody_wants_is_collected(contents: BlobStore, root: Path) -> None
     assert contents.collect({kept}, spare=0) == 1
     assert contents.get(kept) == b"kept" and contents.get(gone) is None
     assert contents.get(digest_of(b"alpha\n")) == b"alpha\n", "the folder has it"
-    with sqlite3.connect(contents.path) as db:
+    with closing(sqlite3.connect(contents.path)) as db, db:
         db.execute("UPDATE folder SET at = at - ?", (31 * DAY,))
     db.close()
     assert contents.collect({kept}, spare=0) > 0
@@ -251,7 +252,7 @@ def test_damaged_content_is_never_restored(contents: BlobStore, root: Path) -> N
     tree.scan()
     (root / "a.txt").write_text("new")
     before, after = tree.scan()["a.txt"]
-    with sqlite3.connect(contents.path) as db:
+    with closing(sqlite3.connect(contents.path)) as db, db:
         db.execute("UPDATE content SET data = 'nonsense', packed = 0")
     db.close()
     assert restore(root, contents, {"a.txt": (after, before)}) == ([], ["a.txt"])

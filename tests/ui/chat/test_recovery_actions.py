@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -228,7 +229,7 @@ async def test_a_damaged_chat_is_read_only_and_goes_on_elsewhere(tmp_path: Path)
         person.say("Hello")
         await person.done()
     file = next((tmp_path / "studio").rglob("studio.db"))
-    with sqlite3.connect(file) as db:
+    with closing(sqlite3.connect(file)) as db, db:
         last = db.execute("SELECT max(seq) FROM transcript").fetchone()[0]
         db.execute("UPDATE transcript SET body = 'torn' WHERE seq = ?", (last - 2,))
     db.close()
