@@ -74,10 +74,11 @@ def _scripts(line: str, folder: Path) -> Iterator[str]:
     if parsed.unclear or DYNAMIC in "".join(named):  # any word may be one
         named = [word.strip("'\"") for word in line.split()]
         named = [word for word in named if (folder / word).is_file()]
-    for base in (folder, *(folder / move for move in parsed.moves if DYNAMIC not in move)):
-        yield from _inside(folder, (base / path for path in named))
     words = {word.strip("'\"").rpartition("/")[2] for word in line.split()}
     patterns = [pattern for name in READS.keys() & words for pattern in READS[name]]
+    named += [one for one in patterns if "*" not in one]  # one that is made later counts, too
+    for base in (folder, *(folder / move for move in parsed.moves if DYNAMIC not in move)):
+        yield from _inside(folder, (base / path for path in named))
     if patterns:
         found = (path for path in _files(folder) if _fits(path.name, patterns))
         yield from _inside(folder, found)

@@ -188,8 +188,11 @@ def test_w48_the_scripts_of_a_check_are_those_that_it_runs(tmp_path: Path) -> No
 
     assert scripts("sh x.sh --all") == scripts("./x.sh") == {"x.sh"}
     assert scripts("cd bin && ./check") == {"check", "bin/check"}
-    assert scripts("make test") >= {"Makefile"}
-    assert scripts("python -m pytest tests") == {"tests/test_a.py", "tests/conftest.py"}
+    assert scripts("make test") >= {"Makefile", "GNUmakefile"}, "the second is read before it"
+    tests = {"tests/test_a.py", "tests/conftest.py"}
+    later = {"conftest.py", "pytest.ini", "tox.ini", "noxfile.py"}
+    assert scripts("python -m pytest tests") == tests | later
+    assert scripts("cd tests && pytest") == tests | later | {f"tests/{one}" for one in later}
     assert scripts("test -f made.txt") == scripts("/bin/sh ../elsewhere.sh") == set()
     assert scripts("sh made-later.sh") == {"made-later.sh"}, "who makes it decides"
     assert scripts("$RUN x.sh") == {"x.sh"}, "what cannot be read is taken word by word"
