@@ -275,6 +275,25 @@ async def test_w59_an_invitation_is_taken_back_also_from_a_worker_that_is_there(
         await coordinator.close()
 
 
+async def test_w59_the_list_of_invitations_is_never_gone_nor_loses_one(tmp_path: Path) -> None:
+    """While it was written anew, and after a crash then, what was taken back counted again."""
+    invite(tmp_path, "anna", "", tmp_path / "anna")
+    take_back(tmp_path, "anna")
+    names = [f"worker {number}" for number in range(20)]
+
+    def work(name: str) -> None:
+        invite(tmp_path, name, "", tmp_path / name)
+        take_back(tmp_path, name)
+
+    everybody = asyncio.gather(*(asyncio.to_thread(work, name) for name in names))
+    seen: set[int] = set()
+    while not everybody.done():
+        seen.add(len(taken_back(tmp_path)))
+        await asyncio.sleep(0)
+    await everybody
+    assert 0 not in seen and len(taken_back(tmp_path)) == len(names) + 1
+
+
 def test_w59_it_does_not_start_with_an_authority_that_others_can_read_or_that_is_damaged(
     tmp_path: Path,
 ) -> None:

@@ -22,6 +22,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from studio.domain.errors import ConfigurationError
 from studio.domain.records import dataclass
 from studio.files.atomic_write import write_atomically
+from studio.files.file_lock import exclusive_access
 from studio.files.folders import private_folder
 
 from .lines import COORDINATOR, WORKER, Identity
@@ -62,7 +63,8 @@ def invite(folder: Path, name: str, address: str, file: Path) -> None:
     if not name.strip() or not name.isprintable() or len(name) > 50:
         raise ConfigurationError("A worker needs a name of 1 to 50 characters.")
     made = _issued(folder, f"{WORKER}{name}")
-    _note(folder, [*_noted(folder), _Invited(name, _number(made))])
+    with exclusive_access(_list_of(folder)):
+        _note(folder, [*_noted(folder), _Invited(name, _number(made))])
     told = {
         "name": name,
         "address": address,
@@ -78,12 +80,13 @@ def take_back(folder: Path, name: str) -> None:
 
     Raises ConfigurationError where there is none, or none that counts.
     """
-    known = _noted(folder)
-    if not any(one.name == name and not one.taken_back for one in known):
-        names = dict.fromkeys(one.name for one in known if not one.taken_back)
-        listed = f" Invited are {', '.join(names)}." if names else ""
-        raise ConfigurationError(f"There is no invitation for {name}.{listed}")
-    _note(folder, [replace(one, taken_back=True) if one.name == name else one for one in known])
+    with exclusive_access(_list_of(folder)):
+        known = _noted(folder)
+        if not any(one.name == name and not one.taken_back for one in known):
+            names = dict.fromkeys(one.name for one in known if not one.taken_back)
+            listed = f" Invited are {', '.join(names)}." if names else ""
+            raise ConfigurationError(f"There is no invitation for {name}.{listed}")
+        _note(folder, [replace(one, taken_back=True) if one.name == name else one for one in known])
 
 
 def taken_back(folder: Path) -> frozenset[str]:
@@ -93,7 +96,7 @@ def taken_back(folder: Path) -> frozenset[str]:
 
 def _noted(folder: Path) -> list[_Invited]:
     """Who was invited; raises ConfigurationError where that cannot be read."""
-    file = folder / "invited.json"
+    file = _list_of(folder)
     try:
         return [_Invited(**one) for one in json.loads(file.read_text("utf-8"))]
     except FileNotFoundError:
@@ -107,7 +110,12 @@ def _noted(folder: Path) -> list[_Invited]:
 
 def _note(folder: Path, known: Iterable[_Invited]) -> None:
     data = [{"name": one.name, "number": one.number, "taken_back": one.taken_back} for one in known]
-    _write_private(folder / "invited.json", json.dumps(data, indent=2).encode())
+    # In one step: while the list is gone, every invitation would count.
+    write_atomically(_list_of(folder), json.dumps(data, indent=2).encode())
+
+
+def _list_of(folder: Path) -> Path:
+    return folder / "invited.json"
 
 
 def _number(made: Identity) -> str:
