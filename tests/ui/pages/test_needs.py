@@ -465,6 +465,13 @@ def test_w22_a_tick_lets_an_answer_count_for_the_run(qapp: QApplication) -> None
     assert card.widely.isHidden(), "a chat asks each question"
     card.show_question(RunQuestion("e", "approve", "Write?"), ("Story", "ok"))
     assert card.widely.isHidden(), "a gate is one"
+    card.show_question(RunQuestion("f", "approve", "Is it right?\n\n# A\n\nB"), ("Story", "ok"))
+    assert (card.title.text(), card.about.text()) == ("Is it right?", "# A\n\nB"), (
+        "what it is about"
+    )
+    assert card.about.isVisible() and "# A" in card.accessibleName()
+    card.show_question(RunQuestion("g", "approve", "Write?"), ("Story", "ok"))
+    assert card.about.isHidden()
     card.close()
 
 

@@ -121,14 +121,16 @@ class QuestionCard(Card):
         self.widely.setVisible(question.reply_to is not None and not for_chat)
         self.field.clear()
         unsure = question.kind == "unsure"
-        self.title.setText(tr("This may have happened") if unsure else tr_engine(question.text))
+        text = tr("This may have happened") if unsure else tr_engine(question.text)
+        title, _, more = text.partition("\n\n")  # a gate may show a whole text below its question
+        self.title.setText(title)
         self.path.setText(", ".join(path))
         detail = question.text if unsure and not question.detail else question.detail
         plain = question.kind == "sample"
         if plain:
-            detail = self._say_sample(question)
-        self.about.setText(detail if plain else "")
-        self.about.setVisible(plain)
+            detail = more = self._say_sample(question)
+        self.about.setText(more.strip())
+        self.about.setVisible(bool(more))
         self.detail.show_text("" if plain else detail)
         self.detail.setVisible(bool(detail) and not plain)
         asked = question.server
@@ -142,7 +144,8 @@ class QuestionCard(Card):
             self.server.answered.connect(lambda answer: self._answer(answer.told))
             self.asked.put(self.server)
         self._show_answers(question, for_chat)
-        self.setAccessibleName(f"{self.title.text()}. {self.path.text()}. {detail}")
+        told = detail if plain else f"{more} {detail}".strip()
+        self.setAccessibleName(f"{title}. {self.path.text()}. {told}")
         self.show()
 
     def _say_sample(self, question: RunQuestion) -> str:
