@@ -432,6 +432,7 @@ WRONG_USE_TOOL = (
     "use_tool needs the name of a tool that find_tools showed, and an object arguments."
 )
 FOUND_TOOLS = "{shown} of {total} that fit, the best first:\n{tools}"
+FOUND_SKILLS = "\nSkills that may fit, to be opened with the tool skill:\n{skills}"
 FOUND_NOTHING = "No tool fits “{query}”. Try other words for what it is to do."
 
 # In place of what a shortened history leaves out

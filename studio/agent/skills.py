@@ -48,16 +48,21 @@ _SKIPPED = {"node_modules", "__pycache__"}
 
 def catalogue(skills: Sequence[Extension], window: int | None) -> str:
     """The list of skills, as far as it has room; the rest is found by the tool."""
+    left = unlisted(skills, window)
+    lines = [one.line for one in skills[: len(skills) - len(left)]]
+    if left:
+        lines.append(SKILLS_MORE.format(count=len(left)))
+    return SKILLS.format(skills="\n".join(lines))
+
+
+def unlisted(skills: Sequence[Extension], window: int | None) -> Sequence[Extension]:
+    """The skills for which the list has no room."""
     room = int((window or UNKNOWN_WINDOW) * WINDOW_SHARE * BYTES_PER_TOKEN)
-    lines: list[str] = []
-    for one in skills:
+    for number, one in enumerate(skills):
         room -= len(one.line.encode("utf-8", "replace")) + 1
         if room < 0:
-            break
-        lines.append(one.line)
-    if left := len(skills) - len(lines):
-        lines.append(SKILLS_MORE.format(count=left))
-    return SKILLS.format(skills="\n".join(lines))
+            return skills[number:]
+    return ()
 
 
 def with_skills(
@@ -86,6 +91,18 @@ def opened(messages: Iterable[Message]) -> dict[str, str]:
                 found.pop(name[1], None)
                 found[name[1]] = text
     return found
+
+
+def fitting(words: str, skills: Sequence[Extension]) -> list[Extension]:
+    """The skills that have most of the words in their names and descriptions; five at most."""
+    wanted = set(re.findall(r"\w{2,}", words.casefold()))
+
+    def hits(one: Extension) -> int:
+        name, about = one.name.casefold(), one.description.casefold()
+        return sum(2 * (word in name) + (word in about) for word in wanted)
+
+    found = [one for one in skills if hits(one)]
+    return sorted(found, key=hits, reverse=True)[:FOUND]
 
 
 def told_again(transcript: Transcript) -> str:
@@ -138,23 +155,11 @@ def _tool(skills: Sequence[Extension]) -> Tool:
         wanted = str(arguments.get("name", "")).strip().lstrip("/")
         if (skill := by_name.get(wanted)) is not None:
             return Result(await body_of(skill), sources=(skill.path,))
-        near = _near(wanted, skills)
+        near = fitting(wanted, skills) or skills[:FOUND]
         lines = "\n".join(one.line for one in near)
         return Result(NO_SUCH_SKILL.format(name=wanted, skills=lines), f"{len(near)} skills")
 
     return Tool(spec, run)
-
-
-def _near(words: str, skills: Sequence[Extension]) -> list[Extension]:
-    """The skills that have most of the words in their names and descriptions."""
-    wanted = set(re.findall(r"\w{2,}", words.casefold()))
-
-    def hits(one: Extension) -> int:
-        name, about = one.name.casefold(), one.description.casefold()
-        return sum(2 * (word in name) + (word in about) for word in wanted)
-
-    found = sorted(skills, key=hits, reverse=True)
-    return [one for one in found if hits(one)][:FOUND] or found[:FOUND]
 
 
 def _files(folder: str) -> list[str]:

@@ -1,6 +1,7 @@
 """Tool search: lets a model find servers' tools and call them, where they are too many (M-17).
 
-It also says which of the servers' tools a history can call: what it was told first stays (M-16).
+Skills for which their list has no room are found with them (K-5). It also says which of the
+servers' tools a history can call: what it was told first stays (M-16).
 """
 
 from __future__ import annotations
@@ -17,11 +18,14 @@ from studio.agent.context.token_count import tool_tokens
 from studio.agent.prompts import (
     FIND_TOOLS_TOLD,
     FOUND_NOTHING,
+    FOUND_SKILLS,
     FOUND_TOOLS,
     USE_TOOL_TOLD,
     WRONG_USE_TOOL,
 )
+from studio.agent.skills import fitting
 from studio.domain.errors import ToolFailed
+from studio.domain.extensions import Extension
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import ToolCall
 from studio.domain.tools import FIND_TOOLS, USE_TOOL, ToolSpec
@@ -64,8 +68,11 @@ def callable_tools(declared: Sequence[ToolSpec], served: Sequence[ToolSpec]) -> 
     return [spec for spec in served if pins.get(spec.name) == spec.pin]
 
 
-def search_tools(served: Sequence[ToolSpec]) -> dict[str, Tool]:
-    """The tools that find these tools and call them; none where there are none."""
+def search_tools(served: Sequence[ToolSpec], skills: Sequence[Extension] = ()) -> dict[str, Tool]:
+    """The tools that find these tools and call them; none where there are none.
+
+    With the tools they find ``skills``, which the model was not told of.
+    """
     if not served:
         return {}
     counts: dict[str, int] = {}
@@ -76,10 +83,13 @@ def search_tools(served: Sequence[ToolSpec]) -> dict[str, Tool]:
     def find(arguments: JsonObject) -> Result:
         query = str(arguments["query"])
         found, total = find_among(served, query)
+        lines = "\n".join(one.line for one in fitting(query, skills))
+        more = FOUND_SKILLS.format(skills=lines) if lines else ""
         if not found:
-            return Result(FOUND_NOTHING.format(query=query), "nothing", ("the agent",))
+            text = FOUND_NOTHING.format(query=query) + more
+            return Result(text, "skills" if more else "nothing", ("the agent",))
         shown = "\n".join(json.dumps(_definition(spec), ensure_ascii=False) for spec in found)
-        text = FOUND_TOOLS.format(shown=len(found), total=total, tools=shown)
+        text = FOUND_TOOLS.format(shown=len(found), total=total, tools=shown) + more
         return Result(text, f"{len(found)} of {total}", ("the agent",))
 
     async def find_tools(context: Context, arguments: JsonObject) -> object:

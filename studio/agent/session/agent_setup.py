@@ -13,6 +13,7 @@ from studio.agent.permission.policy import Policy
 from studio.agent.permission.rules import RuleLayers
 from studio.agent.servers.tool_search import search_tools, too_many
 from studio.agent.services import Services
+from studio.agent.skills import unlisted
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.extensions import Extension
@@ -125,7 +126,7 @@ async def load_agent_setup(
         if policy.offers(tool.spec) and tool.spec.name not in left_out
     ]
     served = [tool.spec for tool in usable if tool.spec.server]
-    finding = search_tools(served)
+    finding = search_tools(served, unlisted(found.skills, window))
     tools = {**tools, **finding}
     agent = agent if "*" in agent.tools else replace(agent, tools=(*agent.tools, *finding))
     own_tools = [tool for tool in usable if not tool.spec.server]

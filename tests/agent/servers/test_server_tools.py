@@ -349,6 +349,35 @@ async def test_m17_many_tools_are_found_and_called_by_two(tmp_path: Path) -> Non
         assert not home.simulator.violations
 
 
+async def test_k5_skills_without_room_in_the_list_are_found_with_the_tools(tmp_path: Path) -> None:
+    """K-5, M-17: what the model was told of is not told again; what it was not is found."""
+    shop = ListedServer(tmp_path)
+    wide: Any = {"what": {"type": "string", "description": "x" * 200}}
+    shop.offer(*(tool(f"job_{n}", f"Job number {n}.", **wide) for n in range(150)))
+    script = [
+        Turn(Call("find_tools", {"query": "job for the zither and the accordion"})),
+        Turn(Call("find_tools", {"query": "zither"})),
+        Turn(Call("skill", {"name": "play-zither"})),
+        DONE,
+    ]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        await switch_on(home.engine.services.servers, shop)
+        place = home.engine.paths.config / "skills"
+        filler = {f"play-{n:03}": "y" * 900 for n in range(60)}
+        for name, about in {"an-accordion": "Plays.", **filler, "play-zither": "Plays."}.items():
+            (place / name).mkdir(parents=True)
+            (place / name / "SKILL.md").write_text(f"---\ndescription: {about}\n---\nGently.\n")
+        events = await say(await home.session())
+        (listed,) = [one.text for one in events if isinstance(one, Told) and one.topic == "skills"]
+        assert "an-accordion" in listed and "play-zither" not in listed
+        with_tools, alone, opened = finished(events)
+        for found in (with_tools, alone):
+            assert "- play-zither: Plays." in found.text and "accordion" not in found.text
+        assert "shop__job" in with_tools.text and "No tool fits" in alone.text
+        assert "Gently." in opened.text
+        assert not home.simulator.violations
+
+
 async def test_m12_servers_of_a_folder_end_with_its_trust_and_with_their_entry(
     tmp_path: Path,
 ) -> None:
