@@ -421,6 +421,9 @@ def _runner(function: Function, injected: str | None, hints: dict[str, Any]) -> 
                 loop.call_soon_threadsafe(context.emit, text)
 
             values = built(replace(context, emit=emit), arguments)
-            return await in_daemon_thread(lambda: function(**values))
+            try:
+                return await in_daemon_thread(lambda: function(**values))
+            finally:
+                await asyncio.sleep(0)  # what it shows comes before it ends; 3.14 may end at once
 
     return run
