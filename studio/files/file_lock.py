@@ -43,21 +43,21 @@ else:
 
 
 @contextmanager
-def exclusive_access(path: Path) -> Generator[None, None, None]:
+def exclusive_access(path: Path) -> Generator[bool, None, None]:
     """Lock ``path``, so that no other program replaces it between our reading and replacing.
 
     Only programs that use this too are kept out. Waits for ``LOCK_TIMEOUT`` at most, and then
-    goes on without the lock; likewise where files cannot be locked. Blocks, and raises OSError
-    if the folder cannot be written.
+    goes on without the lock, as where files cannot be locked; yields whether no other program has
+    it. Blocks, and raises OSError if the folder cannot be written.
     """
     path = path.resolve()
     beside = private_folder(path.parent) / f".{path.name}.lock"
     file = os.open(beside, os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        end = time.monotonic() + LOCK_TIMEOUT
+        end, alone = time.monotonic() + LOCK_TIMEOUT, True
         with suppress(OSError):  # some folders have no locks
-            while not lock(file) and time.monotonic() < end:
+            while not (alone := lock(file)) and time.monotonic() < end:
                 time.sleep(0.01)
-        yield
+        yield alone
     finally:
         os.close(file)

@@ -243,7 +243,7 @@ class PackRecords:
             self.close()
             target = self._exchanged
             try:
-                with exclusive_access(self.path):
+                with self._alone():
                     with closing(self._connect(self.path)) as db:
                         # Refused while anybody else has it open. Asked of the library that they
                         # have: two of them in one program do not see each other's locks.
@@ -340,6 +340,14 @@ class PackRecords:
                 return str(error)
             return "" if rows == [("ok",)] else "; ".join(str(row[0]) for row in rows)
 
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        """Keep other programs from the file; raises StorageError where one of them has it long."""
+        with exclusive_access(self.path) as alone:
+            if not alone:  # it may be about to put another one in its place: writes would be lost
+                raise StorageError(self.words.in_use.format(file=self.path))
+            yield
+
     def close(self) -> None:
         with self._lock:
             if self._db is not None:
@@ -352,8 +360,9 @@ class PackRecords:
             return self._db
         try:
             private_folder(self.path.parent)
-            with exclusive_access(self.path):  # SQLite does not wait for others here, and nobody
-                db = self._begun()  # puts another file in its place meanwhile
+            # SQLite does not wait for others here, and nobody puts another file in its place.
+            with self._alone():
+                db = self._begun()
                 # Of a program that died while it made it: what is in it may be plain.
                 self._exchanged.unlink(missing_ok=True)
         except (OSError, *errors()) as error:

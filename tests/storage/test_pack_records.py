@@ -12,6 +12,7 @@ from subprocess import PIPE
 import pytest
 
 from studio.domain.errors import StorageError, ToolFailed
+from studio.files.file_lock import exclusive_access
 from studio.storage.pack_records import PackRecords
 from studio.storage.pack_steps import Step, read_steps
 
@@ -153,6 +154,23 @@ def test_programs_that_open_an_updated_pack_at_once_do_not_disturb_each_other(pa
     assert [one.returncode for one in begun] == [0, 0, 0, 0], told
     with closing(sqlite3.connect(path.with_name("records.db.before-2"))) as copy:
         assert copy.execute("SELECT count(*) FROM deed").fetchone() == (1,)
+
+
+def test_kz44_nobody_opens_what_another_program_is_about_to_exchange(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To encrypt a large file takes longer than a program waits: its writes would be lost."""
+    with closing(records(path, FIRST)) as db:
+        db.read("SELECT 1")
+    incoming = path.with_name("records.db.exchanged")
+    incoming.write_bytes(b"all of it")
+    monkeypatch.setattr("studio.files.file_lock.LOCK_TIMEOUT", 0.0)
+    with exclusive_access(path), closing(records(path, FIRST)) as db:
+        with pytest.raises(StorageError, match="Another program has"):
+            db.write("INSERT INTO deed (title) VALUES ('lost')")
+        assert incoming.exists(), "the other program puts it in place"
+    with closing(records(path, FIRST)) as db:
+        assert len(db.read("SELECT * FROM deed")) == 1 and not incoming.exists()
 
 
 def test_what_is_written_together_is_kept_as_a_whole_whatever_fails_in_it(path: Path) -> None:
