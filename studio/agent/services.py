@@ -265,7 +265,8 @@ class Services(ServiceRegistry):
                 notice = agents.notice(named)
                 workspace = self.workspace(session, ())
                 bare = LoadedAgent(named, {}, masks, workspace, layers, notice, hooks=hooks)
-                return self.toolbox, bare, None, [], layers.files.place
+                # Policies of packs that came since count for it, too.
+                return self._found().toolbox, bare, None, [], layers.files.place
             packs = self._found()
             toolbox, refused = packs.toolbox, packs.refused()
             servers = self.servers.read(layers.files, trusted=layers.trusted)

@@ -381,3 +381,20 @@ async def test_a_policy_that_cannot_be_loaded_lets_nothing_out(tmp_path: Path) -
         install_code(home, tmp_path / "other", "raise RuntimeError('broken')\n", "plain")
         await say(await home.session())
         assert len(home.asked) == 1
+
+
+async def test_a_client_of_a_bare_model_is_held_by_a_policy_that_came_since(tmp_path: Path) -> None:
+    """KZ-7: its turns have no tools, and the program may have run for days."""
+    async with engine_home(tmp_path, CHAT, [Turn(Text("Good."))] * 2) as home:
+        session = await home.engine.sessions.create(
+            folder=str(home.folder),
+            agent="Plain",
+            provider=CHAT,
+            model="sim-model",
+            origin="server",
+        )
+        await say(session)
+        assert len(home.asked) == 1
+        install_code(home, tmp_path, f"{MASKS}\nraise RuntimeError('broken')\n")
+        (failed,) = [one for one in await say(session) if isinstance(one, Failed)]
+        assert "says who may see" in failed.title + failed.detail and len(home.asked) == 1
