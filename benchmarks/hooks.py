@@ -36,9 +36,9 @@ SCRIPT = "read -r given; sleep 0.02; exit 0\n"
 
 
 def bare(sandbox: Sandbox, launch: Launch) -> float:
-    began = time.perf_counter()
     argv = sandbox.argv(launch)
     rules = sandbox.rules()
+    began = time.perf_counter()
     try:
         subprocess.run(
             argv,
@@ -48,11 +48,11 @@ def bare(sandbox: Sandbox, launch: Launch) -> float:
             capture_output=True,
             check=True,
         )
+        return (time.perf_counter() - began) * 1000
     finally:
         if rules is not None:
             os.close(rules)
         sandbox.left()
-    return (time.perf_counter() - began) * 1000
 
 
 async def ours(runner: HookRunner) -> float:

@@ -73,6 +73,8 @@ class _Exchange:
         self._cut: Cut = ""
         self._ending = threading.Lock()
         self._ended = False
+        self._read = threading.Event()
+        """Set when both streams are read to their ends."""
 
     def end(self, cut: Cut = "") -> None:
         """End the command with all that it started, and with that the reading. Blocks."""
@@ -85,28 +87,33 @@ class _Exchange:
         begun, exited = self._begun, self._begun.process.exited
         output, errors = _Stream(self._flooded), _Stream(self._flooded)
         left = max(seconds - (time.monotonic() - self._began), 0.0)
-        timers = [_timer(left, lambda: self.end("time"))]
-        # What it started may hold its streams.
-        exited.add_done_callback(lambda _: timers.append(_timer(_LINGER, self.end)))
+        watch = threading.Thread(target=self._watch, args=(left,), daemon=True)
         others = [threading.Thread(target=self._read_errors, args=(errors,), daemon=True)]
         if len(given) > _AT_ONCE:
             others.append(threading.Thread(target=self._give, args=(given,), daemon=True))
         else:
             self._give(given)
-        for one in others:
+        for one in (watch, *others):
             one.start()
         begun.streams.read(output.add)
-        for one in others[:1]:
-            one.join()
-        with contextlib.suppress(TimeoutError):  # it closed its streams and goes on
-            exited.result(max(seconds - (time.monotonic() - self._began), 0.0) + _LINGER)
-        for timer in timers:
-            timer.cancel()
+        others[0].join()
+        self._read.set()
+        watch.join()  # it may have closed its streams and go on
         self.end()
         begun.streams.close_input()
         code = exited.result() if exited.done() else -9
         took = time.monotonic() - self._began
         return PipedResult(code, output.data, errors.data, self._cut, took)
+
+    def _watch(self, seconds: float) -> None:
+        """End it when its time is over; and when it has ended, but others hold its streams."""
+        try:
+            self._begun.process.exited.result(min(seconds, threading.TIMEOUT_MAX))
+        except TimeoutError:
+            self.end("time")
+        else:
+            if not self._read.wait(_LINGER):
+                self.end()
 
     def _flooded(self) -> None:
         threading.Thread(target=self.end, args=("flood",), daemon=True).start()
@@ -138,10 +145,3 @@ class _Stream:
     @property
     def data(self) -> bytes:
         return bytes(self._data)
-
-
-def _timer(seconds: float, act: Callable[[], object]) -> threading.Timer:
-    timer = threading.Timer(min(seconds, threading.TIMEOUT_MAX), act)
-    timer.daemon = True
-    timer.start()
-    return timer

@@ -53,6 +53,13 @@ async def test_k8_what_takes_too_long_is_ended(tmp_path: Path) -> None:
     assert (found.cut, found.output) == ("time", b"begun\n")
 
 
+async def test_k8_who_closes_its_streams_is_waited_for(tmp_path: Path) -> None:
+    found = await piped("exec >&- 2>&-; sleep 0.1; exit 3", tmp_path)
+    assert (found.code, found.cut) == (3, "")
+    found = await piped("exec >&- 2>&-; sleep 1000", tmp_path, seconds=0.3)
+    assert found.cut == "time"
+
+
 async def test_k8_what_it_started_ends_with_it(tmp_path: Path) -> None:
     """It holds both streams; the answer does not wait for it."""
     found = await piped("sleep 1000 & echo $!", tmp_path)
