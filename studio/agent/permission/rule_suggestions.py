@@ -80,8 +80,12 @@ def _exact_rule(tool: str, part: CommandPart) -> Rule | None:
 
 
 def warning_about(rules: Sequence[Rule]) -> str:
-    """What rules for commands let run that they do not say, for the person; mostly empty."""
+    """What rules for commands let run that they do not say, for the person; mostly empty.
+
+    The worst of it: a rule that lets more run is not hidden by one before it.
+    """
     codes: list[str] = []
+    any_program = ""
     for rule in rules:
         if rule.verdict != "allow" or SERVER_SIGN in rule.tool:
             continue
@@ -94,11 +98,12 @@ def warning_about(rules: Sequence[Rule]) -> str:
         reach = reach_of(before)
         name = " ".join(before[: reach.words])
         if reach.kind == "any":
-            return f"With other arguments {name} may run any program or write any file."
+            words = f"With other arguments {name} may run any program or write any file."
+            any_program = any_program or words
         if reach.kind == "code":
             codes.append(name)
-    if not codes:
-        return ""
+    if any_program or not codes:
+        return any_program
     verb = "runs" if len(codes) == 1 else "run"
     them = "this rule lets it" if len(codes) == 1 else "these rules let them"
     return f"{' and '.join(codes)} {verb} code of the folder: {them} run any program."

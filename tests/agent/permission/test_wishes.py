@@ -57,3 +57,10 @@ def test_k6_a_wish_is_short_and_of_its_place() -> None:
     assert len(wish.rules) == MOST_RULES and len(wish.unknown) == 5
     assert wish.folder == Path("/chat")
     assert wish_of(_skill("Read", "pack"), TOOLS, Path("/chat")).folder is None
+
+
+def test_k6_no_wish_hides_behind_a_milder_one() -> None:
+    """Who reads the warning knows of the rule that lets all run, wherever it stands."""
+    for allowed in ("Bash(git push:*), Bash", "Bash, Bash(git push:*)", "Bash(pytest:*), Bash(*)"):
+        wish = wish_of(_skill(allowed), TOOLS, Path("/chat"))
+        assert wish.warning == "run lets the agent run any program.", allowed
