@@ -4,10 +4,11 @@
 
 Calls of a server's tool, in turn with the same calls through the SDK's own client at a process of
 its own. The start of the window with ten servers that are on and not called, beside one without.
-How long the event loop stands still while the SDK is imported, in a thread or on the loop. How much
-memory a connection takes. How long deaf servers and their children live on when the program is
-killed during their calls. What 1,000 tools are told in. And the listing of 500 skills: with files
-that were never read, and again.
+How long the event loop stands still while the SDK is imported, in a thread or on the loop, and
+while servers do what they should not, such as a result of 50 MB. How much memory a connection
+takes. How long deaf servers and their children live on when the program is killed during their
+calls. What 1,000 tools are told in. And the listing of 500 skills: with files that were never read,
+and again.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -32,11 +34,13 @@ sys.path.append(str(HERE.parent / "tests"))
 from studio.agent.context.token_count import tool_tokens
 from studio.agent.servers.server_tools import ServerTools
 from studio.agent.servers.tool_search import search_tools
+from studio.domain.errors import ToolFailed
 from studio.domain.jsonvalue import JsonObject
 from studio.extensions.finder import ExtensionFinder
 from studio.mcp.catalogue import Catalogue
 from studio.mcp.entries import EntriesFile, ServerEntry
 from studio.mcp.lists import ServerLists, ServerTool
+from studio.mcp.supervised import ServerTimes
 from studio.storage.paths import Paths
 from support.mcp_servers import (  # pyright: ignore[reportMissingImports]
     raw_server,
@@ -49,6 +53,15 @@ CALL: JsonObject = {"text": "hello"}
 ON, TOOLS = 10, 10
 """Servers of the window that starts, and the tools of each."""
 MANY, EACH = 20, 50
+FAULTS = (
+    *("junk", "odd_bytes", "half_letter", "big", "big_id_last", "wrong_result", "more"),
+    *("leave", "close_output", "silent"),
+)
+"""What a server does in a call; see ``raw_mcp_server``."""
+STARTS = ("reason", "chatty", "no_answer", "deaf_to_unknown", "wrong_tools", "pages", "deaf")
+"""What servers do from their start on."""
+PATIENCE = 1.0
+"""Seconds that the benchmark waits for an answer that never comes."""
 DEAF = 3
 GONE = 30.0
 """Seconds after which what lives on counts as left."""
@@ -180,6 +193,43 @@ def stall(rounds: int) -> Row:
     return Row(title, here, base, "ms", "< 50 ms", "the SDK imported on the loop")
 
 
+async def faulty(folder: Path) -> None:
+    """Prints the longest gap between two ticks of the loop while each fault is answered."""
+    entries = [raw_server(mode, name=mode, folder=folder) for mode in STARTS]
+    times = ServerTimes(start=PATIENCE, again=0.01, longest=0.02)
+    async with running_servers(folder, raw_server(folder=folder), *entries, times=times) as servers:
+
+        async def fault(server: str, tool: str) -> None:
+            with suppress(ToolFailed, TimeoutError):
+                await asyncio.wait_for(servers.call(server, tool, {}), 2 * PATIENCE)
+
+        await servers.call("raw", "echo", {})  # the SDK is imported
+        ticker = Ticker()
+        ticking = asyncio.create_task(ticker.run())
+        await asyncio.sleep(0.3)
+        for one in FAULTS:
+            await ticker.enter(one)
+            await fault("raw", one)
+            await servers.call("raw", "echo", {})  # the next one works
+        for one in STARTS:
+            await ticker.enter(one)
+            await fault(one, "echo")
+            await servers.stop(one)
+        await ticker.enter("end")
+        ticking.cancel()
+    print(json.dumps({what: max(gaps) * 1000 for what, gaps in ticker.gaps.items()}))
+
+
+def faults(rounds: int) -> Row:
+    found = [child([__file__, "--faulty"]) for _ in range(rounds)]
+    least = {what: min(one[what] for one in found) for what in found[0]}
+    alone = least.pop("rest")
+    worst = max((*FAULTS, *STARTS), key=lambda what: least[what])
+    title = f"longest gap on the loop of {len(FAULTS) + len(STARTS)} faults of servers ({worst})"
+    what = f"{title}, each least of {rounds}"
+    return Row(what, least[worst], alone, "ms", "< 50 ms", "the loop at rest")
+
+
 async def connections(folder: Path) -> None:
     """Prints how much memory of its own each of ten connections more takes, once one is there."""
     entries = [replace(sdk_server(), name=f"simple{number}") for number in range(ON + 1)]
@@ -271,7 +321,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         rows = [asyncio.run(calls(folder, rounds)), *starts(few), stall(few)]
-        rows += connection(few)
+        rows += [faults(few), *connection(few)]
         rows += [*kills(few), asyncio.run(told(folder / "many"))]
         show([*rows, *skills(folder, max(rounds // 20, 3))])
 
@@ -279,6 +329,9 @@ def main() -> None:
 if __name__ == "__main__":
     if "--first" in sys.argv:
         asyncio.run(first_server(on_loop="--on-loop" in sys.argv))
+    elif "--faulty" in sys.argv:
+        with tempfile.TemporaryDirectory() as made:
+            asyncio.run(faulty(Path(made)))
     elif "--connections" in sys.argv:
         with tempfile.TemporaryDirectory() as made:
             asyncio.run(connections(Path(made)))
