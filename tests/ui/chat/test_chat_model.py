@@ -135,6 +135,30 @@ async def test_a_message_that_cannot_be_sent_comes_back(
         assert chat.model.input.ready and chat.model.session is None
 
 
+@pytest.mark.parametrize("begins", [False, True])
+async def test_a_message_comes_back_whatever_kept_its_turn_from_beginning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, begins: bool
+) -> None:
+    """G-2: also an error that nobody foresaw, before the chat is asked or as it begins."""
+
+    async def broken(*_: object) -> None:
+        raise OSError("The disk is gone.")
+
+    async with pane(tmp_path, [Turn(Text("Hello."))]) as chat:
+        await chat.say("Hi")
+        await chat.done()
+        if begins:
+            monkeypatch.setattr(chat.home.engine.services, "agents", broken)
+        else:
+            monkeypatch.setattr(chat.model.external, "ensure_free", broken)
+        chat.model.input.set_text("@Coder again")
+        chat.model.input.send()
+        assert chat.model.input.text == ""
+        await until(lambda: chat.model.input.text == "@Coder again")
+        await until(lambda: chat.model.input.state == "idle")
+        assert chat.texts == ["Hi", "Hello."]
+
+
 async def test_chats_of_long_ago_take_no_memory_and_go_on_when_shown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -384,6 +384,9 @@ class MessageInput:
         except StudioError as error:
             self._put_back(message, session)
             self._chat.report(str(error))
+        except Exception:
+            self._put_back(message, session)
+            raise
 
     def _put_back(self, message: TypedMessage, session: Session | None) -> None:
         """Restore what ``take`` returned: it could not be sent."""

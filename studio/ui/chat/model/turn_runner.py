@@ -9,7 +9,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from studio.domain.errors import StudioError
 from studio.ui.formatting import clock
 from studio.ui.translation import tr
 
@@ -159,7 +158,7 @@ class TurnRunner:
         run.said = False
         try:
             done = await self._run_until_sent(run, message, mode)
-        except StudioError:
+        except Exception:  # whatever it was, what the person wrote is kept
             if not run.said:
                 unsaid()
             raise
