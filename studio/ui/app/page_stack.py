@@ -154,7 +154,7 @@ class PageStack(QStackedWidget):
         page.chat = self._chat.model
         page.open_wanted.connect(self.open_wanted)
         page.found_wanted.connect(self.found_wanted)
-        page.page_wanted.connect(lambda key, *of: self.show_page(key, *filter(None, of)))
+        page.page_wanted.connect(self.show_page)
         page.pack_page_wanted.connect(lambda key, target: self.show_page(key, *target))
         page.chat_wanted.connect(self.chat_wanted)
         page.left.connect(self.left)

@@ -248,7 +248,7 @@ class WorkflowsPage(FilesPage[WorkflowText]):
             case ("start", name):
                 self.run_view.hide()
                 self._run(self._load_and_ask(name))
-            case (name,):
+            case (name,) | (name, ""):
                 self.run_view.hide()
                 self.gallery.setFocus()
                 self._run(self._load(name=name))
