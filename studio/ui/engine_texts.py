@@ -632,6 +632,9 @@ TEMPLATES: tuple[str, ...] = (
         "it apart from the program, and uv was not found. Have it fetched in the settings, on the "
         "page Packs, or with “agent-studio mcp get-uv”."
     ),
+    tr_later(
+        "{file}: its tools are off, because a pack that is on has this name. Rename the file."
+    ),
     tr_later("The head of {file} (# /// script) is wrong: it was left out."),
     tr_later(
         "{pack}: its tools are off, because they need uv to run apart from the program, and uv "

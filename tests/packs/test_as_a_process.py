@@ -255,6 +255,23 @@ async def test_x3_without_uv_an_own_file_is_off_with_the_reason(
             await engine.close()
 
 
+async def test_x3_an_own_file_takes_no_pack_its_place(tmp_path: Path, uv: Path) -> None:
+    """The tools of a pack whose name the file has were gone, and nothing said so."""
+    async with Simulator([], pace=False) as simulator:
+        engine = await opened(tmp_path, simulator)
+        try:
+            installed = engine.services.get(InstalledPacks)
+            installed.add(installed.look(str(PACKS / "notes")))
+            engine.paths.tools.mkdir(parents=True, exist_ok=True)
+            (engine.paths.tools / "notes.py").write_text(OWN)
+            entries = await engine.services.servers.refresh()
+            assert entries.by_name["notes"].place == "host:notes"
+            await engine.refresh_tools()
+            assert any("notes.py: its tools are off" in one for one in engine.toolbox.problems)
+        finally:
+            await engine.close()
+
+
 CODE = """
 import os
 from studio.packs import Context, tool

@@ -36,6 +36,7 @@ NO_UV_FOR_FILE = (
     "apart from the program, and uv was not found. Have it fetched in the settings, on the page "
     "Packs, or with “agent-studio mcp get-uv”."
 )
+NAME_TAKEN = "{file}: its tools are off, because a pack that is on has this name. Rename the file."
 OWN = "own_"
 """Begins the ids of the person's own files: no pack's id has a ``_``."""
 SECONDS = 60.0
@@ -91,6 +92,9 @@ class HostEntries:
                 problems.append(wrong_head(file))
             if not uv:
                 problems.append(NO_UV_FOR_FILE.format(file=file))
+                continue
+            if any(one.name == file.stem for one in found):
+                problems.append(NAME_TAKEN.format(file=file))
                 continue
             assert self._own is not None
             id = OWN + re.sub(r"\W", "_", file.stem)
