@@ -373,3 +373,6 @@ async def test_kz12_tesseract_reads_pictures_and_scanned_pages(
         broken = take(pack, akte, tmp_path / "d.png", png + b"broken")
         assert broken.missing == "Tesseract konnte das Bild nicht lesen."
         assert "nichts" in take(pack, akte, tmp_path / "e.png", png + b"empty").missing
+        for name in ("f.png", "g.tif"):
+            listed = take(pack, akte, tmp_path / name, b"/home/anna/other.png\n")
+            assert listed.missing == "Das ist kein Bild.", "it would be read as a list of pictures"

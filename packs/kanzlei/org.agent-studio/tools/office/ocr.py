@@ -15,6 +15,7 @@ from .pdf import run_to_end
 
 PICTURES = frozenset({"png", "jpg", "jpeg", "tif", "tiff", "bmp", "webp"})
 READ = "Aus Bildern gelesen (Tesseract): Fehler sind möglich."
+_BEGINNINGS = (b"\x89PNG\r\n\x1a\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*", b"BM")
 _LANGUAGE = "deu"
 _PAGE_SECONDS = 60
 _SECONDS = 300.0
@@ -35,10 +36,17 @@ def read_pictures(program: str, pictures: Sequence[tuple[str, bytes]]) -> list[s
         for ending, data in pictures:
             if time.monotonic() > end:
                 break
+            if not _is_picture(data):
+                raise ToolFailed("Das ist kein Bild.")
             picture = Path(folder) / f"bild.{ending}"
             picture.write_bytes(data)
             found.append(_words(program, picture))
     return found
+
+
+def _is_picture(data: bytes) -> bool:
+    """Tesseract takes a text for a list of other pictures of this computer, and reads those."""
+    return data.startswith(_BEGINNINGS) or (data[:4] == b"RIFF" and data[8:12] == b"WEBP")
 
 
 def _words(program: str, picture: Path) -> str:
