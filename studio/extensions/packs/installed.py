@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Collection, Generator, Iterable
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar, Token
 from dataclasses import replace
@@ -328,8 +328,11 @@ class InstalledPacks:
             raise PackError(f"{pack.origin.wanted} has another pack now: {offer.manifest.id}.")
         return offer
 
-    def add(self, offer: Offer) -> InstalledPack:
-        """Install what the person saw and approves; it is on then. An update keeps its data."""
+    def add(self, offer: Offer, off: Collection[str] | None = None) -> InstalledPack:
+        """Install what the person saw and approves; it is on then. An update keeps its data.
+
+        ``off`` are the parts that are switched off; without it those that were.
+        """
         staged = offer.manifest.folder
         if digest_of(staged) != offer.digest:
             self.forget(offer)
@@ -347,7 +350,7 @@ class InstalledPacks:
                 "folder": place.as_posix(),
                 "approved": offer.digest,
                 "on": before.get("on", True) is True,
-                "off": before.get("off", []),
+                "off": before.get("off", []) if off is None else [*sorted(off)],
             }
         old = before.get("folder")
         if isinstance(old, str) and old and old != place.as_posix():

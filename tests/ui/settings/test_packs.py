@@ -15,13 +15,15 @@ from studio.extensions.packs.manifest import read_manifest
 from studio.extensions.packs.origins import Origin
 from studio.extensions.packs.overview import overview
 from studio.ui import translation
-from studio.ui.settings.pages.packs import OfferCard, PacksPage
+from studio.ui.settings.pages.pack_offer import OfferCard
+from studio.ui.settings.pages.packs import PacksPage
 from studio.ui.settings.pages.servers import ServersPage
+from studio.ui.settings.servers.rows import ElidedLabel
 from studio.ui.settings.servers.server_view import ABOUT
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button
 from studio.ui.widgets.breakable import BreakableLabel
-from support.pack_files import write_pack
+from support.pack_files import OURS, write_pack
 from support.pack_home import PACKS
 from support.uv_to_fetch import uv_to_fetch
 from support.waiting import until
@@ -122,6 +124,51 @@ async def test_x2_a_pack_is_seen_installed_updated_and_removed(tmp_path: Path) -
         page.asked.agree.click()
         await until(lambda: "What it keeps is still in" in page.notice.text())
         assert (home / "data" / "kept").exists() and [one.id for one in packs.list()] == ["kanzlei"]
+
+
+@on_window_loop
+async def test_x2_parts_are_switched_before_a_pack_is_installed(tmp_path: Path) -> None:
+    """X-2: what it brings, wants and what is left out stand in rows; an update keeps the choice."""
+    ours = {"wants": {"hosts": ["example.com"], "keychain": ["TOKEN"]}, "later": 1}
+    source = write_pack(tmp_path / "office", ours=ours)
+    async with at_window(tmp_path, "anthropic", []) as person:
+        packs = person.engine.services.get(InstalledPacks)
+        person.window.preferences.open("packs")
+        dialog = person.window.preferences.dialog
+        assert dialog is not None
+        page = dialog.pages["packs"]
+        assert isinstance(page, PacksPage)
+        page.origin.setText(str(source))
+        page.look.click()
+        await until(lambda: page.offered is not None)
+        card = page.offered
+        assert card is not None and card.off == frozenset()
+        shown = {one.text() for one in card.findChildren(ElidedLabel)}
+        assert {"Skills (1)", "deed", "/review-deed", "Servers", "Tables (1)"} <= shown
+        assert {"Host example.com", "Key TOKEN of the keychain"} <= shown
+        assert any("later" in one.text() for one in card.left)
+        assert {*card.parts} == {
+            "skills", "commands", "agents", "workflows", "mcp", "hooks", "tools"
+        }  # fmt: skip
+        card.parts["hooks"].click()
+        card.parts["tools"].click()
+        card.agree.click()
+        await until(lambda: "office" in page.rows)
+        assert packs.get("office").off == {"hooks", "tools"}
+        (source / "skills/deed/SKILL.md").write_text("---\ndescription: New\n---\nObey.\n")
+        page.rows["office"].update_button.click()
+        await until(lambda: page.offered is not None)
+        assert page.offered is not None and page.offered.off == {"hooks", "tools"}
+        page.offered.parts["tools"].click()
+        page.offered.agree.click()
+        await until(lambda: packs.get("office").off == {"hooks"})
+        (source / OURS / "hooks.json").unlink()
+        page.rows["office"].update_button.click()
+        await until(lambda: page.offered is not None)
+        assert page.offered is not None and "hooks" not in page.offered.parts
+        page.offered.agree.click()
+        await until(lambda: "hooks" not in packs.get("office").manifest.parts())
+        assert packs.get("office").off == {"hooks"}, "one that comes again is still off"
 
 
 @on_window_loop

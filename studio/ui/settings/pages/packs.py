@@ -19,35 +19,20 @@ from studio.tools.packs.settings import settings_schema, stored, write_settings
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
 from studio.ui.forms.schema_form import SchemaForm
-from studio.ui.forms.text_area import TextArea
 from studio.ui.settings.form import AskCard, SettingsPage, Slot
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.settings.rows import IconTile
 from studio.ui.settings.servers.rows import ElidedLabel
 from studio.ui.theme import Theme, joined
-from studio.ui.translation import tr, tr_later, tr_plural
+from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Button, Card, Check, Field, Label, Status, Toggle
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+
+from .pack_offer import SWITCHED, OfferCard, part_title
 
 if TYPE_CHECKING:
     from studio.agent.packs import PackHome
     from studio.extensions.packs.installed import InstalledPack, Offer
-
-TEXT_LINES = 14
-PARTS = {
-    "skills": tr_later("Skills"),
-    "commands": tr_later("Commands"),
-    "agents": tr_later("Agents"),
-    "workflows": tr_later("Workflows"),
-    "mcp": tr_later("Servers"),
-    "hooks": tr_later("Hooks"),
-    "tools": tr_later("Tools"),
-    "schema": tr_later("Tables"),
-    "pages": tr_later("Pages"),
-    "data": tr_later("Data"),
-}
-SWITCHED = ("skills", "commands", "agents", "workflows", "mcp", "hooks", "tools", "pages")
-"""Parts that a person switches; tables and data are used by others."""
 
 
 class PacksPage(SettingsPage):
@@ -246,19 +231,19 @@ class PacksPage(SettingsPage):
         if offer.before is not None:
             changes = tr("What changes")
             text = f"{changes}\n\n{offer.change}\n\n{text}"
-        card = OfferCard(self.theme, offer.manifest.name, text)
+        card = OfferCard(self.theme, offer.manifest.name, text, offer)
         if offer.before is not None:
             card.title.setText(tr("Update {name}?").format(name=offer.manifest.name))
             card.agree.setText(tr("Update"))
-        card.agree.clicked.connect(lambda: self._close_and_run(self._add(offer)))
+        card.agree.clicked.connect(lambda: self._close_and_run(self._add(offer, card.off)))
         card.leave.clicked.connect(
             lambda: self._close_and_run(asyncio.to_thread(self._packs.forget, offer))
         )
         self._put_above(card)
         self.origin.clear()
 
-    async def _add(self, offer: Offer) -> None:
-        pack = await asyncio.to_thread(self._packs.add, offer)
+    async def _add(self, offer: Offer, off: frozenset[str]) -> None:
+        pack = await asyncio.to_thread(self._packs.add, offer, off)
         if isValid(self) and {"mcp", "hooks"} & set(pack.manifest.parts()):
             words = tr("{name} is here. Its servers and hooks are off, until you switch each on.")
             self.notice.show_text(words.format(name=pack.name))
@@ -388,11 +373,7 @@ class PackRow(Card):
         self.parts: dict[str, Check] = {}
         for part, found in manifest.parts().items():
             if part in SWITCHED:
-                counted = part not in ("mcp", "hooks") and not any(
-                    one.suffix == ".py"
-                    for one in found.files  # one may hold many, or none
-                )
-                words = f"{tr(PARTS[part])} ({len(found.files)})" if counted else tr(PARTS[part])
+                words = part_title(found)
                 check = self.parts[part] = Check(theme, words)
                 check.setAccessibleName(joined((words, pack.name)))
                 check.setChecked(part not in pack.off)
@@ -412,37 +393,6 @@ class PackRow(Card):
         rows.append(row_of([*buttons, STRETCH], spacing=8))
         column_of(rows, spacing=8, margins=(14, 10, 14, 10), on=self)
         self.setAccessibleName(joined((pack.name, state)))
-
-
-class OfferCard(AskCard):
-    """All that a pack brings, and the question whether the person wants it."""
-
-    def __init__(self, theme: Theme, name: str, text: str) -> None:
-        super().__init__(theme, "raised", "warn_line")
-        words = tr("Install {name}?").format(name=name)
-        self.title = Label(theme, words, "ui_strong", wrap=True)
-        line = tr("This is all that it brings. What runs has your rights, as any program does.")
-        self.text = TextArea(theme, tr("What it brings"), lines=TEXT_LINES, read_only=True)
-        # What stands further in is the pack's own: files, code, words of others.
-        lines = (one if one[:1] in ("", " ") else tr_engine(one) for one in text.split("\n"))
-        self.text.show_text("\n".join(lines))
-        self.agree = Button(theme, tr("Install"), "primary")
-        self.leave = Button(theme, tr("Leave it"), "ghost")
-        head = row_of(
-            [
-                (IconTile(theme, "shield-question-mark", "warn"), Qt.AlignmentFlag.AlignTop),
-                (
-                    column_of(
-                        [self.title, Label(theme, line, "small", "text2", wrap=True)], spacing=1
-                    ),
-                    1,
-                ),
-            ],
-            spacing=10,
-        )
-        buttons = row_of([self.agree, self.leave, STRETCH], spacing=8)
-        column_of([head, self.text, buttons], spacing=10, margins=(12, 12, 12, 12), on=self)
-        self.setAccessibleName(words)
 
 
 class RemoveCard(AskCard):

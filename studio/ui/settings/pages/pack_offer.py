@@ -1,0 +1,180 @@
+"""The offer of a pack: what it brings in rows with switches, what it wants, every word (X-2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QLayout, QWidget
+
+from studio.agent.permission.invisible_characters import escape_line
+from studio.ui.engine_texts import tr_engine
+from studio.ui.forms.text_area import TextArea
+from studio.ui.settings.form import AskCard
+from studio.ui.settings.rows import IconTile, RowCard
+from studio.ui.settings.servers.rows import ElidedLabel
+from studio.ui.theme import Theme, joined
+from studio.ui.translation import tr, tr_later
+from studio.ui.widgets import Button, Label, Toggle
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of
+
+if TYPE_CHECKING:
+    from studio.extensions.packs.installed import Offer
+    from studio.extensions.packs.manifest import PackManifest, Part
+
+TEXT_LINES = 14
+LINE = 500
+"""Characters of a stranger's words in a row."""
+PARTS = {
+    "skills": tr_later("Skills"),
+    "commands": tr_later("Commands"),
+    "agents": tr_later("Agents"),
+    "workflows": tr_later("Workflows"),
+    "mcp": tr_later("Servers"),
+    "hooks": tr_later("Hooks"),
+    "tools": tr_later("Tools"),
+    "schema": tr_later("Tables"),
+    "pages": tr_later("Pages"),
+    "data": tr_later("Data"),
+}
+SWITCHED = ("skills", "commands", "agents", "workflows", "mcp", "hooks", "tools", "pages")
+"""Parts that a person switches; tables and data are used by others."""
+_ICONS = {
+    "skills": "sparkles",
+    "commands": "terminal",
+    "agents": "bot",
+    "workflows": "workflow",
+    "mcp": "blocks",
+    "hooks": "hand",
+    "tools": "wrench",
+    "schema": "database",
+    "pages": "app-window",
+    "data": "files",
+}
+
+
+def part_title(part: Part) -> str:
+    """What a part is, and how many things it has where its files tell."""
+    title = tr(PARTS[part.name])
+    counted = part.name not in ("mcp", "hooks") and not any(
+        one.suffix == ".py"
+        for one in part.files  # one may hold many, or none
+    )
+    return f"{title} ({len(part.files)})" if counted else title
+
+
+class OfferCard(AskCard):
+    """All that a pack brings, and the question whether the person wants it.
+
+    Of an ``offer`` the person chooses the parts. What an update changes comes before them.
+    """
+
+    def __init__(self, theme: Theme, name: str, text: str, offer: Offer | None = None) -> None:
+        super().__init__(theme, "raised", "warn_line")
+        words = tr("Install {name}?").format(name=name)
+        self.title = Label(theme, words, "ui_strong", wrap=True)
+        line = tr("This is all that it brings. What runs has your rights, as any program does.")
+        self.text = TextArea(theme, tr("What it brings"), lines=TEXT_LINES, read_only=True)
+        # What stands further in is the pack's own: files, code, words of others.
+        lines = (one if one[:1] in ("", " ") else tr_engine(one) for one in text.split("\n"))
+        self.text.show_text("\n".join(lines))
+        self.agree = Button(theme, tr("Install"), "primary")
+        self.leave = Button(theme, tr("Leave it"), "ghost")
+        head = row_of(
+            [
+                (IconTile(theme, "shield-question-mark", "warn"), Qt.AlignmentFlag.AlignTop),
+                (
+                    column_of(
+                        [self.title, Label(theme, line, "small", "text2", wrap=True)], spacing=1
+                    ),
+                    1,
+                ),
+            ],
+            spacing=10,
+        )
+        buttons = row_of([self.agree, self.leave, STRETCH], spacing=8)
+        parts: list[QWidget | QLayout] = [head, buttons]
+        self.parts: dict[str, Toggle] = {}
+        before = offer.before if offer is not None else None
+        self._before = before.off if before is not None else frozenset[str]()
+        self.left: list[Label] = []
+        if offer is not None:
+            parts += self._brings(offer.manifest)
+            parts += self._wants(offer.manifest)
+            parts += self._leaves_out(offer.manifest)
+        parts.insert(len(parts) if before is None else 2, self.text)
+        column_of(parts, spacing=10, margins=(12, 12, 12, 12), on=self)
+        self.setAccessibleName(words)
+
+    @property
+    def off(self) -> frozenset[str]:
+        """The parts that the person does not want, also those that it does not bring any more."""
+        unwanted = {name for name, toggle in self.parts.items() if not toggle.isChecked()}
+        return frozenset((self._before - self.parts.keys()) | unwanted)
+
+    def _brings(self, manifest: PackManifest) -> list[QWidget | QLayout]:
+        rows: list[QWidget] = []
+        for name, part in manifest.parts().items():
+            title = part_title(part)
+            toggle: Toggle | None = None
+            if name in SWITCHED:
+                toggle = self.parts[name] = Toggle(self.theme, joined((title, manifest.name)))
+                toggle.show_value(name not in self._before)
+            rows.append(self._row(_ICONS[name], title, _line(part), toggle))
+        title = Label(self.theme, tr("It brings"), "ui_strong")
+        beside = Label(self.theme, tr("Switch off what you do not want"), "small", "text2")
+        return [row_of([title, STRETCH, beside], spacing=8), *self._card(rows)] if rows else []
+
+    def _wants(self, manifest: PackManifest) -> list[QWidget | QLayout]:
+        wants = manifest.wants
+        wanted = [
+            *(("folder", tr("Folder {name}"), one) for one in wants.folders),
+            *(("globe", tr("Host {name}"), one) for one in wants.hosts),
+            *(("key-round", tr("Key {name} of the keychain"), one) for one in wants.keychain),
+        ]
+        line = tr("That it says so allows none of it.")
+        rows = [
+            self._row(icon, words.format(name=escape_line(one, LINE)), line)
+            for icon, words, one in wanted
+        ]
+        title = Label(self.theme, tr("It wants"), "ui_strong")
+        return [title, *self._card(rows)] if rows else []
+
+    def _leaves_out(self, manifest: PackManifest) -> list[QWidget | QLayout]:
+        self.left = [
+            Label(self.theme, tr_engine(escape_line(one, LINE)), "small", "text2", wrap=True)
+            for one in manifest.problems
+        ]
+        title = Label(self.theme, tr("Left out, or without effect"), "ui_strong")
+        return [title, *self.left] if self.left else []
+
+    def _card(self, rows: list[QWidget]) -> list[QWidget]:
+        card = RowCard(self.theme)
+        card.set_rows(rows)
+        return [card]
+
+    def _row(self, icon: str, title: str, line: str, toggle: Toggle | None = None) -> QWidget:
+        middle = Qt.AlignmentFlag.AlignVCenter
+        row = QWidget()
+        words: list[QWidget | QLayout] = [ElidedLabel(self.theme, title, "ui_strong", "text1")]
+        if line:
+            words.append(ElidedLabel(self.theme, line, "small", "text2"))
+        parts = [(IconTile(self.theme, icon), middle), (column_of(words, spacing=0), 1)]
+        parts += [(toggle, middle)] if toggle is not None else []
+        row_of(parts, spacing=10, margins=(0, 7, 0, 7), on=row)
+        return row
+
+
+def _line(part: Part) -> str:
+    """What a part has, or what is done with it."""
+    if part.name in ("mcp", "hooks"):
+        return tr("Each is off until you switch it on.")
+    if part.name == "tools":
+        return tr("Run as a process of their own, not in the program.")
+    skills = part.name == "skills"
+    names = (
+        one.parent.name if skills else one.relative_to(part.path).with_suffix("").as_posix()
+        for one in part.files
+    )
+    before = "/" if part.name == "commands" else ""
+    return escape_line(", ".join(f"{before}{one}" for one in names), LINE)
