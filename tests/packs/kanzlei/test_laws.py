@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import datetime
 import io
@@ -25,6 +26,7 @@ from studio.domain.events import ToolFinished
 from studio.extensions.packs.loading import load_class
 from studio.simulator import Call, Text, Turn
 from support.engine_home import EngineHome, engine_home, say
+from support.local_site import SiteRequest, site
 from support.office_home import switch_on
 
 CHAT = "openai-compatible"
@@ -483,3 +485,26 @@ async def test_invented_citations_are_marked(tmp_path: Path) -> None:
 def test_decisions_are_seen(kanzlei: SimpleNamespace, text: str) -> None:
     """KZ-29: by court, day and Aktenzeichen, ECLI or collection."""
     assert [one.text for one in kanzlei.decisions.decisions(f"Vgl. {text}.")] == [text]
+
+
+async def test_kz28_a_site_that_sends_a_few_bytes_at_a_time_is_left(
+    kanzlei: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each byte ends a silence, so that only a limit on the whole ends the download."""
+
+    async def trickle(_: SiteRequest, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\nabc")
+        await writer.drain()
+        await gone.wait()
+
+    gone = asyncio.Event()
+    monkeypatch.setattr(kanzlei.fetching, "_WHOLE", 0.0)
+    async with site() as here:
+        here.pages["/bgb/xml.zip"] = trickle
+        fetch = kanzlei.fetching.fetched
+        address, hosts = f"{here.url}/bgb/xml.zip", (here.url.removeprefix("http://"),)
+        try:
+            with pytest.raises(ToolFailed, match="braucht zu lange"):
+                await asyncio.to_thread(fetch, address, Path.read_bytes, hosts)
+        finally:
+            gone.set()

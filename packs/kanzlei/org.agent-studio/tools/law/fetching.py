@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.client
 import re
 import tempfile
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterable
@@ -24,6 +25,9 @@ _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", " ": "
 _MOST = 60_000_000
 _PIECE = 65_536
 _SECONDS = 60.0
+"""Of silence."""
+_WHOLE = 600.0
+"""Seconds that all of an answer may take."""
 T = TypeVar("T")
 
 
@@ -64,9 +68,12 @@ def _download(
 ) -> None:
     """Write an answer into a file, piece by piece; raises ToolFailed."""
     host, left = urlsplit(asked.full_url).hostname, _MOST
+    end = time.monotonic() + _WHOLE
     try:
         with opener.open(asked, timeout=_SECONDS) as answer, path.open("wb") as file:
-            while piece := answer.read(_PIECE):
+            while piece := answer.read1(_PIECE):  # what is there: a few bytes a minute end too
+                if time.monotonic() > end:
+                    raise ToolFailed(f"{host} braucht zu lange. Versuche es später noch einmal.")
                 left -= len(piece)
                 if left < 0:
                     raise ToolFailed(f"Was {host} sendet, ist größer als 60 MB. Lade es als Datei.")
