@@ -72,6 +72,8 @@ from .turn_rights import TurnRights
 from .turn_updates import TurnUpdates
 
 SEND, NO_SENDING = "Yes, send it", "No, send nothing"
+_AGREES = re.compile(rf"\s*(?:y|yes|{SEND}|ja|ja, senden)[.!]?\s*", re.I)
+"""All of such an answer: “yes, but without the name” is none."""
 FOUND = Exposed("untrusted", "what the provider finds on the web")
 
 
@@ -450,7 +452,7 @@ class TurnBuilder:
         if why not in self._let_go and self._approvals is not None:
             choices = Choice(SEND), Choice(NO_SENDING)
             answer = await self._approvals.ask_first(AskedQuestion(why, choices))
-            if re.match(r"\s*(?:y|yes|ja)\b", answer, re.I):
+            if _AGREES.fullmatch(answer):
                 self._let_go.add(why)
         return why in self._let_go
 

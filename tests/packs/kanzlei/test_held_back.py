@@ -83,6 +83,16 @@ async def test_kz40_a_question_with_a_name_leaves_once_the_person_said_so(tmp_pa
         assert last == [("Anfrage: turn", "ollama", held)] * 3
 
 
+@pytest.mark.parametrize(
+    ("answer", "sent"), [("Ja, aber ohne den Namen", 0), ("Yes, send it", 1), ("Ja, senden", 1)]
+)
+async def test_kz40_only_a_plain_yes_lets_a_name_go(tmp_path: Path, answer: str, sent: int) -> None:
+    """What a person agrees to under a condition is not sent without it."""
+    async with research(tmp_path, model=ELSEWHERE) as (home, _, session):
+        await asked(session, NAMED, answer)
+        assert len(home.asked) == sent
+
+
 async def test_kz40_a_question_without_a_name_leaves_at_once(tmp_path: Path) -> None:
     """One first or last name alone is nobody's; a model on this computer may hear of anybody."""
     async with research(tmp_path, model=ELSEWHERE) as (home, _, session):
