@@ -43,6 +43,8 @@ class Console:
 
     def __init__(self) -> None:
         self._open_line = False
+        self._held: list[str] | None = None
+        """Lines that are said while a question is open: they stand below its answer."""
         self.desk: ActDesk | None = None
         """Proves what a person at this terminal decides about drafts of packs (KZ-5)."""
         for name in ("stdout", "stderr"):
@@ -108,7 +110,9 @@ class Console:
 
     def say(self, *lines: str) -> None:
         """Print lines about what happens on standard error; see ``visible_lines``."""
-        if lines:
+        if self._held is not None:
+            self._held += lines
+        elif lines:
             self.end_line()
             _put(sys.stderr, visible_lines(lines) + "\n")
 
@@ -137,9 +141,22 @@ class Console:
     async def line(self, prompt: str) -> str | None:
         """Read one line from the terminal; None at its end. Can be cancelled.
 
-        What was typed before the prompt appeared is not taken as the answer (T-7).
+        What was typed before the prompt appeared is not taken as the answer (T-7). What is said
+        meanwhile waits, so that the prompt stays the last line and is not torn.
         """
         self.end_line()
+        held = self._held = list[str]()
+        try:
+            found = await self._typed(prompt)
+        except asyncio.CancelledError:
+            held.insert(0, "")
+            raise
+        finally:
+            self._held = None
+            self.say(*held)
+        return found
+
+    async def _typed(self, prompt: str) -> str | None:
         loop = asyncio.get_running_loop()
         file = sys.stdin.fileno()
         discard_typed(file)

@@ -52,7 +52,7 @@ from .missions.brief import MissionBrief
 from .missions.cycles import Cycles
 from .plan import Plan
 from .run_accounts import RunAccounts, RunTime
-from .run_questions import FOR_RUN, RunQuestions
+from .run_questions import FOR_RUN, RunQuestions, is_covered
 from .run_recorder import RunRecorder
 from .step_sessions import StepSessions
 from .step_tasks import StepTasks
@@ -313,9 +313,9 @@ class OpenRun:
             await self.record(answered)
             if self.above is None:
                 await self._allow(question.rules)
-                for covered in self.items.questions.covered(self.run.allowed):
-                    if covered.id != question.id:
-                        self.sessions.answer(covered, "run", by)
+                for other in self._others_who_ask(question):
+                    if is_covered(other, self.run.allowed):
+                        self.sessions.answer(other, "run", by)
         elif whole:
             await self.record(answered)
             self._reply_alike(question, answer)
@@ -373,15 +373,19 @@ class OpenRun:
     async def _allow(self, rules: Iterable[Rule]) -> None:
         """Let all that works now in the run use these rules."""
         await self.sessions.allow(rules)
-        for child in self.children.values():
+        for child in tuple(self.children.values()):
             await child._allow(rules)
+
+    def _others_who_ask(self, question: RunQuestion) -> list[RunQuestion]:
+        """What is asked now beside this question, also by items whose question is not shown."""
+        asked = {one.id: one for one in self.items.questions.open}
+        asked |= {one.id: one for _, one in self.run.questions}
+        return [one for one in asked.values() if one.id != question.id]
 
     def _reply_alike(self, question: RunQuestion, answer: Json) -> None:
         """Give an answer to all others who ask the same now, here and in the runs below."""
-        asked = {one.id: one for one in self.items.questions.open}
-        asked |= {one.id: one for _, one in self.run.questions}
-        for one in asked.values():
-            if one.id != question.id and one.reply_to == question.reply_to:
+        for one in self._others_who_ask(question):
+            if one.reply_to == question.reply_to:
                 self.sessions.answer(one, answer, FOR_RUN)
         for child in self.children.values():
             child._reply_alike(question, answer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -14,6 +15,8 @@ from studio.domain.events import (
     ReplyGiven,
     TurnComplete,
 )
+from studio.domain.jsonvalue import Json
+from studio.domain.permissions import Rule
 from studio.domain.run_events import RunQuestion, StepAnswered, StepAsked
 from studio.domain.runs import Run, StepKey
 from studio.domain.workflows import Step
@@ -66,6 +69,11 @@ def session_question(
             return None
 
 
+def is_covered(question: RunQuestion, rules: Collection[Rule]) -> bool:
+    """Whether rules that the person allowed have answered a question."""
+    return bool(question.rules) and all(rule in rules for rule in question.rules)
+
+
 class RunQuestions:
     """What the steps of one run ask, and who asks: their sessions, their items, the runs below.
 
@@ -112,8 +120,8 @@ class RunQuestions:
             event = self._items.questions.left_open(key, envelope.session_id)
         if event is None:
             return
-        if isinstance(event, StepAsked) and event.question.reply_to in self._top.replies:
-            self._reply(event, many)
+        if isinstance(event, StepAsked) and (given := self._for_run(event.question)) is not None:
+            self._reply(event, given, many)
             return
         found = self._items.note_question(key, event) if many else [event]
         if isinstance(event, StepAnswered) and (
@@ -122,11 +130,18 @@ class RunQuestions:
             found = [one for one in found if not isinstance(one, StepAnswered)]
         self._recorder.note(*found)
 
-    def _reply(self, asked: StepAsked, many: bool) -> None:
+    def _for_run(self, question: RunQuestion) -> Json:
+        """The answer that the person gave for the whole run; None if they gave none.
+
+        One who decided to ask before it was given asks after it all the same.
+        """
+        if is_covered(question, self._top.allowed):
+            return "run"
+        return None if question.reply_to is None else self._top.replies.get(question.reply_to)
+
+    def _reply(self, asked: StepAsked, answer: Json, many: bool) -> None:
         """Give the person's answer for the whole run to who asks the same again (W-22)."""
         question, key = asked.question, (asked.step, asked.item)
-        assert question.reply_to is not None
-        answer = self._top.replies[question.reply_to]
         if not many:
             self._recorder.note(asked, StepAnswered(*key, question.id, answer, FOR_RUN))
         self._given.add(question.id)

@@ -94,7 +94,7 @@ class StepSessions:
 
     async def allow(self, rules: Iterable[Rule]) -> None:
         """Let all that works now use these rules."""
-        for session in self._sessions.values():
+        for session in tuple(self._sessions.values()):  # tries begin and end meanwhile
             if session.running:
                 for rule in rules:
                     await session.rules.add(rule)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 from asyncio.subprocess import PIPE, create_subprocess_exec
@@ -9,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from studio.cli.console import Console
 from studio.simulator import Text, Turn
 from support.command import Command, Ended, at_provider, finish
 
@@ -75,3 +77,26 @@ async def _in_shell(terminal: Command, streams: str, *command: str) -> Ended:
         cwd=terminal.folder,
     )
     return await finish(process, b"")
+
+
+async def test_t7_what_is_said_while_a_question_is_open_stands_below_its_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """W-22: steps that go on neither tear the prompt nor push the question away."""
+    master, slave = os.openpty()
+    reads, writes = os.fdopen(slave), os.fdopen(os.dup(slave), "w")
+    with reads, writes:
+        monkeypatch.setattr("sys.stdin", reads)
+        monkeypatch.setattr("sys.stderr", writes)
+        console = Console()
+        asked = asyncio.create_task(console.choice("Allow? ", "yes", "no"))
+        await asyncio.to_thread(os.read, master, 100)
+        console.say("· first")
+        os.write(master, b"y\n")
+        assert await asked == "y"
+        console.say("· second")
+        seen = b""
+        while not seen.endswith(b"second\r\n"):
+            seen += os.read(master, 100)
+        assert seen.decode() == "y\r\n· first\r\n· second\r\n"
+    os.close(master)

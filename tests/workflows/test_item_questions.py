@@ -154,3 +154,25 @@ async def test_w22_an_item_that_asks_is_left_out_and_the_others_go_on(tmp_path: 
         assert report.difference is None, report.difference
         with pytest.raises(ConfigurationError, match="any more"):
             await runner.leave_out(tasks[0].get_name())
+
+
+async def test_w22_an_answer_for_the_run_reaches_all_while_items_end(tmp_path: Path) -> None:
+    """While its rules are stored for one session after the other, none waits for ever."""
+    text = workflow(
+        f"""\
+  - id: act
+    agent: Worker
+    for_each: [{", ".join(map(str, range(12)))}]
+    prompt: "Item ${{{{ item }}}}."
+"""
+    )
+    async with engine_home(tmp_path, "anthropic", acts) as home:
+        prepare(home)
+        runner = await begin(home, text)
+        working = asyncio.create_task(carry_out(runner, lambda _: None))
+        await until(lambda: len([*runner.run.questions]) == 12)
+        ids = [asked.id for _, asked in runner.run.questions]
+        left = (runner.leave_out(one) for one in ids[:3])
+        await asyncio.gather(runner.answer(ids[-1], "run"), *left)
+        run = await working
+        assert run.state == "done", run.reason

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
@@ -12,7 +12,6 @@ from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.events import Exposed
 from studio.domain.items import MANY
 from studio.domain.jsonvalue import Json
-from studio.domain.permissions import Rule
 from studio.domain.run_events import (
     ItemsCounted,
     ItemsFound,
@@ -197,11 +196,6 @@ class QuestionsOfItems:
     def open(self) -> list[RunQuestion]:
         """All that items ask now."""
         return [one for step in self._asked.values() for one in step]
-
-    def covered(self, rules: Collection[Rule]) -> list[RunQuestion]:
-        """The questions that rules which the person allowed since then have answered."""
-        asked = self.open
-        return [one for one in asked if one.rules and all(rule in rules for rule in one.rules)]
 
     def left_open(self, key: StepKey, session_id: str) -> StepAnswered | None:
         """The turn of an item has ended: its question, if one is open, takes no answer any more."""
