@@ -217,6 +217,9 @@ class Settings:
     """Sections of the list of chats of which only the heading is shown."""
     inspector_width: int = 320
     inspector_open: bool = False
+    chat_beside_width: int = 420
+    """Of the chat beside a page, in pixels at normal text."""
+    chat_beside_open: bool = True
     first_run_done: bool = False
 
     unknown: JsonObject = field(default_factory=dict[str, Json])

@@ -262,6 +262,14 @@ class SessionStore:
         rows = await self._db.rows("SELECT id FROM sessions WHERE subject = ?", subject)
         return [str(row[0]) for row in rows]
 
+    async def newest_about(self, subject: str) -> str:
+        """The chat about something that changed last; empty if the list of chats has none."""
+        await self._flush_all()
+        query = """SELECT id FROM sessions WHERE subject = ? AND deleted = 0 AND behind = 0
+            AND archived = 0 AND caller = '' ORDER BY updated DESC, id LIMIT 1"""
+        rows = await self._db.rows(query, subject)
+        return str(rows[0][0]) if rows else ""
+
     async def forget_calls(self, ids: Sequence[str]) -> None:
         """Take the words out of the audit of sessions that are deleted (KZ-45)."""
         query = """UPDATE audit SET title = '', target = '', arguments = '{}', summary = ''

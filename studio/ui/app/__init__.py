@@ -16,6 +16,7 @@
 - ``menus``: Underlines letters of menus, fills the Edit and the Window menu, hides the menu bar.
 - ``key_sheet``: Shows all shortcuts in a window.
 - ``page_stack``: Shows the chat or one of the pages in the middle of the window.
+- ``chat_beside``: Shows the chat at the right of a page that is about what chats are about.
 - ``window_layout``: Places sidebar and inspector beside the page, or over it in a small window;
   saves and restores size and place of the window.
 - ``banner``: Shows errors and remarks of the program in a strip above the page.

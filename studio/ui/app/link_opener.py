@@ -57,15 +57,19 @@ class LinkOpener:
             case _:
                 self._banner.say(tr("This link leads nowhere in Agent Studio."))
 
-    async def open_source(self, address: str) -> None:
-        """Show the page of a pack with what an address leads to (KZ-8)."""
+    async def open_source(self, address: str, *, from_chat: bool = False) -> None:
+        """Show the page of a pack with what an address leads to (KZ-8).
+
+        ``from_chat``: it stands in the chat on screen, which may stay beside the page.
+        """
         assert self._navigation.engine is not None
         packs = self._navigation.engine.services.packs
         found = (await in_daemon_thread(lambda: packs.resolve([address]))).get(address)
         if found is None:
             self._banner.say(tr("{address} leads nowhere now.").format(address=address))
         elif found.page:
-            self._pages.show_page(f"pack:{pack_of(address)}/{found.page}", *found.target)
+            show = self._pages.show_source if from_chat else self._pages.show_page
+            show(f"pack:{pack_of(address)}/{found.page}", *found.target)
 
     def copy(self, session_id: str, block: int) -> None:
         """Copy a link to a block of a chat."""

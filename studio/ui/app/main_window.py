@@ -33,6 +33,7 @@ from studio.ui.widgets.layouts import column_of, widget_of
 from .actions import Action, RunningMenu, install
 from .banner import Banner
 from .chat_actions import ChatActions
+from .chat_beside import ChatBeside
 from .link_opener import LinkOpener
 from .menus import MenuBarSwitch, MenuLetters
 from .navigation import Navigation
@@ -106,7 +107,8 @@ class MainWindow(QMainWindow):
         if not self.settings.values.first_run_done:
             self.pages.show_nothing()
         self.banner = Banner(theme)
-        self.column = column_of([self.banner, (self.pages, 1)], spacing=0)
+        self.beside = ChatBeside(theme, self.pages, self.chat)
+        self.column = column_of([self.banner, (self.beside, 1)], spacing=0)
         rail = Rail(theme)
         rail.new_chat.connect(self.new_chat)
         self.sides = WindowLayout(self.sidebar, rail, widget_of(self.column), self.chat.header)
@@ -170,7 +172,12 @@ class MainWindow(QMainWindow):
         self.chat.run_wanted.connect(partial(self.pages.show_page, "workflows", "start"))
         self.chat.draft_wanted.connect(partial(self.pages.show_page, "drafts"))
         self.chat.link_wanted.connect(self.links.copy)
-        self.chat.source_wanted.connect(lambda at: self._later(self.links.open_source(at)))
+        self.chat.source_wanted.connect(
+            lambda at: self._later(self.links.open_source(at, from_chat=True))
+        )
+        self.beside.about_wanted.connect(self.chats.take_about)
+        self.beside.about_alone_wanted.connect(self.chats.open_about)
+        self.beside.alone_wanted.connect(self.chats.show_chat)
         self.pages.open_wanted.connect(self.chats.open)
         self.pages.found_wanted.connect(self.chats.open)
         self.pages.left.connect(self.chats.show_chat)
@@ -276,7 +283,7 @@ class MainWindow(QMainWindow):
             Action.LARGER_TEXT: lambda: self.preferences.scale(10),
             Action.SMALLER_TEXT: lambda: self.preferences.scale(-10),
             Action.NORMAL_TEXT: lambda: self.preferences.scale(0),
-            Action.WRITE_MESSAGE: self.chats.show_chat,
+            Action.WRITE_MESSAGE: self._write_message,
             Action.ADD_FILES: self.chat.composer.attachments.choose_files,
             Action.CHAT_ABOVE: lambda: self.chats.open_neighbour(-1),
             Action.CHAT_BELOW: lambda: self.chats.open_neighbour(1),
@@ -336,8 +343,20 @@ class MainWindow(QMainWindow):
         self.completion = Completion(self.theme, self._entries, self.chat)
         self.completion.follow()
 
+    @property
+    def shows_chat(self) -> bool:
+        """Whether the chat is on screen, alone or beside a page."""
+        return self.pages.shows_chat or self.beside.shown
+
+    def _write_message(self) -> None:
+        if self.beside.shown:
+            self.chat.composer.setFocus()
+        else:
+            self.chats.show_chat()
+
     def _find_in_chat(self) -> None:
-        self.pages.show_chat()
+        if not self.shows_chat:
+            self.pages.show_chat()
         self.chat.find()
 
     def _search_chats(self) -> None:
@@ -353,8 +372,9 @@ class MainWindow(QMainWindow):
 
     def _pane(self, step: int) -> None:
         chat = self.chat
-        page = [chat.header, chat.view, chat.composer] if self.pages.shows_chat else [self.pages]
-        step_focus([self.sidebar, *page, *filter(None, [self.inspector])], step)
+        page = [] if self.pages.shows_chat else [self.pages]
+        parts = [chat.header, chat.view, chat.composer] if self.shows_chat else []
+        step_focus([self.sidebar, *page, *parts, *filter(None, [self.inspector])], step)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         """Escape, where nothing else wants it: back to what the person writes."""
@@ -411,9 +431,14 @@ class MainWindow(QMainWindow):
     def restore(self, beside: MainWindow | None) -> None:
         """Take the place that this window had before, or one a little aside of another."""
         restore_window(self, self.sides, self.settings.values, self.number, beside)
+        self.beside.wanted = self.settings.values.chat_beside_open
+        self.beside.chat_width = self.settings.values.chat_beside_width
 
     def save_place(self) -> None:
         save_window(self, self.sides, self.settings.values, self.number)
+        if not self.number:
+            self.settings.values.chat_beside_open = self.beside.wanted
+            self.settings.values.chat_beside_width = self.beside.chat_width
 
     async def finish(self) -> None:
         """Save what was written here, and stop what was begun; the second call does nothing."""

@@ -13,6 +13,7 @@ from .window_layout import WindowLayout
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
+    from studio.agent.session.session import Session
     from studio.ui.pages.page import Run
 
 
@@ -58,15 +59,52 @@ class Navigation:
         session = await self.engine.sessions.open(session_id)
         if opening != self._opening:
             return
-        self._pages.setCurrentWidget(self._chat)
+        self._pages.raise_chat()
         self._sides.close_overlays()
         self._chat.model.open(session)
         if line:
             self._chat.show_found(query, line)
         self._pages.mark_chat()
+        await self._read(session)
+
+    async def _read(self, session: Session) -> None:
+        """The person sees the chat now."""
         if session.info.unread:
             await session.change(unread=False)
             self._chat_list.schedule_refresh()
+
+    def take_about(self, subject: str, agent: str) -> None:
+        """Open the chat about a thing of a pack that changed last, or a new one with ``agent``.
+
+        It is not brought on screen: it stands beside the page of that thing. One about it that is
+        open already stays.
+        """
+        if self._chat.model.options.subject != subject:
+            self._opening += 1
+            self._later(self._take_about(subject, agent, self._opening))
+
+    def open_about(self, subject: str, agent: str) -> None:
+        """Show that chat in place of the page."""
+        self._opening += 1
+        self._later(self._open_about(subject, agent, self._opening))
+
+    async def _open_about(self, subject: str, agent: str, opening: int) -> None:
+        await self._take_about(subject, agent, opening)
+        if opening == self._opening:
+            self.show_chat()
+
+    async def _take_about(self, subject: str, agent: str, opening: int) -> None:
+        if self.engine is None or self._chat.model.options.subject == subject:
+            return
+        found = await self.engine.store.newest_about(subject)
+        session = await self.engine.sessions.open(found) if found else None
+        if opening != self._opening:
+            return
+        if session is None:
+            await self._chat.model.start_new(subject=subject, agent=agent)
+        else:
+            self._chat.model.open(session)
+            await self._read(session)
 
     def open_neighbour(self, step: int) -> None:
         """Show the chat below the one that is open in the list, or with -1 the one above."""

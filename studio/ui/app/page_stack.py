@@ -6,7 +6,7 @@ A page of the registry is made when it is first shown.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -53,6 +53,9 @@ class PageStack(QStackedWidget):
     """The id of a chat that a page names."""
     found_wanted = Signal(str, str, str)
     """A chat that a search found, the words and the line that has them."""
+    subject_shown = Signal()
+    """The page on screen shows another thing now."""
+    chat_beside_wanted = Signal()
     left = Signal()
     keys_wanted = Signal()
     notified = Signal(str, str)
@@ -89,8 +92,18 @@ class PageStack(QStackedWidget):
 
     def show_chat(self) -> None:
         """The chat that is open, or the new one."""
-        self.setCurrentWidget(self._chat)
+        self.raise_chat()
         self.mark_chat()
+
+    def raise_chat(self) -> None:
+        """Put the chat in the place of the page, and do not mark it yet."""
+        self.take_chat()
+        self.setCurrentWidget(self._chat)
+
+    def take_chat(self) -> None:
+        """Take the chat back among the pages, if it stands beside them."""
+        if self.indexOf(self._chat) < 0:
+            self.addWidget(self._chat)
 
     def show_nothing(self) -> None:
         """Show no page, as long as it is not known whether the first one of all is to be shown."""
@@ -123,10 +136,21 @@ class PageStack(QStackedWidget):
 
     def show_page(self, key: str, *target: str) -> None:
         """Show a page of the registry; ``target`` names what on it is wanted."""
+        self._show(key, target, keeps_chat=False)
+
+    def show_source(self, key: str, *target: str) -> None:
+        """Show what a source in the chat leads to: where there is room, the chat stays beside."""
+        self._show(key, target, keeps_chat=True)
+
+    def _show(self, key: str, target: Sequence[str], *, keeps_chat: bool) -> None:
         if self._engine is None:
             return
         page = self._page(key, self._engine)
+        if page is not self.currentWidget():
+            page.subject = ""  # until it says what it shows now
+        page.keeps_chat = keeps_chat
         self.setCurrentWidget(page)
+        self.subject_shown.emit()
         self._sidebar.select_page(key)
         page.open(*target)
 
@@ -157,6 +181,10 @@ class PageStack(QStackedWidget):
         page.page_wanted.connect(self.show_page)
         page.pack_page_wanted.connect(lambda key, target: self.show_page(key, *target))
         page.chat_wanted.connect(self.chat_wanted)
+        page.subject_shown.connect(
+            lambda: self.subject_shown.emit() if self.currentWidget() is page else None
+        )
+        page.chat_beside_wanted.connect(self.chat_beside_wanted)
         page.left.connect(self.left)
         page.keys_wanted.connect(self.keys_wanted)
         page.decided.connect(self.decided)

@@ -174,9 +174,7 @@ class Program(QObject):
         return [
             window.chat.session
             for window in self.windows
-            if window.chat.session is not None
-            and window.pages.shows_chat
-            and not window.isMinimized()
+            if window.chat.session is not None and window.shows_chat and not window.isMinimized()
         ]
 
     def _icon(self) -> QIcon:

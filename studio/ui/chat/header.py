@@ -109,12 +109,15 @@ class Header(PaintedWidget):
         self.which.hide()
         self.inspector = IconButton(theme, "panel-right", tr("Inspector"), parent=self)
         self.inspector.setCheckable(True)
+        self.alone = IconButton(theme, "maximize-2", tr("Show only the chat"), parent=self)
+        self.close_chat = IconButton(theme, "x", tr("Close the chat beside the page"), parent=self)
+        self.set_beside(False)
         self.folder.clicked.connect(self.folder_clicked)
         self.subject.clicked.connect(self.subject_clicked)
         self.origin.clicked.connect(lambda: self.parent_clicked.emit(self._parent_id))
         facts = [self.folder, self.subject, self.origin, self.demo]
         row_of(
-            [self.title, *facts, STRETCH, self.which, self.inspector],
+            [self.title, *facts, STRETCH, self.which, self.inspector, self.alone, self.close_chat],
             spacing=theme.px(8),
             folding=(self.which,),
             margins=(theme.px(20), 0, theme.px(10), 1),
@@ -127,10 +130,23 @@ class Header(PaintedWidget):
         self.folder.set_fact(folder, joined((tr("Folder"), folder)))
         self.demo.setVisible(demo)
 
+    def show_new(self) -> None:
+        """Show a chat that has not begun."""
+        self.title.set_text(tr("New chat"))
+        self.demo.hide()
+
+    def set_beside(self, beside: bool) -> None:
+        """Show what is needed beside a page, or alone."""
+        self.folder.setVisible(not beside)
+        self.inspector.setVisible(not beside)
+        self.alone.setVisible(beside)
+        self.close_chat.setVisible(beside)
+
     def show_subject(self, title: str) -> None:
         """Show what the chat is about; empty hides it."""
         self.subject.setVisible(bool(title))
         self.subject.set_fact(title, tr("About {title}").format(title=title))
+        self.subject.setMinimumWidth(min(self.subject.sizeHint().width(), self.theme.px(130)))
 
     def show_parent(self, info: SessionInfo | None, *, works_for: bool = False) -> None:
         """Show the chat that this one was branched from, or works for; None hides it."""

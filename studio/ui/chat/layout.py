@@ -52,6 +52,8 @@ class PageLayout:
         """The strip below the header, once it was wanted; shown in a chat only."""
         self.graph: QWidget | None = None
         """The graph of the agents that work for the chat, while it is shown in its place."""
+        self.beside = False
+        """Whether the chat stands beside a page: then a new one looks as one that has begun."""
         self._new = True
         composer.resized.connect(self.place)
         for part in self._strips:
@@ -60,10 +62,10 @@ class PageLayout:
     def show(self, *, new: bool) -> None:
         """Show a new chat, or one that has begun."""
         self._new = new
-        self._header.setVisible(not new)
+        self._header.setVisible(not new or self.beside)
         if self.view is not None:
             self.view.setVisible(not new and self.graph is None)
-        self._suggestions.setVisible(new)
+        self._suggestions.setVisible(new and not self.beside)
         self.place()
 
     def place(self) -> None:
@@ -72,12 +74,13 @@ class PageLayout:
         room = width - 2 * px(24)
         column_width = self._theme.column
         box_width = column_width + HANG
-        box = min(px(column_width if self._new else box_width), room)
-        roomy = self._new and height >= px(ROOMY)
+        new = self._new and not self.beside
+        box = min(px(column_width if new else box_width), room)
+        roomy = new and height >= px(ROOMY)
         self._heading.setVisible(roomy)
         self._composer.set_spacious(roomy)
         composer = self._composer.sizeHint().height()
-        if self._new:
+        if new:
             strip = 0 if self._strip.isHidden() else self._strip.heightForWidth(box) + px(8)
             lowest = height - px(18) - composer - strip - px(52)
             top = max(px(24), min(int(height * 0.2285), lowest)) if roomy else -px(44)

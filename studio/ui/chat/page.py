@@ -96,6 +96,8 @@ class ChatPage(PaintedWidget):
         self._viewer = FileViewer()
         self._undo_actions: dict[UndoStep, QAction] = {}
         self._need_keys = ""
+        self.beside = False
+        """Whether the chat stands beside a page: then it takes the keyboard from nothing there."""
         self._state = self.model.input.state
         """The state of the input that was shown last."""
 
@@ -307,6 +309,12 @@ class ChatPage(PaintedWidget):
         self.view.setFocus(Qt.FocusReason.ShortcutFocusReason)
         return True
 
+    def set_beside(self, beside: bool) -> None:
+        """Look as it is needed beside a page, or alone."""
+        self.beside = self._layout.beside = beside
+        self.header.set_beside(beside)
+        self._layout.show(new=self.session is None)
+
     async def offer(self, last: tuple[str, str] | None) -> None:
         """Offer ways to begin a new chat; ``last`` is the id and title of the chat used last."""
         options = self.model.options
@@ -372,6 +380,7 @@ class ChatPage(PaintedWidget):
         if session is None:
             from studio.domain.transcript import Transcript
 
+            self.header.show_new()
             view.context.outgoing = ()
             view.set_transcript(Transcript())
         else:
@@ -393,7 +402,7 @@ class ChatPage(PaintedWidget):
         self.opened.emit()
         self._enable_undo()
         same_place = session is not None and self._requests.keep_place(session.info.id)
-        if not reloaded and not same_place:
+        if not reloaded and not same_place and not self._page_has_focus:
             self.composer.setFocus()
             if self.composer.state == "waiting" and not self.composer.editor.writing:
                 self._focus_waiting()
@@ -425,6 +434,8 @@ class ChatPage(PaintedWidget):
         answered = before == "waiting" and self._state == "running"
         if self._state == "waiting" and not self._writes():
             self._focus_waiting()
+        elif self._page_has_focus:
+            return
         elif self._state == "idle" or (answered and self.view.hasFocus()):
             self.composer.setFocus()
 
@@ -433,8 +444,16 @@ class ChatPage(PaintedWidget):
         if not self.asked.take_focus():
             self.view.focus_prompt()
 
+    @property
+    def _page_has_focus(self) -> bool:
+        """Whether the keyboard is on the page beside which the chat stands."""
+        here = self.window().focusWidget()
+        return self.beside and here is not None and not self.isAncestorOf(here)
+
     def _writes(self) -> bool:
         """Whether the keyboard is needed where it is: something is written or looked for."""
+        if self._page_has_focus:
+            return True
         here = self.window().focusWidget()
         return self.composer.editor.writing or (isinstance(here, QLineEdit) and bool(here.text()))
 

@@ -39,6 +39,10 @@ class Page(PaintedWidget):
     """The person wants to see a page of a pack: its key, and what of it."""
     chat_wanted = Signal(str, str, str)
     """The person wants a new chat: what it is about, the text that stands in it, and its agent."""
+    subject_shown = Signal()
+    """The page has another ``subject`` now, or none."""
+    chat_beside_wanted = Signal()
+    """The person wants to see the chat about the page's subject."""
     left = Signal()
     """The person is done here, and goes back to the chat."""
     keys_wanted = Signal()
@@ -61,6 +65,12 @@ class Page(PaintedWidget):
         self._theme, self._engine, self._run = theme, engine, run
         self.chat: ChatModel | None = None
         """The chat pane's model, for pages that show something of its folder."""
+        self.subject = ""
+        """The thing of a pack that the page shows, whose chat stands beside it; empty for none."""
+        self.agent = ""
+        """The one that a new chat about it is with."""
+        self.keeps_chat = False
+        """Whether a source of the chat on screen led here: that chat stands beside the page."""
         self._work: asyncio.Task[Any] | None = None
         """What fills the page at the moment."""
 
@@ -69,6 +79,9 @@ class Page(PaintedWidget):
 
         ``target`` names what on the page is wanted, for pages that know such names.
         """
+
+    def chat_shown(self, shown: bool) -> None:
+        """The chat about ``subject`` stands beside the page now, or does not."""
 
     def answer(self, run_id: str, question: str, value: Json) -> None:
         """Answer a question of a run, on the page that carries out runs."""

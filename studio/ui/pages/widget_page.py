@@ -52,6 +52,9 @@ class PackWidget(PaintedWidget):
     def open(self, *target: str) -> None:
         """The page comes on screen, each time; ``target`` says what on it is wanted."""
 
+    def chat_shown(self, shown: bool) -> None:
+        """The chat about what the page shows stands beside it now, or does not."""
+
     async def finish(self) -> None:
         """Save what is left to save: the window closes, or the pack is switched off."""
 
@@ -99,6 +102,21 @@ class PackWindow:
         ``agent`` is the name of the one that the chat is with, the last one's unless given.
         """
         self._page.chat_wanted.emit(subject, text, agent)
+
+    def set_subject(self, subject: str = "", agent: str = "") -> None:
+        """Say which thing of the pack the page shows now, if any.
+
+        Where there is room, the chat about it stands beside the page: the one that changed last,
+        else a new one with ``agent``. The page's ``chat_shown`` is called.
+        """
+        self._page.set_subject(subject, agent)
+
+    def show_chat(self) -> None:
+        """Show the chat about that thing, with the keyboard in its message.
+
+        It comes beside the page, or in its place where there is no room.
+        """
+        self._page.chat_beside_wanted.emit()
 
     def show_drafts(self, draft: str = "") -> None:
         """Show the drafts, where the person decides about them; with an id that one."""
@@ -158,6 +176,20 @@ class WidgetPage(Page):
         except Exception as error:  # the pack's own code
             self.fail(error)
 
+    def set_subject(self, subject: str, agent: str) -> None:
+        """The page shows another thing of its pack; see ``PackWindow``."""
+        self.subject, self.agent = subject, agent
+        self.keeps_chat = self.keeps_chat and bool(subject)
+        self.subject_shown.emit()
+
+    def chat_shown(self, shown: bool) -> None:
+        if self.shown is None:
+            return
+        try:
+            self.shown.chat_shown(shown)
+        except Exception as error:  # the pack's own code
+            self.fail(error)
+
     def go_on(self, work: Coroutine[Any, Any, Any]) -> None:
         """Do what the page began; what it raises is shown here."""
 
@@ -197,6 +229,7 @@ class WidgetPage(Page):
         for task in self._tasks:
             task.cancel()
         page, self.shown = self.shown, None
+        self.set_subject("", "")
         if page is not None:
             page.hide()
             page.deleteLater()

@@ -22,7 +22,9 @@ from PySide6.QtWidgets import QApplication, QWidget
 
 from studio.extensions.packs.installed import InstalledPacks
 from studio.extensions.packs.loading import load_class
+from studio.simulator import Text, Turn
 from studio.ui.pages.widget_page import WidgetPage
+from studio.ui.transcript.items.answer_item import TextItem
 from studio.ui.widgets import Field, Label
 from support.decision_files import judgment, listed, row
 from support.office_home import service
@@ -401,6 +403,64 @@ async def test_an_akte_is_opened_with_its_documents_fristen_and_history(tmp_path
         assert any("Urteil.txt" in change.new for change in view.facts.changes)
         person.press(Qt.Key.Key_Escape)
         await until(lambda: not page.list.isHidden())
+
+
+@on_window_loop
+async def test_kz48_a_source_opens_in_place_of_the_tab_beside_the_chat(tmp_path: Path) -> None:
+    """KZ-47, KZ-48: Helena's chat stands beside the Akte; the paragraph is marked, Escape goes back."""
+    answer = "Huber war benannt, siehe [Urteil Rn. 21](kanzlei:akte/1/dokument/1#s1rn21)."
+    async with at_window(tmp_path, "anthropic", [Turn(Text(answer))] * 2) as person:
+        window, chat = person.window, person.window.chat
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        page = await page_of(person, "akten")
+        pack = person.engine.services.packs.homes["kanzlei"]
+        pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
+        pack.settings_file.write_text(json.dumps({"ordner": str(tmp_path / "Akten")}))
+        akte, shut = (
+            service(pack, "Akten").open(pack.person, name) for name in ("Wagner ./. Reiter", "Zu")
+        )
+        service(pack, "Akten").set_mode(pack.person, shut, "keine KI")
+        judgment = tmp_path / "Urteil.txt"
+        judgment.write_text(
+            "Tatbestand\n\n20 Die Klage ist zulässig.\n21 Huber\nist Zeuge.\n22 Nein."
+        )
+        document = service(pack, "Dokumente").add(pack.person, akte, judgment)
+        assert (akte.id, document.id) == (1, 1)
+        window.activateWindow()
+        await until(window.isActiveWindow)
+        page.show_akte(akte.id)
+        view, texts = page.view, page.view.documents
+        await until(lambda: chat.beside and chat.model.options.subject == akte.address)
+        assert chat.model.options.agent == "Helena" and view.chat.isHidden()
+        await until(lambda: akte.az in chat.header.subject.text())
+        await until(lambda: view.isAncestorOf(person.focused()))
+        chat.composer.setFocus()
+        await chat.model.options.found()
+        person.say("Wer ist Zeuge?")
+        await person.done()
+        assert person.session.info.subject == akte.address
+        item = await until(lambda: person.item(TextItem))
+        (chip,) = [one for one in item.stops(chat.view.context) if one.action == "open_link"]
+        chat.view.item_actions.do(item, chip)
+        await until(lambda: texts.shown is not None)
+        assert chat.beside and not texts.strip.isHidden() and view.isVisible()
+        assert "Seite 1, Rn. 21" in texts.whence.text()
+        (mark,) = texts.words.extraSelections()
+        assert mark.cursor.selectedText().split("\u2029") == ["21 Huber", "ist Zeuge."]
+        assert mark.format.background().color() == window.theme.color("warn_soft")
+        window.theme.set("dark")
+        (mark,) = texts.words.extraSelections()
+        assert mark.format.background().color() == window.theme.color("warn_soft")
+        person.press(Qt.Key.Key_Escape)
+        assert view.overview.isVisible() and chat.beside, "Escape leads back to the overview"
+        view.show_akte(akte.id, "dokument", "1", "1", "99")
+        await until(lambda: "steht nicht" in texts.whence.text())
+        assert texts.words.extraSelections() == []
+        page.show_akte(shut.id)
+        await until(lambda: view.facts.akte.id == shut.id)
+        assert not chat.beside and view.chat.isHidden(), "no model may see this Akte"
+        page.show_list()
+        assert not chat.beside
 
 
 @on_window_loop

@@ -143,8 +143,8 @@ async def page_of(person: Person, name: str, *target: str) -> Any:
 async def ask_helena(person: Person, akte: Any) -> None:
     page = await page_of(person, "akten", str(akte.id))
     await until(lambda: page.view.facts is not None)
-    page.view.chat.click()
     chat = person.window.chat
+    await until(lambda: chat.beside and chat.model.options.subject == akte.address)
     await until(lambda: chat.model.options.looked_up)
     await chat.model.options.found()
     chat.model.input.set_text("Lies das Urteil und rechne die Fristen.")
@@ -160,6 +160,7 @@ async def test_the_day_and_the_akte(tmp_path: Path) -> None:
     """KZ-47, KZ-49: Heute, an Akte and its parts, as pictures 29 and 30 of the design."""
     async with office(tmp_path) as (person, _, akte, camera):
         await ask_helena(person, akte)
+        person.window.chat.header.alone.click()
         await camera.show("30c-kanzlei-chat", BOTH)
         page = await page_of(person, "heute")
         await until(lambda: len(page.rows) > 4)
@@ -180,6 +181,17 @@ async def test_the_day_and_the_akte(tmp_path: Path) -> None:
                 view.documents.lines[0].click()
                 await until(lambda: view.documents.words.toPlainText())
             await camera.show(f"30b-kanzlei-{name}", BOTH if index == 1 else (LARGE,))
+        window = person.window
+        document = view.documents.lines[0].document
+        await window.links.open_source(f"{document.address}#s1", from_chat=True)
+        await until(lambda: view.documents.strip.isVisible())
+        await camera.show("30b-kanzlei-quelle", BOTH)
+        await window.links.open_source("kanzlei:norm/ZPO/339", from_chat=True)
+        await until(lambda: window.pages.shown == "pack:kanzlei/recherche")
+        await camera.show("34c-kanzlei-norm-quelle", BOTH)
+        await page_of(person, "akten", "2")
+        await until(lambda: window.chat.session is None)
+        await camera.show("30d-kanzlei-akte-ohne-chat", BOTH)
 
 
 @on_window_loop

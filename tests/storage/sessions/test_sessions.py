@@ -27,7 +27,7 @@ from studio.domain.events import Event
 from studio.domain.messages import Text
 from studio.domain.models import Usage
 from studio.domain.permissions import Question, Rule
-from studio.domain.sessions import SessionInfo
+from studio.domain.sessions import Caller, SessionInfo
 from studio.storage.database import Database
 from studio.storage.migrations import MIGRATIONS
 from studio.storage.sessions import journal as journals
@@ -147,6 +147,18 @@ def joined(events: list[Event]) -> list[Event]:
         else:
             out.append(event)
     return out
+
+
+async def test_kz48_the_newest_chat_about_something_is_one_of_the_list(store: SessionStore) -> None:
+    """KZ-48: not one that is archived or in the bin, or that works for another."""
+    for number, name in enumerate(("old", "wanted", "archived", "deleted", "other", "helper")):
+        about = "notes:topic/lakes" if name == "other" else "notes:topic/rivers"
+        caller = Caller("session", "old") if name == "helper" else None
+        await store.create(replace(info(name, 3.0 + number), subject=about, caller=caller))
+    await store.update("archived", archived=True)
+    await store.update("deleted", deleted=9.0)
+    assert await store.newest_about("notes:topic/rivers") == "wanted"
+    assert await store.newest_about("notes:topic/seas") == ""
 
 
 async def test_a_story_and_everything_derived_from_it(db: Database, store: SessionStore) -> None:

@@ -103,12 +103,13 @@ class AkteView(QWidget):
         self.page, self.theme = page, page.theme
         self.facts: AkteFacts | None = None
         self.rows: list[FristRow] = []
+        self._chat_beside = False
         self.setAcceptDrops(True)
         t = self.theme
         back = IconButton(t, "chevron-left", "Zu den Akten", clicked=self.closed.emit)
         self.title = ElidedLabel(t, "heading")
         self.az, self.mode, self.state = Tag(t, " "), Tag(t, " "), Tag(t, " ")
-        self.chat = Button(t, "Chat", icon="message-square", clicked=self._chat)
+        self.chat = Button(t, "Chat", icon="message-square", clicked=page.studio.show_chat)
         self.time = Button(t, "Zeit", icon="timer", keycap="Z", clicked=self._new_time)
         self.new_frist = Button(t, "Frist", icon="plus", keycap="F", clicked=self._new_frist)
         tags, buttons = [self.az, self.mode, self.state], [self.chat, self.time, self.new_frist]
@@ -149,19 +150,23 @@ class AkteView(QWidget):
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
 
     def show_akte(self, number: int, *target: str) -> None:
-        """Show an Akte; ``target`` is a tab, or ``dokument``, its id and a page."""
+        """Show an Akte; ``target`` is a tab, or ``dokument``, its id, a page and a paragraph."""
         self.tell("")
         for tab in self._records:
             tab.close_form()
         self.page.run(self._show(number, target))
 
     async def _show(self, number: int, target: Sequence[str]) -> None:
-        if not await self._read(number):
+        if not await self._read(number) or self.facts is None:
             return
+        akte = self.facts.akte
+        if self.isVisibleTo(self.page):  # else the person is back at the list
+            self.page.studio.set_subject(akte.address * (akte.mode != "keine KI"), AGENT)
         if target[:1] == ("dokument",) and len(target) > 1 and target[1].isdecimal():
             self.show_tab(DOCUMENTS)
             page = int(target[2]) if len(target) > 2 and target[2].isdecimal() else 0
-            self.documents.open_document(int(target[1]), page, from_chat=True)
+            paragraph = target[3] if len(target) > 3 else ""
+            self.documents.open_document(int(target[1]), page, paragraph, from_chat=True)
         elif target[:1] and target[0].capitalize() in TABS:
             self.show_tab(TABS.index(target[0].capitalize()))
         else:
@@ -198,7 +203,7 @@ class AkteView(QWidget):
         self.mode.set(f"KI {akte.mode}" if akte.mode != "keine KI" else "keine KI",
                       _MODE_KINDS[akte.mode])  # fmt: skip
         self.state.set(akte.state)
-        self.chat.setVisible(akte.mode != "keine KI")
+        self._show_chat_button()
         self.form.show_akte(akte)
         self.documents.show_documents(akte, facts.documents)
         counts = (
@@ -356,9 +361,14 @@ class AkteView(QWidget):
 
     # What the person does
 
-    def _chat(self) -> None:
-        if self.facts is not None:
-            self.page.studio.new_chat(self.facts.akte.address, agent=AGENT)
+    def chat_shown(self, shown: bool) -> None:
+        """The chat about the Akte stands beside it, or a button leads to it."""
+        self._chat_beside = shown
+        self._show_chat_button()
+
+    def _show_chat_button(self) -> None:
+        offered = self.facts is not None and self.facts.akte.mode != "keine KI"
+        self.chat.setVisible(offered and not self._chat_beside)
 
     def _new_time(self) -> None:
         self.show_tab(TIME)

@@ -6,10 +6,11 @@ import tempfile
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path, PurePath
+from typing import Any
 
 from PySide6.QtCore import Qt, QTimer, QUrl, Signal
-from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from PySide6.QtGui import QDesktopServices, QTextCursor
+from PySide6.QtWidgets import QFrame, QScrollArea, QTextEdit, QWidget
 
 from studio.packs import ToolFailed
 from studio.packs.ui import (
@@ -36,6 +37,7 @@ from ..tools.intake.kinds import FOLDER
 from ..tools.office.akten import Akte
 from ..tools.office.dokumente import Dokument, Dokumente
 from ..tools.office.pdf import by_libreoffice, libreoffice
+from ..tools.office.texts import paragraph_of
 from ._intake_card import CardPlace, IntakeCard
 from ._print import text, write_pdf
 from ._rows import ChoiceLine, text_reader
@@ -67,6 +69,8 @@ class DocumentsTab(QWidget):
         self._texts: dict[int, str] = {}
         self._numbers: list[int] = []
         self._at = 0
+        self._paragraph = ""
+        """The number of the one that is marked; empty for none."""
         self._reading = 0
         t = self.theme
         self.search = Field(t, "In dieser Akte suchen", icon="search", name="Dokumente suchen")
@@ -103,10 +107,10 @@ class DocumentsTab(QWidget):
         parts = [self.name, STRETCH, self.before, self.place, self.after, self.as_pdf]
         parts += [self.outside, close]
         head = row_of(parts, spacing=8, margins=(14, 8, 10, 8))
-        self.whence = Label(t, "", "small")
+        self.whence = Label(t, "", "small", wrap=True)
         back = Button(t, "Zurück zur Übersicht", "ghost", keycap="Esc", clicked=self.left.emit)
         strip = Card(t)
-        row_of([self.whence, STRETCH, back], margins=(12, 3, 6, 3), on=strip)
+        row_of([(self.whence, 1), back], margins=(12, 3, 6, 3), on=strip)
         self.strip = widget_of(row_of([strip], margins=(14, 0, 14, 8)))
         self.problem = Label(t, "", "small", "err", wrap=True)
         self.words = text_reader(t, "Text der Seite")
@@ -116,6 +120,7 @@ class DocumentsTab(QWidget):
         self.reader = widget_of(column_of([head, self.strip, (widget_of(body), 1)], spacing=0))
         self.nothing = Label(t, "Wähle ein Dokument.", "ui", "text2")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        t.changed.connect(self._mark)
         line = Hairline(t, upright=True)
         cards = [CardPlace(self.intake), CardPlace(self.versand)]
         right = column_of([*cards, (self.reader, 1), (self.nothing, 1)], spacing=0)
@@ -176,11 +181,16 @@ class DocumentsTab(QWidget):
         self._list.setWidget(inside)
         inside.setAutoFillBackground(False)
 
-    def open_document(self, number: int, page: int = 0, *, from_chat: bool = False) -> None:
-        """Show a document, from a page on; ``from_chat``: a source of an answer led here."""
-        self.page.run(self._open(number, page, from_chat))
+    def open_document(
+        self, number: int, page: int = 0, paragraph: str = "", *, from_chat: bool = False
+    ) -> None:
+        """Show a document, from a page on, the paragraph with a number marked.
 
-    async def _open(self, number: int, page: int, from_chat: bool) -> None:
+        ``from_chat``: a source of an answer led here.
+        """
+        self.page.run(self._open(number, page, paragraph, from_chat))
+
+    async def _open(self, number: int, page: int, paragraph: str, from_chat: bool) -> None:
         home, akte = self.page.home, self.akte
         if akte is None:
             return
@@ -200,15 +210,23 @@ class DocumentsTab(QWidget):
             self.close_document()
             return
         self.shown, self._texts, self._numbers = document, texts, sorted(texts)
-        self._at = self._numbers.index(page) if page in texts else 0
+        pages = [page] if page in texts else self._numbers
+        found = [one for one in pages if paragraph_of(texts[one], paragraph)]
+        self._paragraph, there = paragraph, (found or pages)[:1]
+        self._at = self._numbers.index(there[0]) if there else 0
         self.name.setText(document.name)
         words = document.name.lower().endswith(_WORDS)
         self.as_pdf.setVisible(words and bool(not document.missing or libreoffice()))
         self.problem.show_text(wrong or document.missing)
         self.told.show_text("")
-        gone = f"Die Seite {page} gibt es in dieser Version nicht." if page not in texts else ""
-        self.whence.setText(f"Aus einer Antwort: {gone or f'Seite {page}'}" if page else "")
-        self.strip.setVisible(from_chat and bool(page))
+        places = [f"Seite {page}"] * bool(page) + [f"Rn. {paragraph}"] * bool(paragraph)
+        words = ", ".join(places)
+        if page and page not in texts:
+            words = f"Die Seite {page} gibt es in dieser Version nicht."
+        elif paragraph and not found:
+            words += " steht nicht in dieser Version."
+        self.whence.setText(f"Aus einer Antwort: {words}")
+        self.strip.setVisible(from_chat and bool(places))
         self.reader.show()
         self.nothing.hide()
         for line in self.lines:
@@ -238,6 +256,24 @@ class DocumentsTab(QWidget):
         for one in (self.before, self.after):
             one.setVisible(many > 1)
         self.words.setPlainText(self._texts.get(number, ""))
+        self._mark()
+
+    def _mark(self) -> None:
+        """Mark the paragraph that a source named, where the page has it."""
+        place = paragraph_of(self.words.toPlainText(), self._paragraph)
+        self.words.setExtraSelections([])
+        if place is None:
+            return
+        mark: Any = QTextEdit.ExtraSelection()  # whose parts the stubs lack
+        mark.cursor = QTextCursor(self.words.document())
+        mark.cursor.setPosition(place[0])
+        mark.cursor.setPosition(place[1], QTextCursor.MoveMode.KeepAnchor)
+        mark.format.setBackground(self.theme.color("warn_soft"))
+        self.words.setExtraSelections([mark])
+        caret = self.words.textCursor()
+        caret.setPosition(place[0])
+        self.words.setTextCursor(caret)
+        self.words.centerCursor()
 
     def make_pdf(self) -> None:
         """Put a PDF of the document beside it: by LibreOffice, else of its words alone (KZ-33)."""

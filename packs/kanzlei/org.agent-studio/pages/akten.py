@@ -99,7 +99,11 @@ class AktenPage(Page):
         self.view.show()
         self.view.show_akte(number, *target)
 
+    def chat_shown(self, shown: bool) -> None:
+        self.view.chat_shown(shown)
+
     def show_list(self) -> None:
+        self.studio.set_subject()
         self.view.hide()
         self.list.show()
         self.run(self.load())
@@ -123,7 +127,7 @@ class AktenPage(Page):
             row.basis.returnPressed.connect(lambda one=row: self.set_free(one))
             row.dropped.connect(lambda files, one=row: self.run(self.take(one, files)))
             row.title.clicked.connect(lambda _=False, one=row.akte: self.show_akte(one.id))
-            if str(row.akte.id) == self.wanted:
+            if str(row.akte.id) == self.wanted and not self.list.isHidden():
                 QTimer.singleShot(0, row.title, row.title.setFocus)
         if self.rows:
             title = "Akten" if not words.strip() else "Gefunden"

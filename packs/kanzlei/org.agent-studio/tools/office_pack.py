@@ -76,7 +76,9 @@ from .office.zeit_kind import ZEIT
 from .office.zeiten import Zeiten, duration
 
 _JUDGMENT = re.compile(r"kanzlei:urteil/(\d{1,15})(?:#rn(\d{1,4}[a-z]?))?")
-_DOCUMENT = re.compile(r"kanzlei:akte/(\d{1,15})/dokument/(\d{1,15})(?:#s(\d{1,6}))?")
+_DOCUMENT = re.compile(
+    r"kanzlei:akte/(\d{1,15})/dokument/(\d{1,15})(?:#(?=[sr])(?:s(\d{1,6}))?(?:rn(\d{1,4}[a-z]?))?)?"
+)
 
 
 @verb
@@ -238,10 +240,11 @@ def source(address: str, home: Home) -> Source | None:
             one = home.service(Dokumente).get(home.person, int(found[2]))
         except ToolFailed:
             return None
-        page = f", S. {found[3]}" if found[3] else ""
+        page, paragraph = found[3], found[4]
+        place = (f"S. {page}" if page else "", f"Rn. {paragraph}" if paragraph else "")
         same = str(one.akte) == found[1]
-        what = (found[1], "dokument", found[2], found[3] or "")
-        return Source(f"{one.name}{page}", "akten", what) if same else None
+        what = (found[1], "dokument", found[2], page or "0", paragraph or "")
+        return Source(", ".join(filter(None, (one.name, *place))), "akten", what) if same else None
     what, _, number = address.removeprefix("kanzlei:").partition("/")
     if not number.isdecimal() or len(number) > 15:
         return None

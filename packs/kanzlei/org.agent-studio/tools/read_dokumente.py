@@ -59,6 +59,8 @@ def read_dokumente_detail(
 ) -> Result:
     """Read the text of one document of this chat's case file, by page, at most 10 pages at once.
 
+    The source of a page ends in #s3. For its paragraph with the number 21 write #s3rn21.
+
     dokument: Its id.
     pages: As 3 or 3-7; empty for the first ones.
     version: An older version; 0 for the last.

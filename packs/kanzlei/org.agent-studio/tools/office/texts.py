@@ -251,3 +251,18 @@ def _paged(text: str) -> Words:
         pages.append(rest[:cut].strip())
         rest = rest[cut:]
     return Words(tuple(pages), missing if pages else "Das Dokument ist leer.")
+
+
+def paragraph_of(text: str, number: str) -> tuple[int, int] | None:
+    """Where the paragraph with a number begins and ends, as courts number them; None without it.
+
+    The number stands before its words or in the line above them. The paragraph ends before an
+    empty line, and before a line with a number of its own.
+    """
+    if not number:
+        return None
+    begin = re.search(rf"^[ \t]*{re.escape(number)}[ \t]*(?:\n[ \t]*)?(?=[^\W\d])", text, re.M)
+    if begin is None:
+        return None
+    end = re.compile(r"\n[ \t]*(?:\n|\d{1,4}[a-z]?[ \t]*(?:\n|[^\W\d]))").search(text, begin.end())
+    return begin.start(), end.start() if end else len(text.rstrip())

@@ -8,13 +8,18 @@ class TopicsPage(Page):
         super().__init__(studio)
         self.topics = Label(self.theme, "", "ui", wrap=True)
         ask = Button(self.theme, "Ask about it", clicked=self.ask)
+        self.chat = Button(self.theme, "Chat", clicked=studio.show_chat)
         self.topic = ""
-        parts = [Label(self.theme, "Topics", "title"), self.topics, ask]
+        parts = [Label(self.theme, "Topics", "title"), self.topics, ask, self.chat]
         column_of(parts, spacing=8, margins=(24, 24, 24, 24), on=self)
 
     def open(self, *target: str) -> None:
         self.topic = target[0] if target else ""
+        self.studio.set_subject(f"notes:topic/{self.topic}" if self.topic else "")
         self.run(self.load())
+
+    def chat_shown(self, shown: bool) -> None:
+        self.chat.setVisible(not shown)
 
     async def load(self) -> None:
         rows = await self.in_thread(lambda: self.home.records.read("SELECT topic FROM note"))
