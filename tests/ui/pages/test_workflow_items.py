@@ -133,6 +133,7 @@ async def test_w54_w55_items_in_the_window(tmp_path: Path) -> None:
         await until(lambda: said().startswith("Done 60 of 60 items"), "all of them")
         assert "59 passed, 1 failed" in said() and not view.pane.isVisible()
         assert table.columns == Columns(("total",), frozenset({"total"}))
+        assert table.unkept.isVisible(), "nobody looks in vain for what was sent (W-53)"
         assert [
             (one.left, one.right) for one in view.inspector.run.state.facts if one.left == "Items"
         ] == [("Items", "60 of 60")]
@@ -256,6 +257,7 @@ async def test_w22_w40_what_an_item_asks_and_the_board_of_its_run_in_the_window(
         await until(lambda: sample.isVisible(), "no other item asks")
         assert view.record is not None
         assert [one.kind for _, one in view.record.run.questions] == ["sample"]
+        assert not view.lower_panes.items.unkept.isVisible(), "its sessions keep what was sent"
         person.click(sample.keep)
         await until(lambda: view.record and view.record.run.end is not None, "its end")
         assert view.record.run.tallies["act"].done == 20

@@ -242,13 +242,17 @@ class ItemsTable(QWidget):
         self._results = Label(theme, "", "ui_strong")
         self._about = Label(theme, "", "small", "text2")
         tools = [self._results, self._about, STRETCH, (self.field, 1), self.states, self.export]
+        unkept = tr("What was sent for these items is not kept. To see it, run one item alone.")
+        self.unkept = Label(theme, unkept, "small", "text2", wrap=True)
+        self._unkept = widget_of(row_of([self.unkept], 0, (SIDE, 4, SIDE, 6)))
+        self._unkept.hide()
         self._figures = widget_of(row_of([self.figures], 0, (SIDE, 8, SIDE, 8)))
         parts = [
             row_of([self.sample], 0, (SIDE, 8, SIDE, 0)),
             self._figures,
             self._failed,
             row_of(tools, 8, (SIDE, 6, SIDE, 6)),
-            *(self._head, Hairline(theme), (self.list, 1)),
+            *(self._head, Hairline(theme), (self.list, 1), self._unkept),
         ]
         column_of(parts, spacing=0, on=self)
 
@@ -309,4 +313,5 @@ class ItemsTable(QWidget):
         if columns != self._head.columns and (columns.names or not facts.rows):
             self._head.columns = columns
             self._head.update()
+        self._unkept.setVisible(bool(facts.rows) and not any(one.session_id for one in facts.rows))
         self._model.show(facts.rows)
