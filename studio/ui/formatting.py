@@ -91,9 +91,11 @@ def _millions(count: int, digits: int) -> str:
 
 
 def clock(seconds: float) -> str:
-    """The time that something has run for so far: m:ss."""
-    whole = max(0, int(seconds))
-    return f"{whole // 60}:{whole % 60:02d}"
+    """The time that something has run for so far: m:ss, from an hour on h:mm:ss."""
+    minutes, rest = divmod(max(0, int(seconds)), 60)
+    if minutes < 60:
+        return f"{minutes}:{rest:02d}"
+    return f"{minutes // 60}:{minutes % 60:02d}:{rest:02d}"
 
 
 def duration(seconds: float) -> str:

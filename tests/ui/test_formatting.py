@@ -39,6 +39,7 @@ def test_counts_have_three_digits_at_most() -> None:
 def test_times() -> None:
     assert [duration(s) for s in (2.4, 18.2, 112)] == ["2.4 s", "18 s", "1 m 52 s"]
     assert clock(83.9) == "1:23"
+    assert [clock(one) for one in (3599, 3600, 40_271)] == ["59:59", "1:00:00", "11:11:11"], "W-54"
     assert whole_seconds(0.2) == "1 s"
 
 
