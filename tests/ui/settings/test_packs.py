@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QLabel
 
 from studio.extensions.packs.installed import InstalledPacks
 from studio.extensions.packs.manifest import read_manifest
@@ -141,6 +141,8 @@ async def test_x2_parts_are_switched_before_a_pack_is_installed(tmp_path: Path) 
         page.origin.setText(str(source))
         page.look.click()
         await until(lambda: page.offered is not None)
+        titles = {one.text() for one in page._list.findChildren(QLabel)}
+        assert "Comes with Agent Studio" in titles and "Installed" not in titles
         card = page.offered
         assert card is not None and card.off == frozenset()
         shown = {one.text() for one in card.findChildren(ElidedLabel)}
@@ -155,6 +157,7 @@ async def test_x2_parts_are_switched_before_a_pack_is_installed(tmp_path: Path) 
         card.agree.click()
         await until(lambda: "office" in page.rows)
         assert packs.get("office").off == {"hooks", "tools"}
+        assert "Installed" in {one.text() for one in page._list.findChildren(QLabel)}
         (source / "skills/deed/SKILL.md").write_text("---\ndescription: New\n---\nObey.\n")
         page.rows["office"].update_button.click()
         await until(lambda: page.offered is not None)

@@ -115,7 +115,11 @@ class PacksPage(SettingsPage):
             return
         self._shown = packs, off
         self.rows = {one.id: self._row(one) for one in packs}
-        parts: list[QWidget] = [*self.rows.values()]
+        shipped = [row for row in self.rows.values() if row.pack.origin.kind == "shipped"]
+        others = [row for row in self.rows.values() if row not in shipped]
+        parts: list[QWidget] = []
+        for title, rows in ((tr("Installed"), others), (tr("Comes with Agent Studio"), shipped)):
+            parts += [Label(self.theme, title, "ui_strong"), *rows] if rows else []
         parts += [
             Label(self.theme, tr_engine(one), "small", "err", wrap=True)
             for one in (*self._packs.problems, *off)
