@@ -182,6 +182,7 @@ async def test_the_day_and_the_akte(tmp_path: Path) -> None:
                 await until(lambda: view.documents.words.toPlainText())
             await camera.show(f"30b-kanzlei-{name}", BOTH if index == 1 else (LARGE,))
         window = person.window
+        window.resize(LARGE)
         document = view.documents.lines[0].document
         await window.links.open_source(f"{document.address}#s1", from_chat=True)
         await until(lambda: view.documents.strip.isVisible())
@@ -189,6 +190,7 @@ async def test_the_day_and_the_akte(tmp_path: Path) -> None:
         await window.links.open_source("kanzlei:norm/ZPO/339", from_chat=True)
         await until(lambda: window.pages.shown == "pack:kanzlei/recherche")
         await camera.show("34c-kanzlei-norm-quelle", BOTH)
+        window.resize(LARGE)
         await page_of(person, "akten", "2")
         await until(lambda: window.chat.session is None)
         await camera.show("30d-kanzlei-akte-ohne-chat", BOTH)
