@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QSplitter
 from studio.ui.chat.page import ChatPage
 from studio.ui.pages.page import Page
 from studio.ui.theme import Theme
+from studio.ui.widgets import Label
 
 from .page_stack import PageStack
 
@@ -99,6 +100,8 @@ class ChatBeside(QSplitter):
             chat.show()
         else:
             self._pages.take_chat()
+        for label in chat.findChildren(Label):
+            label.dress()
 
     def _arrange(self) -> None:
         most = self.width() - self._theme.px(LEAST_PAGE)

@@ -61,15 +61,16 @@ class Label(QLabel):
         self._role, self._token, self._digits = role, token, digits
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setWordWrap(wrap)
-        self._follow()
-        theme.changed.connect(self._follow)
+        self.dress()
+        theme.changed.connect(self.dress)
 
     def show_text(self, text: str) -> None:
         """Show a text; hide the label while there is none."""
         self.setText(text)
         self.setVisible(bool(text))
 
-    def _follow(self) -> None:
+    def dress(self) -> None:
+        """Take font and colour of the theme; Qt takes older ones when a parent gets another one."""
         self.setFont(self.theme.font(self._role, self._digits))
         colors = self.palette()
         colors.setColor(QPalette.ColorRole.WindowText, self.theme.color(self._token))

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QPalette
 from PySide6.QtWidgets import QWidget
 
 from studio.extensions.packs.brought import brought_packs
@@ -137,13 +138,15 @@ async def test_kz47_a_small_window_has_a_button_that_leads_to_the_chat(tmp_path:
             await topic(person, "rivers")
             await until(lambda: window.beside.shown and chat.width() == 500)
             assert page.chat.isHidden()  # type: ignore[attr-defined]
-            window.theme.set(scale=1.6)
+            window.theme.set("dark", scale=1.6)
             await until(lambda: not window.beside.shown)
             window.resize(1920, 900)
             await until(lambda: window.beside.shown)
             header = chat.header
             parts = (header.title, header.subject, header.alone, header.close_chat)
             await until(lambda: header.title.width() > 0)
+            ink = chat.heading.palette().color(QPalette.ColorRole.WindowText)
+            assert ink == window.theme.color("text1"), "that of the theme, which changed meanwhile"
             for one in parts:
                 assert header.rect().contains(one.geometry()), one
             window.theme.set(scale=1.0)
