@@ -22,7 +22,7 @@ from studio.processes.sandbox import Sandbox, find_sandbox
 from studio.simulator import Call, RequestView, Simulator, Text, Turn, Usage, stall
 from support.engine_home import KEY
 from support.fork_server import forkable, start_python
-from support.waiting import FOREVER
+from support.waiting import FOREVER, until
 
 TASK = read_task(TASKS / "fault-last-page.md")
 OTHER = read_task(TASKS / "reading-find-fact.md")
@@ -143,6 +143,8 @@ async def test_what_a_killed_trial_used_counts(
     async def start(*arguments: str, **given: Any) -> asyncio.subprocess.Process:
         process = await start_python(*arguments, **given)
         await answered.wait()
+        told = given["folder"].parent / "events.jsonl"
+        await until(lambda: told.read_text().count('"step_started"') == 2)
         process.kill()
         return process
 

@@ -63,6 +63,11 @@ def alone(qapp: QApplication, monkeypatch: pytest.MonkeyPatch) -> QApplication:
     return qapp
 
 
+def in_focus(widget: QWidget) -> bool:
+    """Whether keys in a widget's window go to it; off screen the window may not be the active one."""
+    return widget.window().focusWidget() is widget
+
+
 def on_window_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
     """Run a coroutine on the window's event loop, and see that nothing is left of it."""
 

@@ -27,7 +27,7 @@ from support.pack_files import OURS, write_pack
 from support.pack_home import PACKS
 from support.uv_to_fetch import uv_to_fetch
 from support.waiting import until
-from support.window import alone, at_window, on_window_loop
+from support.window import alone, at_window, in_focus, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -56,7 +56,7 @@ async def test_x2_a_pack_is_seen_installed_updated_and_removed(tmp_path: Path) -
         await until(lambda: page.offered is not None)
         assert page.offered is not None
         assert "PreToolUse Bash: echo checked" in page.offered.text.text
-        await until(page.offered.leave.hasFocus)
+        await until(lambda: in_focus(page.offered.leave))
         QTest.keyClick(
             page.offered.leave, Qt.Key.Key_Escape
         )  # leaves the question, not the settings

@@ -37,7 +37,18 @@ from support.server_home import ListedServer, restart, tool
 from support.uv_to_fetch import PATH, STARTER, uv_to_fetch, wheel
 from support.vault import Vault
 from support.waiting import until
-from support.window import ALT, CTRL, Key, Person, alone, at_window, message, on_window_loop, popup
+from support.window import (
+    ALT,
+    CTRL,
+    Key,
+    Person,
+    alone,
+    at_window,
+    in_focus,
+    message,
+    on_window_loop,
+    popup,
+)
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -431,7 +442,7 @@ async def test_the_doctors_button_mends_a_command_an_address_and_a_value(tmp_pat
                          "far": "Change address…"}  # fmt: skip
         person.click(rows["far"].mend)
         form = await until(lambda: page.one.form)
-        await until(form.field.hasFocus)
+        await until(lambda: in_focus(form.field))
         assert form.field.text() == far.url
         form.field.setText("127.0.0.1/mcp")
         person.click(form.save)
@@ -457,7 +468,7 @@ async def test_the_doctors_button_mends_a_command_an_address_and_a_value(tmp_pat
         await until(lambda: page.one.form is not form)
         form = page.one.form
         assert form is not None
-        await until(form.field.hasFocus)
+        await until(lambda: in_focus(form.field))
         form.field.setText("open sesame")
         person.click(form.save)
         approval = await until(lambda: page.one.approval)
@@ -507,7 +518,7 @@ async def test_m18_the_doctors_button_takes_a_key_that_a_server_refuses(tmp_path
         assert page.rows["far"].mend.text() == "Enter key…"
         person.click(page.rows["far"].mend)
         form = await until(lambda: page.one.form)
-        await until(form.field.hasFocus)
+        await until(lambda: in_focus(form.field))
         assert form.header.text() == "Authorization"
         form.field.setText(CANARY)
         person.click(form.save)
@@ -521,7 +532,7 @@ async def test_m18_the_doctors_button_takes_a_key_that_a_server_refuses(tmp_path
         await until(page.one.cure.isVisible)
         person.click(page.one.cure)
         key = await until(lambda: page.one.key)
-        await until(key.entry.hasFocus)
+        await until(lambda: in_focus(key.entry))
         key.entry.setText("another")
         person.click(key.save)
         await until(key.session.isVisible)  # the tests have no keychain
@@ -778,7 +789,7 @@ async def test_m21_resources_are_opened_and_prompts_tried(tmp_path: Path) -> Non
         assert resources.trial.form is not None
         day = resources.trial.form.rows["day"].line
         assert day is not None
-        await until(day.hasFocus)
+        await until(lambda: in_focus(day))
         person.type("friday")
         person.press(Key.Key_Return, CTRL)
         await until(lambda: resources.trial.output.text == "Nothing on friday")

@@ -15,7 +15,7 @@ from studio.simulator import Text, Turn
 from studio.ui.settings.pages.skills import SkillsPage
 from support.engine_home import say
 from support.waiting import until
-from support.window import alone, at_window, on_window_loop
+from support.window import alone, at_window, in_focus, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -53,7 +53,7 @@ async def test_k5_a_skill_is_switched_off_for_agents(
         page.search.clear()
         assert not page.form.isVisible()
         page.begin.click()
-        await until(page.name.hasFocus)
+        await until(lambda: in_focus(page.name))
         page.name.setText("release-notes")
         page.new.click()
         await until(lambda: "release-notes" in page.rows)
@@ -90,7 +90,7 @@ async def test_k6_a_wish_is_seen_allowed_and_taken_back(tmp_path: Path) -> None:
         assert page.asked is not None
         said = " ".join(one.text() for one in page.asked.findChildren(QLabel))
         assert "pytest runs code of the folder" in said and "No counterpart here: Warp" in said
-        await until(page.asked.leave.hasFocus)
+        await until(lambda: in_focus(page.asked.leave))
         QTest.keyClick(page.asked.leave, Qt.Key.Key_Escape)  # leaves the card, not the settings
         assert page.asked is None and dialog.isVisible()
         before = page.rows["notes"].rights
