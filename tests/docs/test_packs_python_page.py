@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -19,7 +20,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "packs-python.md"
 
 
 async def test_the_example_works(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    code, reading, more, page = re.findall(
+    code, reading, more, page, beside = re.findall(
         r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.M | re.S
     )
     calls = [Turn(Call("draft_note", {"topic": "rivers", "text": "They flow."}))]
@@ -42,4 +43,14 @@ async def test_the_example_works(tmp_path: Path, capsys: pytest.CaptureFixture[s
         names: dict[str, object] = {"data": pdf("They flow.")}
         exec(reading, names)
         assert "They flow." in str(names["words"])
-        assert load_class("notes", "pages.topics:TopicsPage").__name__ == "TopicsPage"
+        shown = load_class("notes", "pages.topics:TopicsPage")
+        assert shown.__name__ == "TopicsPage"
+        exec(beside, names)
+        subjects: list[str] = []
+        told = SimpleNamespace(studio=SimpleNamespace(set_subject=subjects.append))
+        for name, given in (("open", ("rivers",)), ("open", ())):
+            method = names[name]
+            assert callable(method) and hasattr(shown, name)
+            method(told, *given)
+        assert subjects == ["notes:topic/rivers", ""]
+        assert hasattr(shown, "chat_shown") and callable(names["chat_shown"])
