@@ -147,7 +147,7 @@ class Console:
         self.end_line()
         held = self._held = list[str]()
         try:
-            found = await self._typed(prompt)
+            found = await self._read_line(prompt)
         except asyncio.CancelledError:
             held.insert(0, "")
             raise
@@ -156,7 +156,7 @@ class Console:
             self.say(*held)
         return found
 
-    async def _typed(self, prompt: str) -> str | None:
+    async def _read_line(self, prompt: str) -> str | None:
         loop = asyncio.get_running_loop()
         file = sys.stdin.fileno()
         discard_typed(file)
