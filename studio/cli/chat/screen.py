@@ -404,7 +404,9 @@ class PlainScreen(ChatScreen):
         if self._left:
             return None
         self.say("", f"[{self.status()}]")
-        self._reading = asyncio.create_task(self.line("> "))
+        self.end_line()
+        # Not as a question: what is said meanwhile is printed at once.
+        self._reading = asyncio.create_task(self._read_line("> "))
         await asyncio.wait([self._reading])
         return None if self._reading.cancelled() else self._reading.result()
 
