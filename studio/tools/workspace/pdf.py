@@ -76,15 +76,7 @@ def pages(data: bytes, name: str, first: int, limit: int, stop: Callable[[], boo
     it early. Raises ToolFailed for a file that cannot be read.
     """
     with _limited():
-        try:
-            reader = _opened(data)
-            if reader is None:
-                raise ToolFailed(f"{name} is locked with a password.")
-            total = len(reader.pages)
-        except ToolFailed:
-            raise
-        except Exception as error:  # see locked
-            raise ToolFailed(f"{name} is damaged; its pages cannot be read.") from error
+        reader, total = _unlocked(data, name)
         if first > total:
             pages = "1 page" if total == 1 else f"{total} pages"
             raise ToolFailed(f"{name} has {pages}; there is no page {first}.")
@@ -99,15 +91,7 @@ def scans(data: bytes, name: str) -> list[tuple[int, bytes]]:
     """
     found: list[tuple[int, bytes]] = []
     with _limited():
-        try:
-            reader = _opened(data)
-            if reader is None:
-                raise ToolFailed(f"{name} is locked with a password.")
-            total = len(reader.pages)
-        except ToolFailed:
-            raise
-        except Exception as error:  # see locked
-            raise ToolFailed(f"{name} is damaged; its pages cannot be read.") from error
+        reader, total = _unlocked(data, name)
         for number in range(1, min(total, _PAGES) + 1):
             try:
                 if picture := max(_pictures(reader.pages[number - 1]), key=len, default=b""):
@@ -137,6 +121,19 @@ def _limited() -> Generator[None]:
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)  # a damaged file would fill the log
     with apply_configuration(**_LIMITS):
         yield
+
+
+def _unlocked(data: bytes, name: str) -> tuple[PdfReader, int]:
+    """A file that needs no password, and how many pages it has; raises ToolFailed for others."""
+    try:
+        reader = _opened(data)
+        if reader is None:
+            raise ToolFailed(f"{name} is locked with a password.")
+        return reader, len(reader.pages)
+    except ToolFailed:
+        raise
+    except Exception as error:  # see locked
+        raise ToolFailed(f"{name} is damaged; its pages cannot be read.") from error
 
 
 def _opened(data: bytes) -> PdfReader | None:
