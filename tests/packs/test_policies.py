@@ -289,7 +289,8 @@ async def test_a_policy_knows_who_asks_in_which_words_and_may_have_the_person_as
         lines = (tmp_path / "guard" / "org.agent-studio" / "told").read_text().splitlines()
         told = [json.loads(one) for one in lines]
         page = "https://a.example/"
-        assert [one for one in told if one[0] == "call"] == [
+        # Calls of one turn are judged at the same time, so that either may be told first.
+        assert sorted(one for one in told if one[0] == "call") == [
             ["call", "fetch", f"{page}{name}", "Reader", json.dumps({"url": f"{page}{name}"})]
             for name in ("Ada", "secret")
         ]
