@@ -339,7 +339,11 @@ def describe_fork(plan: ForkPlan) -> list[str]:
     for one in plan.to_run:
         items = f", {len(one.items)} of its items" if one.items else ""
         cost = _cost(one.tokens, one.dollars)
-        lines.append(f"  {one_line(one.step.label)}{items}{f', last {cost}' if cost else ''}")
+        known = [half.answers for half in plan.half_done if half.step == one.step.id]
+        answers = "1 answer" if sum(known) == 1 else f"{sum(known)} answers"
+        after = f", after {answers} of the record" if known else ""
+        last = f", last {cost}" if cost else ""
+        lines.append(f"  {one_line(one.step.label)}{items}{after}{last}")
     names = dict.fromkeys(one.step for one in plan.linked if not one.item)
     if names:
         labels = {step.id: one_line(step.label) for step in plan.workflow.steps}

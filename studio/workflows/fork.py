@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json
+from studio.domain.messages import Message
 from studio.domain.run_events import ItemsFound, RunEvent, RunStarted, StepEdited, StepLinked
 from studio.domain.runs import Run, StepRun, Try
 from studio.domain.workflows import Step, Workflow
@@ -56,6 +57,16 @@ class StepToRun:
 
 
 @dataclass(frozen=True, slots=True)
+class StepHalfDone:
+    """A step or item that goes on in the middle: after ``messages``, with ``answers`` in them."""
+
+    step: str
+    item: str
+    answers: int
+    messages: tuple[Message, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ForkPlan:
     """A fork that can begin: ``events`` follow ``started``; ``text`` is its workflow's file.
 
@@ -67,6 +78,7 @@ class ForkPlan:
     text: str
     events: tuple[RunEvent, ...]
     to_run: tuple[StepToRun, ...]
+    half_done: tuple[StepHalfDone, ...] = ()
 
     @property
     def linked(self) -> tuple[StepLinked, ...]:

@@ -91,16 +91,26 @@ class ReplayReport:
     difference: ReplayDifference | None = None
     missing: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     """The steps and items to run live, each with the reason, where a replay is to be filled."""
+    answered: dict[tuple[str, str], tuple[RecordedSession, int]] = field(
+        default_factory=dict[tuple[str, str], tuple[RecordedSession, int]]
+    )
+    """Of these the sessions whose first requests, so many, have the same answers again."""
     reads: int = 0
     """How many calls read the folder again."""
 
 
 def report_json(report: ReplayReport) -> JsonObject:
-    """A report as JSON; ``missing`` is a list of steps and items with reasons."""
-    missing: list[Json] = [
-        {"step": step, "item": item, "why": why} for (step, item), why in report.missing.items()
-    ]
-    return {**asdict(replace(report, missing={})), "missing": missing}
+    """A report as JSON; ``missing`` is a list of steps and items with reasons.
+
+    ``answered`` says there how many of its requests have their answer in the record.
+    """
+    missing: list[Json] = []
+    for (step, item), why in report.missing.items():
+        _, answered = report.answered.get((step, item), (None, 0))
+        missing.append({"step": step, "item": item, "why": why, "answered": answered})
+    found = asdict(replace(report, missing={}, answered={}))
+    del found["answered"]
+    return {**found, "missing": missing}
 
 
 async def read_record(engine: Engine, run_id: str) -> RecordedRun:
@@ -366,7 +376,7 @@ class _Replay:
             self._report.taken.append(f"{step.label}: what came of it is taken from the record.")
         elif session := self._sessions.get(session_id):
             await self._read_again(step, session)
-            await self._session(step, session)
+            await self._session(step, event.item, session)
             if event.state == "done":
                 text = answer_of(session.events, one_reply=step.outputs is not None)
                 require_same("The text", event.text, text)
@@ -390,7 +400,7 @@ class _Replay:
                 what = f"What {made.name} gives differs: {made.target}".rstrip(": ")
                 raise Differs(f"{what}.", made.recorded, made.now)
 
-    async def _session(self, step: Step, session: RecordedSession) -> None:
+    async def _session(self, step: Step, item: str, session: RecordedSession) -> None:
         """Make each request of a session again, and read the answers again."""
         taken = why_taken(session)
         if not session.exchanges and not taken:
@@ -403,6 +413,10 @@ class _Replay:
         replayed = SessionReplay(session)
         try:
             await replayed.run()
+        except Differs:
+            if replayed.answered:
+                self._report.answered[step.id, item] = session, replayed.answered
+            raise
         finally:
             self._report.requests += replayed.requests
             await replayed.close()

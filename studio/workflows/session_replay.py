@@ -73,6 +73,10 @@ class SessionReplay:
 
     def __init__(self, session: RecordedSession) -> None:
         self.requests = 0
+        self.answered = 0
+        """How many requests from the first on came to the same answer as in the record."""
+        self._lines = _log(session.events)
+        """What of the record's log has not come yet."""
         self._session = session
         self._left: list[RecordedExchange] = []
         self._given: RecordedExchange | None = None
@@ -89,18 +93,29 @@ class SessionReplay:
     async def run(self) -> None:
         for group in _groups(self._session.exchanges):
             first = group[0]
-            if first.epoch < 0:
-                self._whole = False
+            if first.epoch < 0:  # facts about the model are asked for before there is any history
+                self._whole &= not any(_is_reply(one.exchange) for one in group)
                 continue
             epoch = self._session.epochs[first.epoch]
-            self._left = list(group)
+            self._left, said = list(group), len(self._said)
             while any(_is_reply(one.exchange) for one in self._left):
                 before = len(self._left)
                 await self._request(epoch, first)
                 if len(self._left) == before:
                     raise Differs("A request that is in the record is not made.")
+            self._count(self._said[said:])
         if self._whole:
-            require_same("The log", _log(self._session.events), _log(self._said))
+            recorded, now = map(_log, (self._session.events, self._said))
+            require_same("The log", "\n".join(recorded), "\n".join(now))
+
+    def _count(self, said: Sequence[Event]) -> None:
+        """Count a request that came to what is next in the record's log; none after another."""
+        lines = _log(said)
+        if self._whole and self._lines[: len(lines)] == lines:
+            del self._lines[: len(lines)]
+            self.answered += any(isinstance(one, StepEnded) for one in said)
+        else:
+            self._lines = []
 
     async def _request(self, epoch: RecordedEpoch, first: RecordedExchange) -> None:
         request = _rebuilt(self._session, epoch, first)
@@ -201,7 +216,7 @@ def _provider(name: str, http: ReplayHttp) -> Provider:
     return descriptor.load()("replay", _ADDRESS if descriptor.address_needed else "", http)
 
 
-def _log(events: Sequence[Event]) -> str:
+def _log(events: Sequence[Event]) -> list[str]:
     """What the model said in a session, in lines that can be compared."""
     lines: list[str] = []
     last: type[Event] | None = None
@@ -220,7 +235,7 @@ def _log(events: Sequence[Event]) -> str:
             case _:
                 continue
         last = type(event)
-    return "\n".join(line for line in lines if not line.endswith("Delta: "))
+    return [line for line in lines if not line.endswith("Delta: ")]
 
 
 def _pretty(body: bytes) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from studio.agent.engine import Engine, SessionDefaults
 from studio.agent.session.session import Session
 from studio.domain.agents import NO_AGENTS, Agent
 from studio.domain.jsonvalue import Json
-from studio.domain.messages import Text
+from studio.domain.messages import Message, Text
 from studio.domain.permissions import Answer, Rule
 from studio.domain.questions import ServerAnswer
 from studio.domain.run_events import RunQuestion, RunStarted
@@ -48,8 +48,11 @@ class StepSessions:
             kept=self.kept,
         )
 
-    async def create(self, step: Step) -> Session:
-        """A new session of a step; raises ConfigurationError as ``choose`` does."""
+    async def create(self, step: Step, told: Sequence[Message] = ()) -> Session:
+        """A new session of a step, which may go on from what is ``told``.
+
+        Raises ConfigurationError as ``choose`` does.
+        """
         started, engine = self._started, self._engine
         choice = await self.choose(step)
         mode = started.permission_mode
@@ -61,6 +64,7 @@ class StepSessions:
             permission_mode=mode if mode in ("ask", "auto", "plan") else None,
             title=f"{started.name}, {step.label}",
             model_chosen=choice.model_named,
+            told=told,
             held=True,
             caller=Caller("run", started.run_id, step.id),
             subject=started.subject,

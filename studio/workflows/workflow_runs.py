@@ -7,15 +7,23 @@ import json
 import time
 import uuid
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from studio.agent.engine import Engine
 from studio.agent.session.turn_options import ParentTurn
 from studio.domain.agents import NO_CAPS, Caps
-from studio.domain.errors import ConfigurationError
+from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.jsonvalue import Json
-from studio.domain.run_events import TAKEN_OVER, CapRaised, RunEvent, RunStarted, Trigger
+from studio.domain.run_events import (
+    TAKEN_OVER,
+    CapRaised,
+    RunEvent,
+    RunStarted,
+    StepStarted,
+    Trigger,
+)
 from studio.domain.runs import Run
 from studio.domain.workflows import NO_BUDGET, Budget, Workflow
 from studio.storage.runs import NewRun, RunInfo, RunInUse, RunStore
@@ -29,6 +37,7 @@ from .plan import Plan
 from .reader import read_workflow_text
 from .run_files import RunFiles, group_of, read_text
 from .runner import LOOK, Runner
+from .step_sessions import StepSessions
 from .step_work import YOU_STOPPED
 
 PATIENCE = 20
@@ -141,7 +150,17 @@ class WorkflowRuns:
         """Begin a fork as planned; ``carry_out`` does the rest. The run before never changes."""
         parts = await self.parts.of(plan.workflow, Path(plan.started.folder))
         new = NewRun(replace(plan.started, parts=parts.digests), plan.text, parts.texts)
-        return await self._begin(new, Plan(plan.workflow), plan.events)
+        sessions, begun = StepSessions(self._engine, plan.started), list[StepStarted]()
+        try:
+            for one in plan.half_done:
+                session = await sessions.create(plan.workflow.step(one.step), one.messages)
+                begun.append(StepStarted(one.step, one.item, session_id=session.info.id))
+            return await self._begin(new, Plan(plan.workflow), (*plan.events, *begun))
+        except BaseException:  # no session stays whose run has not begun
+            for step in begun:
+                with suppress(StudioError):
+                    await self._engine.sessions.delete(step.session_id)
+            raise
 
     async def retry(self, run_id: str) -> Runner:
         """Do the failed items of a run once more (W-54).

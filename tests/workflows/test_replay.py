@@ -419,3 +419,99 @@ async def test_w28_a_bundle_is_filled_and_its_folder_read_where_the_person_says(
         assert await home.command("workflow", "replay", info.id, "--folder", str(folder)) == 1
         assert "--folder is for an exported one" in capsys.readouterr().err
         assert not home.simulator.violations
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_w28_a_bundle_is_filled_request_by_request(
+    tmp_path: Path, provider: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A step goes on before its first request without a record; the answers before it are not
+    asked for again, and the model is told them with their results."""
+
+    views: list[RequestView] = []
+
+    def script(view: RequestView) -> Turn:
+        if "Sum up" in asked_in(view):
+            return Turn(Says("All."))
+        views.append(view)
+        found = [str(one) for one in view.items if isinstance(one, Returned)]
+        if len(found) == 2:
+            return Turn(Says("Both say hi."))
+        return Turn(Call("read", {"path": ("a.txt", "b.txt")[len(found)]}))
+
+    steps = """\
+  - {id: look, agent: Reviewer, prompt: Look into the files.}
+  - {id: sum, agent: Coder, prompt: "Sum up: ${{ steps.look.text }}"}
+"""
+    file, folder = tmp_path / "story.studio-run", tmp_path / "elsewhere"
+    first, second = tmp_path / "first", tmp_path / "second"
+    for one in (first, second, folder):
+        one.mkdir()
+    async with engine_home(first, provider, script) as home:
+        for name in ("a.txt", "b.txt"):
+            (home.folder / name).write_text(f"hi from {name}\n")
+        run = await carry_out(await begin(home, workflow(steps)))
+        assert run.state == "done", (states(run), run.reason)
+        record = await read_record(home.engine, run.id)
+    look = next(one for one in record.sessions if one.id == run.step("look").session_id)
+    replies = [one for one in look.exchanges if one.exchange.method == "POST"]
+    gone = [one for one in replies if not one.exchange.path.endswith("/api/show")][1]
+    gap = replace(look, exchanges=tuple(one for one in look.exchanges if one is not gone))
+    sessions = tuple(gap if one is look else one for one in record.sessions)
+    file.write_bytes(write_bundle(replace(record, sessions=sessions), [KEY], []))
+    async with engine_home(second, provider, script) as home:
+        (folder / "b.txt").write_text("hi from b.txt\n")
+        views.clear()
+        fill = ("workflow", "replay", "--fill", str(file), "--folder", str(folder))
+        assert await home.command(*fill) == 0
+        told = capsys.readouterr()
+        assert "To run live: look: The log differs." in told.out
+        assert "look, after 1 answer of the record" in told.err
+        assert [sum(isinstance(x, Returned) for x in one.items) for one in views] == [1, 2]
+        assert "hi from a.txt" in str(views[0].items), "what it read then"
+        (info,) = await WorkflowRuns(home.engine).store.list()
+        filled = await WorkflowRuns(home.engine).read(info.id)
+        assert filled.end == run.end and filled.step("look").text == "Both say hi."
+        session = await home.engine.sessions.open(filled.step("look").session_id)
+        assert "untrusted" in session.transcript.exposed
+        assert await home.command("workflow", "replay", info.id) == 0
+        assert "The same:" in capsys.readouterr().out
+        assert not home.simulator.violations
+
+
+async def test_w28_a_change_before_the_gap_is_made_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A bundle has no changes of files, so the step goes on before its first."""
+
+    def script(view: RequestView) -> Turn:
+        found = [str(one) for one in view.items if isinstance(one, Returned)]
+        if not found:
+            return Turn(Call("read", {"path": "a.txt"}))
+        if len(found) == 1:
+            return Turn(Call("write", {"path": "b.txt", "content": "Hi.\n"}))
+        return Turn(Says("Written."))
+
+    file, folder = tmp_path / "story.studio-run", tmp_path / "elsewhere"
+    first, second = tmp_path / "first", tmp_path / "second"
+    for one in (first, second, folder):
+        one.mkdir()
+    async with engine_home(first, "anthropic", script) as home:
+        (home.folder / "a.txt").write_text("hi\n")
+        text = workflow("  - {id: make, agent: Coder, prompt: Make a file.}\n")
+        run = await carry_out(await begin(home, text))
+        assert run.state == "done", (states(run), run.reason)
+        record = await read_record(home.engine, run.id)
+    (made,) = record.sessions
+    gap = replace(made, exchanges=made.exchanges[:-1])
+    file.write_bytes(write_bundle(replace(record, sessions=(gap,)), [KEY], []))
+    async with engine_home(second, "anthropic", script) as home:
+        fill = ("workflow", "replay", "--fill", str(file), "--folder", str(folder))
+        assert await home.command(*fill) == 0
+        assert "make, after 1 answer of the record" in capsys.readouterr().err
+        assert len(home.asked) == 2
+        (info,) = await WorkflowRuns(home.engine).store.list()
+        filled = await WorkflowRuns(home.engine).read(info.id)
+        session = await home.engine.sessions.open(filled.step("make").session_id)
+        (draft,) = session.transcript.drafts
+        assert (session.info.folder, draft.path) == (str(folder), "b.txt")

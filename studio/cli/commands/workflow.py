@@ -81,7 +81,7 @@ def arguments(parser: CommandParser) -> None:
     how.add_argument(
         "--fill",
         action="store_true",
-        help="run the steps that differ or have no record live, as a new run that is recorded",
+        help="send the requests that differ or have no record, as a new run that is recorded",
     )
     again.add_argument(
         "--tools",
@@ -289,7 +289,7 @@ async def _import(context: CommandContext, folder: Path, source: Path) -> int:
 
 async def _replay(context: CommandContext, options: argparse.Namespace) -> int:
     from studio.workflows.live_reads import LiveReads
-    from studio.workflows.live_steps import fork_to_fill
+    from studio.workflows.live_steps import fork_to_fill, half_done
     from studio.workflows.replay import read_record, replay
     from studio.workflows.workflow_runs import WorkflowRuns
 
@@ -311,9 +311,8 @@ async def _replay(context: CommandContext, options: argparse.Namespace) -> int:
     code = _tell_replay(context.console, options, report)
     if code != DONE or not report.missing:
         return code
-    return await _begin_fork(
-        context, options, runs, await runs.plan_fork(fork_to_fill(run.id, report))
-    )
+    plan = await runs.plan_fork(fork_to_fill(run.id, report))
+    return await _begin_fork(context, options, runs, half_done(plan, report))
 
 
 async def _replay_bundle(
