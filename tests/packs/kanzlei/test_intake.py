@@ -342,7 +342,7 @@ async def test_kz51_akten_of_another_program_are_opened_and_taken_back(
 
         service(pack, "Notizen").add(pack.person, first.id, "Gelesen.")
         said = await told("einlesung-zurueck", "1")
-        assert said.startswith("2 Akten zurückgenommen.")
+        assert said.startswith("2 Akten, ")
         assert "0012/19 Wagner ./. Öz Bau wurde seither" in said
         assert {one.az for one in akten.find(pack.person)} == {"0012/19", new.az}
         assert {one.shown for one in kontakte.find(pack.person)} == {"Eva Wagner", "Öz Bau GmbH"}

@@ -27,6 +27,7 @@ from studio.ui.pages.widget_page import WidgetPage
 from studio.ui.transcript.items.answer_item import TextItem
 from studio.ui.widgets import Field, Label
 from support.decision_files import judgment, listed, row
+from support.jlawyer_site import jlawyer_site
 from support.office_home import service
 from support.waiting import until
 from support.window import Person, alone, at_window, on_window_loop
@@ -675,7 +676,7 @@ async def test_kz51_tables_and_calendars_are_read_in_with_a_preview(tmp_path: Pa
         page = await page_of(person, "akten")
         pack = person.engine.services.packs.homes["kanzlei"]
         card = page.intake
-        card.ask()
+        page.ask_intake("tabelle")
         assert not page.intake_place.isHidden() and not card.keep_button.isEnabled()
         card.look()
         await until(lambda: "Wähle zuerst" in card.problem.text())
@@ -691,7 +692,8 @@ async def test_kz51_tables_and_calendars_are_read_in_with_a_preview(tmp_path: Pa
         await until(lambda: card.undo_button.isEnabled() and not card.undo_button.isHidden())
         card.undo_button.click()
         await until(lambda: not page.rows)
-        assert "1 Akten zurückgenommen" in card.told.text() and card.undo_button.isHidden()
+        assert "1 Akten, 1 Kontakte zurückgenommen" in card.told.text()
+        assert card.undo_button.isHidden()
 
         akte = service(pack, "Akten").open(pack.person, "Wagner ./. Holzbau")
         enter(pack, akte.id, 0, "berechnet", "A")
@@ -720,6 +722,40 @@ async def test_kz51_tables_and_calendars_are_read_in_with_a_preview(tmp_path: Pa
         assert paper.stat().st_mode & 0o077 == 0
         page.print_month(str(tmp_path / "nirgends" / "monat.pdf"))
         assert "gibt es nicht" in page.problem.text()
+
+
+@on_window_loop
+async def test_kz51_j_lawyer_org_is_taken_over_on_the_page(tmp_path: Path) -> None:
+    """With a preview and undo; a menu leads to it and to messages from beA, one card at a time, and
+    the password is hidden."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        page = await page_of(person, "akten")
+        pack = person.engine.services.packs.homes["kanzlei"]
+        pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
+        pack.settings_file.write_text(json.dumps({"ordner": str(tmp_path / "Akten")}))
+        page.ask_intake("bea")
+        page.message.look()
+        await until(lambda: "Wähle zuerst" in page.message.problem.text())
+        page.ask_intake("jlawyer")
+        card = page.jlawyer
+        assert page.message.isHidden() and page.intake.isHidden() and not card.isHidden()
+        assert card.password.echoMode() == card.password.EchoMode.Password
+        card.look()
+        await until(lambda: "keine Adresse" in card.problem.text())
+        with jlawyer_site() as address:
+            for field, said in ((card.address, address), (card.user, "anna")):
+                field.setText(said)
+            card.password.setText("zq8-fuchs")
+            card.look_button.click()
+            await until(lambda: card.keep_button.isEnabled())
+            assert "0007/19 Wagner ./. Reiter wegen Kauf" in card.told.text() and not page.rows
+            card.keep_button.click()
+            await until(lambda: [row.akte.az for row in page.rows] == ["0007/19"])
+        await until(lambda: card.undo_button.isEnabled() and not card.undo_button.isHidden())
+        card.undo_button.click()
+        await until(lambda: not page.rows)
+        assert "1 Akten, 4 Kontakte, 1 Dokumente, 3 Einträge" in card.told.text()
 
 
 @on_window_loop
@@ -782,6 +818,27 @@ async def test_kz34_a_versandmappe_is_put_together_on_the_page(tmp_path: Path) -
         card.go.click()
         await until(lambda: f"Versand {akte.az.replace('/', '-')}" in card.told.text())
         assert "ungeprüft" in "".join(one.text() for one in card.findChildren(Label))
+        assert not (tmp_path / "Versand" / "xjustiz_nachricht.xml").exists()
+        card.xjustiz.click()
+        assert card.stands.isVisible() and "ungeprüft" in card.xjustiz.text()
+        card.stands.set_current("Kläger")
+        card.folder.field.setText(str(tmp_path / "Mit XJustiz"))
+        card.go.click()
+        await until(lambda: "xjustiz_nachricht.xml" in card.told.text())
+        message = (tmp_path / "Mit XJustiz" / "xjustiz_nachricht.xml").read_text("utf-8")
+        assert "01_Klage.pdf" in message and akte.az in message
+
+        # A message that answers it is read into the same Akte.
+        (tmp_path / "Mit XJustiz" / "Verzeichnis.csv").unlink()
+        (tmp_path / "Mit XJustiz" / "Neu.pdf").write_bytes(pdf)
+        tab._ask("bea")
+        assert tab.versand.isHidden() and tab.message.columns.isHidden()
+        tab.message.path.field.setText(str(tmp_path / "Mit XJustiz"))
+        tab.message.look_button.click()
+        await until(lambda: tab.message.keep_button.isEnabled())
+        assert "1 neu, 2 schon da" in tab.message.told.text()
+        tab.message.keep_button.click()
+        await until(lambda: len(tab.lines) == 5)
 
 
 def inside(whole: QWidget, part: QWidget) -> bool:

@@ -33,12 +33,12 @@ from studio.packs.ui import (
 )
 
 from ..tools import _german as german
-from ..tools.intake.kinds import FOLDER
+from ..tools.intake.kinds import FOLDER, INTO_AKTE
 from ..tools.office.akten import Akte
 from ..tools.office.dokumente import Dokument, Dokumente
 from ..tools.office.pdf import by_libreoffice, libreoffice
 from ..tools.office.texts import paragraph_of
-from ._intake_card import CardPlace, IntakeCard
+from ._intake_card import CardPlace, FileCard
 from ._print import text, write_pdf
 from ._rows import ChoiceLine, text_reader
 from ._versand_card import VersandCard
@@ -83,12 +83,16 @@ class DocumentsTab(QWidget):
         self._list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         make_transparent(self._list)
         OverlayBar(self._list)
-        self.intake, self.versand = IntakeCard(page, FOLDER), VersandCard(page)
-        self.intake.changed.connect(self.changed)
+        self.intake, self.versand = FileCard(page, FOLDER), VersandCard(page)
+        self.message = FileCard(page, INTO_AKTE)
+        for card in (self.intake, self.message):
+            card.changed.connect(self.changed)
+        self._cards = {"ordner": self.intake, "bea": self.message, "versand": self.versand}
         self.more = MenuButton(t, "Mehr zu den Dokumenten", "Mehr", icon="ellipsis")
         self.more.set_items(
             [
                 MenuItem("ordner", "Ordner einlesen …"),
+                MenuItem("bea", "Nachricht aus dem beA einlesen …"),
                 MenuItem("versand", "Versandmappe für das beA …"),
             ]
         )
@@ -122,18 +126,18 @@ class DocumentsTab(QWidget):
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
         t.changed.connect(self._mark)
         line = Hairline(t, upright=True)
-        cards = [CardPlace(self.intake), CardPlace(self.versand)]
+        cards = [CardPlace(one) for one in self._cards.values()]
         right = column_of([*cards, (self.reader, 1), (self.nothing, 1)], spacing=0)
         row_of([side, line, (widget_of(right), 1)], spacing=0, on=self)
         self.reader.hide()
         self.problem.hide()
 
     def _ask(self, what: str) -> None:
-        card, other = self.intake, self.versand
-        if what == "versand":
-            card, other = other, card
-        other.hide()
-        card.ask()
+        for key, card in self._cards.items():
+            if key == what:
+                card.ask()
+            else:
+                card.hide()
 
     def show_documents(self, akte: Akte, documents: Sequence[Dokument]) -> None:
         """List an Akte's documents; the one that is open stays open if it is hers."""
@@ -144,6 +148,7 @@ class DocumentsTab(QWidget):
             self.close_document()
         self.akte = akte
         self.intake.show_akte(akte)
+        self.message.show_akte(akte)
         self._all = tuple(documents)
         self.versand.show_documents(akte, documents)
         if self.search.text().strip():

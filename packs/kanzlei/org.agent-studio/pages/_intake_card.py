@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PySide6.QtCore import QEvent, QObject, Qt, Signal
 from PySide6.QtGui import QShowEvent
-from PySide6.QtWidgets import QFrame, QScrollArea, QWidget
+from PySide6.QtWidgets import QFrame, QLayout, QScrollArea, QWidget
 
 from studio.packs import ToolFailed
 from studio.packs.ui import (
@@ -18,6 +18,7 @@ from studio.packs.ui import (
     Label,
     OverlayBar,
     Page,
+    Theme,
     column_of,
     make_transparent,
     row_of,
@@ -25,7 +26,9 @@ from studio.packs.ui import (
 )
 
 from ..tools.intake.folders import Intake
-from ..tools.intake.kinds import IntakeKind, Plan
+from ..tools.intake.jlawyer import plan_jlawyer
+from ..tools.intake.jlawyer_server import JLawyerServer
+from ..tools.intake.kinds import JLAWYER, FileKind, IntakeKind, Plan, has_new
 from ..tools.office.akten import Akte
 from ._choosing import PathField
 from ._forms import named_field
@@ -34,7 +37,8 @@ _SHOWN = {QEvent.Type.ShowToParent, QEvent.Type.HideToParent}
 
 
 class IntakeCard(Card):
-    """Reads one kind in. ``plan`` is what was looked at and not kept yet.
+    """Reads one kind in, from what the fields of a subclass say. ``plan`` is what was looked at
+    and not kept yet.
 
     ``changed``: something was kept or taken back.
     """
@@ -49,12 +53,10 @@ class IntakeCard(Card):
         self._asked = 0
         """Grows with each change of what is to be read."""
         self.number = 0
-        self.path = PathField(t, kind.title, kind.files)
-        self.path.field.textChanged.connect(self._forget)
-        self.path.field.returnPressed.connect(self.look)
-        self.columns = Field(t, "Nr.=az; Zuname=name", name="Welche Spalte welches Feld ist")
-        self.columns.textChanged.connect(self._forget)
-        named = named_field(t, "Spalten, wenn sie anders heißen", self.columns)
+        self.fields = self.make_fields(t)
+        for field in self.fields:
+            field.textChanged.connect(self._forget)
+            field.returnPressed.connect(self.look)
         self.problem = Label(t, "", "small", "err", wrap=True)
         self.told = Label(t, "", "small", "text2", wrap=True)
         self.look_button = Button(t, "Vorschau", clicked=self.look)
@@ -63,20 +65,32 @@ class IntakeCard(Card):
         close = Button(t, "Schließen", "ghost", clicked=self.hide)
         foot = row_of([STRETCH, close, self.undo_button, self.look_button, self.keep_button],
                       spacing=8)  # fmt: skip
-        parts = [Label(t, kind.title, "ui_strong"), self.path,
-                 *([named] if kind.by_columns else []), self.problem, self.told, foot]  # fmt: skip
+        parts = [Label(t, kind.title, "ui_strong"), *self.shown_fields(t), self.problem, self.told,
+                 foot]  # fmt: skip
         column_of(parts, spacing=8, margins=(14, 12, 14, 12), on=self)
         for one in (self.problem, self.told, self.undo_button):
             one.hide()
         self.keep_button.setEnabled(False)
         self.hide()
 
+    def make_fields(self, t: Theme) -> list[Field]:
+        """The fields that say what is read; the first gets the keyboard."""
+        raise NotImplementedError
+
+    def shown_fields(self, t: Theme) -> list[QWidget | QLayout]:
+        """How they stand in the card."""
+        raise NotImplementedError
+
+    def planner(self) -> Callable[[], Plan]:
+        """What looks at it, in a thread; raises ToolFailed."""
+        raise NotImplementedError
+
     def show_akte(self, akte: Akte) -> None:
         """Read into this Akte; what was looked at for another one is forgotten."""
         if self._akte is None or akte.id != self._akte.id:
             self._forget()
             self.number = 0
-            self.path.field.clear()
+            self.fields[0].clear()
             for one in (self.told, self.problem):
                 one.show_text("")
             self.undo_button.hide()
@@ -86,7 +100,7 @@ class IntakeCard(Card):
     def ask(self) -> None:
         """Show it, and let the person name a file."""
         self.show()
-        self.path.field.setFocus()
+        self.fields[0].setFocus()
 
     def _forget(self) -> None:
         self.plan = None
@@ -94,13 +108,10 @@ class IntakeCard(Card):
         self.keep_button.setEnabled(False)
 
     def look(self) -> None:
-        path, columns, akte = self.path.text(), self.columns.text(), self._akte
-        home, asked = self.page.home, self._asked
+        planned, asked = self.planner(), self._asked
 
         def work() -> list[str]:
-            if not path:
-                raise ToolFailed("Wähle zuerst, was eingelesen wird.")
-            plan = self.kind.plan(home, Path(path).expanduser(), columns, akte)
+            plan = planned()
             if asked == self._asked:
                 self.plan = plan  # else the person named something else meanwhile
             return self.kind.report(plan, trial=True)
@@ -109,7 +120,7 @@ class IntakeCard(Card):
 
     def keep(self) -> None:
         plan, home = self.plan, self.page.home
-        if plan is None or not plan.new:
+        if plan is None or not has_new(plan):
             return
         self.plan = None  # once
 
@@ -142,11 +153,76 @@ class IntakeCard(Card):
             self.look_button.setEnabled(True)
             self.undo_button.setEnabled(True)
             self.undo_button.setVisible(bool(self.number))
-            self.keep_button.setEnabled(self.plan is not None and bool(self.plan.new))
+            self.keep_button.setEnabled(self.plan is not None and has_new(self.plan))
             if changes:
                 self.changed.emit()
 
         self.page.run(done())
+
+
+class FileCard(IntakeCard):
+    """Reads a file or a folder in, with what else its kind asks."""
+
+    def __init__(self, page: Page, kind: FileKind) -> None:
+        self.file_kind = kind
+        super().__init__(page, kind)
+
+    def make_fields(self, t: Theme) -> list[Field]:
+        asked, example = self.file_kind.asked
+        self.path = PathField(t, self.file_kind.title, self.file_kind.files)
+        self.columns = Field(t, example, name=asked)
+        return [self.path.field, self.columns]
+
+    def shown_fields(self, t: Theme) -> list[QWidget | QLayout]:
+        asked = self.file_kind.asked[0]
+        return [self.path, *([named_field(t, asked, self.columns)] if asked else [])]
+
+    def planner(self) -> Callable[[], Plan]:
+        path, columns, akte = self.path.text(), self.columns.text(), self._akte
+        home = self.page.home
+
+        def plan() -> Plan:
+            if not path:
+                raise ToolFailed("Wähle zuerst, was eingelesen wird.")
+            return self.file_kind.plan(home, Path(path).expanduser(), columns, akte)
+
+        return plan
+
+
+class JLawyerCard(IntakeCard):
+    """Takes over what a server of j-lawyer.org has. The password is kept nowhere."""
+
+    def __init__(self, page: Page) -> None:
+        super().__init__(page, JLAWYER)
+
+    def make_fields(self, t: Theme) -> list[Field]:
+        self.address = Field(t, "http://server:8080", role="code", name="Adresse des Servers")
+        self.user = Field(t, "", name="Benutzername dort")
+        self.password = Field(t, "", secret=True, name="Passwort dort")
+        return [self.address, self.user, self.password]
+
+    def shown_fields(self, t: Theme) -> list[QWidget | QLayout]:
+        about = (
+            "Akten, Kontakte, Dokumente und Termine. Gefragt wird nur dieser Server, und dort wird "
+            "nichts geändert; das Passwort wird nicht gespeichert."
+        )
+        sign_in = row_of(
+            [
+                (widget_of(named_field(t, "Benutzername", self.user)), 1),
+                (widget_of(named_field(t, "Passwort", self.password)), 1),
+            ],
+            spacing=8,
+        )
+        return [
+            Label(t, about, "small", "text2", wrap=True),
+            named_field(t, "Adresse", self.address),
+            sign_in,
+        ]
+
+    def planner(self) -> Callable[[], Plan]:
+        home = self.page.home
+        said = (self.address.text(), self.user.text(), self.password.text())
+        return lambda: plan_jlawyer(home, home.person, JLawyerServer(*said))
 
 
 class CardPlace(QScrollArea):

@@ -6,12 +6,28 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from studio.packs import ToolFailed
-from studio.packs.ui import STRETCH, Button, Card, Check, Label, Page, column_of, row_of, widget_of
+from studio.packs.ui import (
+    STRETCH,
+    Button,
+    Card,
+    Check,
+    Combo,
+    Label,
+    MenuItem,
+    Page,
+    column_of,
+    row_of,
+    widget_of,
+)
 
 from ..tools.office import versand
 from ..tools.office.akten import Akte
 from ..tools.office.dokumente import Dokument
+from ..tools.xjustiz.codes import FILENAME, Codes
 from ._choosing import PathField
+from ._forms import named_field
+
+_UNNAMED = "wird nicht genannt"
 
 
 class VersandCard(Card):
@@ -27,6 +43,15 @@ class VersandCard(Card):
         self._column = column_of(spacing=6)
         self.nothing = Label(t, "In dieser Akte ist kein PDF.", "small", "text2")
         self.folder = PathField(t, "Wohin die Versandmappe kommt", "")
+        codes = Codes()
+        self.xjustiz = Check(t, f"Mit XJustiz-Nachricht ({codes.version}, ungeprüft)")
+        sides = [one.name for one in codes.roles.values() if one.party and not one.role]
+        items = [MenuItem(_UNNAMED, _UNNAMED), *(MenuItem(one, one) for one in sides)]
+        self.stands = Combo(t, "Was der Mandant im Verfahren ist", items=items)
+        self.stands.set_current(_UNNAMED)
+        stands = widget_of(named_field(t, "Der Mandant ist dort", self.stands))
+        stands.hide()
+        self.xjustiz.toggled.connect(stands.setVisible)
         self.problem = Label(t, "", "small", "err", wrap=True)
         self.told = Label(t, "", "small", "text2", wrap=True)
         self.go = Button(t, "Zusammenstellen", "primary", clicked=self.put_together)
@@ -43,6 +68,8 @@ class VersandCard(Card):
             widget_of(self._column),
             self.nothing,
             self.folder,
+            self.xjustiz,
+            stands,
             self.problem,
             self.told,
             row_of([STRETCH, close, self.go], spacing=8),
@@ -98,6 +125,8 @@ class VersandCard(Card):
 
     def put_together(self) -> None:
         akte, where, numbers = self.akte, self.folder.text(), list(self.chosen)
+        xjustiz, stands = self.xjustiz.isChecked(), self.stands.current
+        stands = stands if xjustiz and stands != _UNNAMED else ""
         if akte is None:
             return
         home = self.page.home
@@ -110,8 +139,9 @@ class VersandCard(Card):
                 folder = folder / f"Versand {akte.az.replace('/', '-')}"
             elif folder.is_dir():
                 folder.rmdir()  # an empty one, made in the dialog
-            sent = versand.put_together(home, home.person, akte, numbers, folder)
-            names = "\n".join(one.name for one in sent)
+            sent = versand.put_together(home, home.person, akte, numbers, folder,
+                                        xjustiz=xjustiz, stands=stands)  # fmt: skip
+            names = "\n".join([*(one.name for one in sent), *([FILENAME] if xjustiz else [])])
             return f"In {folder} liegen {versand.LIST} und:\n{names}"
 
         async def done() -> None:

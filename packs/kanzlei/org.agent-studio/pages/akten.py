@@ -26,10 +26,10 @@ from studio.packs.ui import (
     widget_of,
 )
 
-from ..tools.intake.kinds import AKTEN
+from ..tools.intake.kinds import AKTEN, MESSAGE
 from ..tools.office.akten import MODES, Akte, Akten
 from ._akte_view import AkteView, add_files
-from ._intake_card import CardPlace, IntakeCard
+from ._intake_card import CardPlace, FileCard, JLawyerCard
 from ._rows import AGENT, LinkTitle, ScrolledColumn, section
 
 UNKNOWN = "unbekannt"
@@ -61,9 +61,20 @@ class AktenPage(Page):
         self.search.textChanged.connect(lambda: self._soon.start())
         self.search.returnPressed.connect(lambda: self.run(self._open_first()))
         new = Button(self.theme, "Akte", "secondary", icon="plus", clicked=self.show_form)
-        self.intake = IntakeCard(self, AKTEN)
-        self.intake.changed.connect(lambda: self.run(self.load()))
-        read = Button(self.theme, "Einlesen", icon="inbox", clicked=self.intake.ask)
+        self.intake = FileCard(self, AKTEN)
+        self.message, self.jlawyer = FileCard(self, MESSAGE), JLawyerCard(self)
+        self._cards = {"tabelle": self.intake, "bea": self.message, "jlawyer": self.jlawyer}
+        for card in self._cards.values():
+            card.changed.connect(lambda: self.run(self.load()))
+        read = MenuButton(self.theme, "Akten einlesen", "Einlesen", icon="inbox")
+        read.set_items(
+            [
+                MenuItem("tabelle", "Tabelle (CSV) …"),
+                MenuItem("bea", "Nachricht aus dem beA …"),
+                MenuItem("jlawyer", "Von j-lawyer.org …"),
+            ]
+        )
+        read.chosen.connect(self.ask_intake)
         parts = [Label(self.theme, "Akten", "heading"), (self.search, 1), read, new]
         head = row_of(parts, spacing=14, margins=(20, 10, 14, 10))
         self.form = NewAkte(self.theme)
@@ -72,10 +83,11 @@ class AktenPage(Page):
         self.form.cancel.clicked.connect(self.form_place.hide)
         self.form_place.hide()
         self.intake_place = CardPlace(self.intake)
+        places = [self.intake_place, CardPlace(self.message), CardPlace(self.jlawyer)]
         self.body = ScrolledColumn(self.theme)
         self.list = widget_of(
             column_of(
-                [head, Hairline(self.theme), self.form_place, self.intake_place, (self.body, 1)],
+                [head, Hairline(self.theme), self.form_place, *places, (self.body, 1)],
                 spacing=0,
             )
         )
@@ -107,6 +119,14 @@ class AktenPage(Page):
         self.view.hide()
         self.list.show()
         self.run(self.load())
+
+    def ask_intake(self, which: str) -> None:
+        """Show what reads Akten in from one kind of source, and hide the others."""
+        for key, card in self._cards.items():
+            if key == which:
+                card.ask()
+            else:
+                card.hide()
 
     async def load(self) -> None:
         """Read and show everything anew; an older reading that ends later is not shown."""

@@ -39,7 +39,7 @@ from ..tools.office.recheck import recheck
 from ..tools.office.settings import OfficeSettings
 from ..tools.office.termine import Termine
 from ._choosing import choose_path
-from ._intake_card import CardPlace, IntakeCard
+from ._intake_card import CardPlace, FileCard
 from ._month_grid import KINDS, Entry, MonthGrid, other_month
 from ._print import table, write_pdf
 from ._rows import DAYS, MONTHS, LinkTitle, ScrolledColumn, day_block, long_day, section
@@ -98,7 +98,7 @@ class KalenderPage(Page):
         today = Button(t, "Heute", clicked=lambda: self.grid.choose(self.grid.today))
         self.view = Segmented(t, ("Monat", "Liste"), name="Ansicht")
         self.view.chosen.connect(lambda _: self._show())
-        self.intake = IntakeCard(self, CALENDAR)
+        self.intake = FileCard(self, CALENDAR)
         self.intake.changed.connect(lambda: self.run(self.load()))
         self.more = MenuButton(t, "Kalender als Datei", "Datei", icon="calendar")
         self.more.set_items(

@@ -26,7 +26,7 @@ from studio.packs.ui import (
 from ..tools.contacts.konflikte import Check, Konflikte, named
 from ..tools.contacts.kontakte import KINDS, Kontakt, Kontakte
 from ..tools.intake.kinds import CONTACTS
-from ._intake_card import CardPlace, IntakeCard
+from ._intake_card import CardPlace, FileCard
 from ._rows import ScrolledColumn, pair, section
 
 MOST = 100
@@ -62,7 +62,7 @@ class KontaktePage(Page):
         self.search.textChanged.connect(self._typed)
         check = Button(t, "Konflikt prüfen", icon="scale", clicked=self.show_check)
         new = Button(t, "Kontakt", icon="plus", clicked=self.show_form)
-        self.intake = IntakeCard(self, CONTACTS)
+        self.intake = FileCard(self, CONTACTS)
         self.intake.changed.connect(lambda: self.run(self.load()))
         read = Button(t, "Einlesen", icon="inbox", clicked=self.intake.ask)
         parts = [Label(t, "Kontakte", "heading"), (self.search, 1), check, read, new]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import getpass
-import sys
-
 from studio.packs import Context, verb
 
+from ._secret import ask_secret
 from .office.akten import Akten
 from .office.sign_in import Anmeldung
 
@@ -48,7 +46,7 @@ def passwort(context: Context, login: str) -> str:
 
     login: Der Anmeldename.
     """
-    context.service(Anmeldung).set_password(context.person, login, _secret("Neues Passwort: "))
+    context.service(Anmeldung).set_password(context.person, login, ask_secret("Neues Passwort: "))
     return f"{login} hat ein neues Passwort und meldet sich damit an."
 
 
@@ -58,7 +56,7 @@ def anmelden(context: Context, login: str) -> str:
 
     login: Der Anmeldename.
     """
-    person = context.service(Anmeldung).sign_in(login, _secret("Passwort: "))
+    person = context.service(Anmeldung).sign_in(login, ask_secret("Passwort: "))
     return f"Angemeldet: {person.name}, {person.role}."
 
 
@@ -92,12 +90,6 @@ def sperren(context: Context, az: str, auf: bool = False) -> str:
     akte = context.service(Akten).get(context.person, az)
     context.service(Anmeldung).lock(context.person, akte, locked=not auf)
     return f"{akte.az} ist {'nicht mehr ' if auf else ''}gesperrt."
-
-
-def _secret(question: str) -> str:
-    """What is typed unseen, or the first line of what is piped; never an argument, which others
-    on the computer could read."""
-    return getpass.getpass(question) if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
 
 
 COMMANDS = (

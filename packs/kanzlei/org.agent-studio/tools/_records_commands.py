@@ -26,6 +26,7 @@ from .office.notizen import Notizen
 from .office.persons import named as person_named
 from .office.persons import number_of
 from .office.zeiten import Zeiten, duration
+from .xjustiz.codes import FILENAME, Codes
 
 
 @verb
@@ -179,21 +180,36 @@ def kalender(context: Context, datei: str, az: str = "") -> str:
 
 
 @verb
-def versandmappe(context: Context, az: str, dokumente: str, ordner: str) -> list[str]:
+def versandmappe(
+    context: Context,
+    az: str,
+    dokumente: str,
+    ordner: str,
+    xjustiz: bool = False,
+    partei: str = "",
+) -> list[str]:
     """PDFs einer Akte nummeriert in einen neuen Ordner kopieren, mit Verzeichnis, für das beA.
 
     az: Das Aktenzeichen.
     dokumente: Ihre Nummern in dieser Reihenfolge, mit Komma getrennt: 12, 7, 9.
     ordner: Der Ordner, der angelegt wird.
+    xjustiz: Auch eine xjustiz_nachricht.xml schreiben; bei keinem Gericht erprobt.
+    partei: Was der Mandant darin ist: Kläger, Beklagter, Antragsteller …
     """
     try:
         numbers = [int(one) for one in dokumente.split(",") if one.strip()]
     except ValueError as error:
         raise ToolFailed(f"„{dokumente}“ sind keine Nummern, mit Komma getrennt.") from error
     target = Path(ordner).expanduser()
-    sent = versand.put_together(context.home, context.person, _akte(context, az), numbers, target)
+    sent = versand.put_together(context.home, context.person, _akte(context, az), numbers, target,
+                                xjustiz=xjustiz or bool(partei), stands=partei)  # fmt: skip
     unchecked = "Die Grenzen des beA sind ungeprüft." if versand.limits().unchecked else ""
-    return [*(one.name for one in sent), f"{versand.LIST} liegt in {target}. {unchecked}".strip()]
+    names = [one.name for one in sent]
+    if xjustiz or partei:
+        names.append(
+            f"{FILENAME}: XJustiz {Codes().version}, bei keinem Gericht erprobt (ungeprüft)"
+        )
+    return [*names, f"{versand.LIST} liegt in {target}. {unchecked}".strip()]
 
 
 @verb

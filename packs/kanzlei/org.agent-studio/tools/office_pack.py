@@ -23,6 +23,7 @@ from .contacts.konflikte import Konflikte
 from .contacts.kontakte import Kontakte
 from .intake.akten import AktenIntake
 from .intake.calendars import CalendarIntake
+from .intake.cases import CaseIntake
 from .intake.contacts import ContactIntake
 from .intake.folders import Intake
 from .intake.verbs import (
@@ -30,8 +31,10 @@ from .intake.verbs import (
     einlesen,
     einlesung_zurueck,
     import_any,
+    jlawyer_einlesen,
     kalender_einlesen,
     kontakte_einlesen,
+    nachricht_einlesen,
 )
 from .law.citations import cited_by
 from .law.normen import Normen
@@ -301,6 +304,7 @@ pack = Pack(
         Intake,
         AktenIntake,
         CalendarIntake,
+        CaseIntake,
         ContactIntake,
     ),
     person=person_here,
@@ -318,8 +322,10 @@ pack = Pack(
         einlesen,
         einlesung_zurueck,
         import_any,
+        jlawyer_einlesen,
         kalender_einlesen,
         kontakte_einlesen,
+        nachricht_einlesen,
         dokument,
         dokumente,
         ki_modus,

@@ -103,11 +103,13 @@ class AktenIntake:
         with self._records.together():
             remember(self._records, plan.table)
             for line, row in plan.new:
+                told: list[str] = []
                 try:
-                    akte = self._open(person, plan, line, row)
+                    akte = open_akte(self._home, person, row, told)
                 except ToolFailed as error:
                     plan.table.problems.append(f"Zeile {line}: {error}")
                     continue
+                plan.table.problems += [f"Zeile {line}, {one}" for one in told]
                 if not plan.number:
                     sql = "INSERT INTO einlesung (zeit, person, quelle) VALUES (?, ?, ?)"
                     values = (now(), number_of(person), str(plan.path))
@@ -120,27 +122,6 @@ class AktenIntake:
                 done.append((line, row))
         plan.new = done
         return plan
-
-    def _open(self, person: Person, plan: AktenPlan, line: int, row: dict[str, str]) -> Akte:
-        """An Akte of a row; what of it cannot be kept is told, and it is opened all the same."""
-        akten = self._home.service(Akten)
-        akte = akten.open(person, rubrum_of(row), az=row.get("az", ""))
-        for name in _CHANGED:
-            if value := row.get(name, ""):
-                try:
-                    akte = akten.change(person, akte, name, value)
-                except ToolFailed as error:
-                    plan.table.problems.append(f"Zeile {line}, {name}: {error}")
-        state = _state(row)
-        try:
-            if row.get("beendet"):
-                day = german.read_day(row["beendet"])
-                self._home.service(Aufbewahrung).close_akte(person, akte, day)
-            elif state != akte.state:
-                akten.change(person, akte, "status", state)
-        except ToolFailed as error:
-            plan.table.problems.append(f"Zeile {line}: {error}")
-        return akte
 
     def _take_in(
         self, person: Person, plan: AktenPlan, akte: Akte, row: dict[str, str]
@@ -181,6 +162,31 @@ class AktenIntake:
         return made
 
 
+def open_akte(home: Home, person: Person, row: dict[str, str], told: list[str]) -> Akte:
+    """Open the Akte of a row; what of it cannot be kept is told, and it is opened all the same.
+
+    Raises ToolFailed where it cannot be opened. Blocks.
+    """
+    akten = home.service(Akten)
+    akte = akten.open(person, rubrum_of(row), az=row.get("az", ""))
+    for name in _CHANGED:
+        if value := row.get(name, ""):
+            try:
+                akte = akten.change(person, akte, name, value)
+            except ToolFailed as error:
+                told.append(f"{name}: {error}")
+    state = _state(row)
+    try:
+        if row.get("beendet"):
+            day = german.read_day(row["beendet"])
+            home.service(Aufbewahrung).close_akte(person, akte, day)
+        elif state != akte.state:
+            akten.change(person, akte, "status", state)
+    except ToolFailed as error:
+        told.append(f"status: {error}")
+    return akte
+
+
 def take_back(home: Home, person: Person, number: int) -> tuple[int, list[str]]:
     """Remove the Akten of an import; those that were used or changed since stay, and are told.
     Blocks."""
@@ -192,7 +198,8 @@ def take_back(home: Home, person: Person, number: int) -> tuple[int, list[str]]:
         except ToolFailed as error:
             told.append(str(error))
             continue
-        used = "SELECT 1 FROM verlauf WHERE akte = ? AND id > ?"
+        # What came with it was taken back before it, which is in its history.
+        used = "SELECT 1 FROM verlauf WHERE akte = ? AND id > ? AND feld != 'zurückgenommen'"
         if records.read(used, akte.id, row["verlauf"]) or _used(home, akte):
             told.append(f"{akte.title} wurde seither gebraucht oder geändert und bleibt.")
             continue

@@ -193,7 +193,7 @@ class CalendarIntake:
         with self._records.together():
             for one, akte in plan.new:
                 try:
-                    what, row = self._enter(person, akte, one)
+                    what, row = self.enter(person, akte, one)
                 except ToolFailed as error:
                     plan.problems.append(f"Zeile {one.line}: {error}")
                     continue
@@ -207,7 +207,8 @@ class CalendarIntake:
         plan.new = done
         return plan
 
-    def _enter(self, person: Person, akte: Akte, one: CalendarEntry) -> tuple[str, int]:
+    def enter(self, person: Person, akte: Akte, one: CalendarEntry) -> tuple[str, int]:
+        """Enter one; returns the table and the id of its row. Raises ToolFailed."""
         if one.begin is None:
             service, due = self._home.service(Aufgaben), f"{one.day:%d.%m.%Y}"
             return "aufgabe", service.add(person, akte, one.title, due=due)

@@ -48,14 +48,14 @@ class ContactIntake:
         seen = {
             key
             for one in self._home.service(Kontakte).find(person, most=_MOST_KNOWN)
-            for key in _keys(one.name.name, one.name.first, one.zip, one.name.born)
+            for key in same_keys(one.name.name, one.name.first, one.zip, one.name.born)
         }
         for line, one in table.lines:
             if not one.get("name"):
                 table.problems.append(f"Zeile {line}: ohne Namen.")
                 continue
-            born = _iso(one.get("geboren", ""))
-            keys = _keys(one["name"], one.get("vorname", ""), one.get("plz", ""), born)
+            born = iso_day(one.get("geboren", ""))
+            keys = same_keys(one["name"], one.get("vorname", ""), one.get("plz", ""), born)
             if seen & keys:
                 plan.known.append(f"{one.get('vorname', '')} {one['name']}".strip())
             else:
@@ -119,13 +119,13 @@ def _is_used(home: Home, contact: Kontakt) -> bool:
     return bool(home.records.read(sql, contact.id, contact.id, contact.id))
 
 
-def _keys(name: str, first: str, code: str, born: str) -> set[str]:
+def same_keys(name: str, first: str, code: str, born: str) -> set[str]:
     """By what two contacts are the same: a name with a postal code or a birthday, or alone."""
     whole = f"{fold(first)} {fold(name)}".strip()
     return {f"{whole}|{one}" for one in (code.strip(), born) if one} or {f"{whole}|"}
 
 
-def _iso(day: str) -> str:
+def iso_day(day: str) -> str:
     """A birthday as it is kept; as it is where it is none, which is told when it is kept."""
     parts = day.split(".")
     if len(parts) == 3 and all(one.isdecimal() for one in parts):

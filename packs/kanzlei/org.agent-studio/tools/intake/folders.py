@@ -49,11 +49,7 @@ class Intake:
             raise ToolFailed(f"{person.name} darf als {person.role} nichts einlesen.")
         if not folder.is_dir():
             raise ToolFailed(f"{folder} ist kein Ordner.")
-        sql = (
-            "SELECT sha256 FROM version JOIN dokument ON dokument.id = version.dokument "
-            "WHERE dokument.akte = ?"
-        )
-        seen = {str(row["sha256"]) for row in self._records.read(sql, akte.id)}
+        seen = self._home.service(Dokumente).digests(akte)
         plan = FolderPlan(akte, folder)
         for count, path in enumerate(_files(folder, plan.problems), 1):
             if count > MOST_FILES:
@@ -111,16 +107,20 @@ class Intake:
             problem = self._remove(person, cast("int", row["dokument"]))
             taken += not problem
             told += [problem] if problem else []
+        entries, changed = calendars.take_back(self._home, person, number)
         opened, used = akten.take_back(self._home, person, number)
         contacts, kept = take_back(self._home, person, number)
         sql = "UPDATE einlesung SET zurueckgenommen = ? WHERE id = ?"
         self._records.write(sql, now(), number)
         self._home.service(Suche).bring_up()
-        entries, changed = calendars.take_back(self._home, person, number)
-        what = f"{contacts} Kontakte" if contacts or kept else f"{taken} Dokumente"
-        what = f"{entries} Einträge" if entries or changed else what
-        what = f"{opened} Akten" if opened or used else what
-        return [f"{what} zurückgenommen.", *told, *used, *kept, *changed]
+        counts = (
+            (opened, used, "Akten"),
+            (contacts, kept, "Kontakte"),
+            (taken, told, "Dokumente"),
+            (entries, changed, "Einträge"),
+        )
+        what = ", ".join(f"{count} {noun}" for count, left, noun in counts if count or left)
+        return [f"{what or 'Nichts'} zurückgenommen.", *told, *used, *kept, *changed]
 
     def _remove(self, person: Person, number: int) -> str:
         """Remove a document as it came; returns why not, in German."""

@@ -139,6 +139,14 @@ class Dokumente:
             )
         return _dokument(rows[0])
 
+    def digests(self, akte: Akte) -> set[str]:
+        """The digests of all that an Akte has or had."""
+        sql = (
+            "SELECT sha256 FROM version JOIN dokument ON dokument.id = version.dokument "
+            "WHERE dokument.akte = ?"
+        )
+        return {str(row["sha256"]) for row in self._records.read(sql, akte.id)}
+
     def pages(self, dokument: Dokument, version: int = 0) -> dict[int, str]:
         """The text by page, of the last version or of another; raises ToolFailed for none."""
         stand: Value = dokument.stand
@@ -157,20 +165,36 @@ class Dokumente:
         self, person: Person, akte: Akte, source: Path, *, folder: str = "", kind: str = ""
     ) -> Dokument:
         """Copy a file into the folder of an Akte and keep its text; raises ToolFailed."""
-        data = read_file(source)
+        return self.keep(person, akte, source.name, read_file(source), folder=folder, kind=kind)
+
+    def keep(
+        self,
+        person: Person,
+        akte: Akte,
+        name: str,
+        data: bytes,
+        *,
+        folder: str = "",
+        kind: str = "",
+        date: str = "",
+    ) -> Dokument:
+        """Write a file into the folder of an Akte and keep its text; raises ToolFailed.
+
+        ``date`` is the day of the document itself, where it is known.
+        """
         folder = folder_name(folder)
         place = self.folder_of(akte) / folder
         try:
-            path = _placed(data, place, _file_name(source.name))
+            path = _placed(data, place, _file_name(name))
         except OSError as error:
             raise ToolFailed(f"{place} kann nicht beschrieben werden: {error.strerror}.") from error
         words = words_of(path.name, data)
         try:
             with self._records.together():
                 number = self._records.write(
-                    "INSERT INTO dokument (akte, ordner, name, art, angelegt) "
-                    "VALUES (?, ?, ?, ?, ?)",
-                    *(akte.id, folder, path.name, kind, now()),
+                    "INSERT INTO dokument (akte, ordner, name, art, datum, angelegt) "
+                    "VALUES (?, ?, ?, ?, ?, ?)",
+                    *(akte.id, folder, path.name, kind, date or None, now()),
                 )
                 self._add_version(person, number, 1, data, words)
                 note(

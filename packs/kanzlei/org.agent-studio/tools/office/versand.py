@@ -1,5 +1,5 @@
-"""Versandmappe: numbered PDFs of an Akte with a list, for beA, which this program does not send to
-(KZ-34)."""
+"""Versandmappe: numbered PDFs of an Akte with a list, and with an XJustiz message where it is
+wanted, for beA, which this program does not send to (KZ-34)."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from pathlib import Path
 
 from studio.packs import Home, Person, ToolFailed
 
+from ..xjustiz.codes import FILENAME
+from ..xjustiz.writing import SentDocument, write_message
 from .akten import Akte
 from .audit import append, cell
 from .dokumente import Dokument, Dokumente
@@ -53,10 +55,18 @@ def limits() -> Limits:
 
 
 def put_together(
-    home: Home, person: Person, akte: Akte, numbers: Sequence[int], target: Path
+    home: Home,
+    person: Person,
+    akte: Akte,
+    numbers: Sequence[int],
+    target: Path,
+    *,
+    xjustiz: bool = False,
+    stands: str = "",
 ) -> list[Sent]:
     """Copy documents, in this order, into a new folder with a list; raises ToolFailed. Blocks.
 
+    ``xjustiz``: an XJustiz message too, in which the client is what ``stands`` says, as Kläger.
     All is checked before the first file is written. Where writing fails, the folder goes again.
     """
     most, service = limits(), home.service(Dokumente)
@@ -64,8 +74,8 @@ def put_together(
         raise ToolFailed("Nenne die Dokumente, die hineinkommen, mit ihren Nummern.")
     if len(set(numbers)) < len(numbers):
         raise ToolFailed("Ein Dokument ist zweimal genannt.")
-    if len(numbers) > most.files:
-        raise ToolFailed(f"Es sind {len(numbers)} Dateien, mehr als {most.files}: teile sie auf.")
+    if (count := len(numbers) + xjustiz) > most.files:
+        raise ToolFailed(f"Es sind {count} Dateien, mehr als {most.files}: teile sie auf.")
     sent: list[Sent] = []
     contents: list[bytes] = []
     total = 0
@@ -83,6 +93,10 @@ def put_together(
         name = _name(at, len(numbers), document.name, most.name)
         sent.append(Sent(name, document, len(data), hashlib.sha256(data).hexdigest()))
         contents.append(data)
+    message = b""
+    if xjustiz:
+        named = [SentDocument(one.name, one.document.name, one.document.kind) for one in sent]
+        message = write_message(home, akte, named, stands)
     try:
         target.mkdir(parents=True)
     except FileExistsError as error:
@@ -92,6 +106,8 @@ def put_together(
     try:
         for one, data in zip(sent, contents, strict=True):
             (target / one.name).write_bytes(data)
+        if message:
+            (target / FILENAME).write_bytes(message)
         _write_list(target / LIST, sent)
     except OSError as error:
         for path in target.iterdir():
