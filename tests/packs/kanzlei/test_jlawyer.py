@@ -58,8 +58,10 @@ async def test_kz51_an_office_is_taken_over_from_j_lawyer_org(
         assert code == 0 and said.startswith("2 neu, 1 schon da\n")
         assert "0007/19 Wagner ./. Reiter wegen Kauf: 3 Beteiligte, 3 Dokumente, 3 Termine" in said
         assert "neu: Kontakt Ada Allein" in said and "0009/19: " in said and "(403)" in said
-        assert "groß.bin ist größer als 50 MB" in said and "1 Fristen werden Aufgaben" in said
-        assert "1 erledigte Einträge" in said and "Wann?: ohne Tag" in said
+        assert (
+            "groß.bin ist größer als 50 MB" in said and "Fristen, die Aufgaben werden: 1." in said
+        )
+        assert "Erledigtes, das dort bleibt: 1." in said and "Wann?: ohne Tag" in said
         assert not [one for one in JLawyer.asked if one.endswith("/content")]
         assert len(akten.find(pack.person)) == 1
 

@@ -317,6 +317,13 @@ async def test_kz34_a_message_finds_its_akte(
         said = await told("nachricht-einlesen", str(xml), "--probe")
         assert said.startswith("1 neu") and "4 Beteiligte, 2 Dokumente" in said
 
+        both = part("101", "1", person("Eva", "Kranz")) + part("028", "2", person("Jan", "Kranz"))
+        xml.write_bytes(message(HEAD_36, az="x", case=both))
+        run = ("packs", "run", "kanzlei", "nachricht-einlesen", str(xml), "--mandant")
+        assert await home.command(*run, "Kranz") != 0
+        assert "auf beiden Seiten" in capsys.readouterr().err
+        assert "1 neu" in await told(*run[3:], "Eva Kranz", "--probe")
+
         plain = exported(tmp_path / "alt.zip", "77")
         said = await told("nachricht-einlesen", str(plain))
         assert said.startswith("0 übernommen") and "nenne die Akte" in said

@@ -19,6 +19,7 @@ from studio.extensions.packs.loading import load_class, package_of
 from studio.simulator import Call, Text, Turn
 from studio.ui.pages.widget_page import WidgetPage
 from support.decision_files import judgment, listed, row
+from support.jlawyer_site import jlawyer_site
 from support.office_home import service
 from support.photographer import LARGE, SMALL, Photographer, atlas, fonts, language
 from support.waiting import until
@@ -246,3 +247,29 @@ async def test_a_question_that_names_somebody(tmp_path: Path) -> None:
         await Photographer(person).show("36-kanzlei-rueckfrage", BOTH)
         model.session.answer_permission(question[0].id, "deny")
         await until(lambda: not model.session.running)
+
+
+@on_window_loop
+async def test_what_is_taken_over(tmp_path: Path) -> None:
+    """KZ-34, KZ-49, KZ-51: an office of j-lawyer.org, a message from beA, and one with XJustiz."""
+    async with office(tmp_path) as (person, _, akte, camera):
+        page = await page_of(person, "akten")
+        await until(lambda: len(page.rows) > 20)
+        page.ask_intake("jlawyer")
+        with jlawyer_site() as address:
+            for field, said in (
+                (page.jlawyer.address, address),
+                (page.jlawyer.user, "anna"),
+                (page.jlawyer.password, "zq8-fuchs"),
+            ):
+                field.setText(said)
+            page.jlawyer.look()
+            await until(lambda: "0007/19" in page.jlawyer.told.text())
+        await camera.show("37-kanzlei-jlawyer", BOTH)
+        page.ask_intake("bea")
+        await camera.show("37b-kanzlei-nachricht", BOTH)
+        page = await page_of(person, "akten", str(akte.id), "dokumente")
+        await until(lambda: page.view.documents.akte is not None)
+        page.view.documents._ask("versand")
+        page.view.documents.versand.xjustiz.click()
+        await camera.show("37c-kanzlei-versandmappe", BOTH)

@@ -140,6 +140,8 @@ class IntakeCard(Card):
         for one in (self.look_button, self.keep_button, self.undo_button):
             one.setEnabled(False)
         asked = self._asked
+        self.problem.show_text("")
+        self.told.show_text("Wird gelesen …")
 
         async def done() -> None:
             told, problem = list[str](), ""
@@ -147,9 +149,9 @@ class IntakeCard(Card):
                 told = await self.page.in_thread(work)
             except ToolFailed as error:
                 problem = str(error)
-            if asked == self._asked:
-                self.told.show_text("\n".join(told))
-                self.problem.show_text(problem)
+            here = asked == self._asked
+            self.told.show_text("\n".join(told) * here)
+            self.problem.show_text(problem * here)
             self.look_button.setEnabled(True)
             self.undo_button.setEnabled(True)
             self.undo_button.setVisible(bool(self.number))

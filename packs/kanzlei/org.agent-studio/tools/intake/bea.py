@@ -216,11 +216,14 @@ def _case(
         ", ".join(one.shown for one in parties if one.role == role)
         for role in ("Mandant", "Gegner")
     ]
-    is_court = "gericht" in message.sender.casefold()
+    stations = [message.court, message.sender, message.recipient]
+    courts = [one for one in stations if "gericht" in one.casefold()]
+    called = [one for one in courts if not re.fullmatch(r"Gericht \S+", one)]  # not by a code
+    by_court = message.sender in courts
     row = {
         "rubrum": message.title or " ./. ".join(filter(None, sides)),
-        "gericht": message.court or (message.sender if is_court else ""),
-        "gericht_az": message.court_sign or (message.sender_sign if is_court else ""),
+        "gericht": next(iter([*called, *courts]), ""),
+        "gericht_az": message.court_sign or (message.sender_sign if by_court else ""),
     }
     return Case(row, parties=parties)
 
@@ -254,7 +257,9 @@ def _parties(home: Home, message: Message, client: str) -> list[Party]:
     else:
         clients = [one for one in message.parties if ours & {*one.numbers}]
     sides = {_role(one, roles).party for one in clients} - {""}
-    side = sides.pop() if len(sides) == 1 else ""
+    if len(sides) > 1:
+        raise ToolFailed(f"„{client}“ steht auf beiden Seiten: nenne den ganzen Namen.")
+    side = next(iter(sides), "")
     theirs = {
         number
         for one in message.parties

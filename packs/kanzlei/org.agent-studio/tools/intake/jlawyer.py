@@ -131,13 +131,13 @@ class _Reading:
             told.append("Als Mandat seit gilt der Tag, an dem die Akte dort angelegt wurde.")
         if self._terms:
             told.append(
-                f"{self._terms} Fristen werden Aufgaben mit diesem Wort davor: rechne jede nach "
-                "und trage sie als Frist ein."
+                f"Fristen, die Aufgaben werden: {self._terms}. Rechne jede nach und trage sie als "
+                "Frist ein."
             )
         if self._done:
-            told.append(f"{self._done} erledigte Einträge bleiben dort.")
+            told.append(f"Erledigtes, das dort bleibt: {self._done}.")
         if self._others:
-            told.append(f"{self._others} Beteiligte ohne bekannte Art werden „Dritter“.")
+            told.append(f"Beteiligte ohne bekannte Art, hier „Dritter“: {self._others}.")
 
     def _parties(self, number: str) -> Iterator[Party]:
         for row in self._server.rows("/v1/cases/{}/parties", number):

@@ -123,6 +123,7 @@ def read_message(data: bytes, name: str) -> Message:
         *(one.text for one in head.all("aktenzeichen.absender")),
         *(one.text for one in head.all("aktenzeichen.empfaenger")),
         head.words("empfaenger/auswahl_aktenzeichen/aktenzeichen.freitext"),
+        case.words("verfahrensnummer"),
         *(az for _, az, _ in found),
     ]
     plain = dict.fromkeys(" ".join(one.split()) for one in signs if one.strip())
@@ -135,7 +136,7 @@ def read_message(data: bytes, name: str) -> Message:
         tuple(plain),
         " ".join(sender_sign.split()),
         court,
-        court_sign,
+        court_sign or case.words("verfahrensnummer"),
         next((one.words("kurzrubrum") for one in instances if one.words("kurzrubrum")), ""),
         tuple(_party(one) for one in case.all("beteiligung")),
         tuple(_document(one) for one in _documents(root)),
@@ -231,7 +232,7 @@ def _party(node: Node) -> MessageParty:
     of = [one.words("ref.rollennummer") for role in roles for one in role.all("referenz")]
     return MessageParty(
         {name: value for name, value in fields.items() if value},
-        tuple(one.words("rollenbezeichnung/code", "rollenbezeichnung") for one in roles),
+        tuple(one.words("rollenbezeichnung/code", "rollenbezeichnung", "code") for one in roles),
         tuple(filter(None, (one.words("rollennummer") for one in roles))),
         tuple(filter(None, of)),
         next((one.words("geschaeftszeichen") for one in roles), ""),
