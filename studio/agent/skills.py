@@ -55,9 +55,14 @@ def catalogue(skills: Sequence[Extension], window: int | None) -> str:
     return SKILLS.format(skills="\n".join(lines))
 
 
+def list_tokens(window: int | None) -> int:
+    """The tokens that the list of skills may take."""
+    return int((window or UNKNOWN_WINDOW) * WINDOW_SHARE)
+
+
 def unlisted(skills: Sequence[Extension], window: int | None) -> Sequence[Extension]:
     """The skills for which the list has no room."""
-    room = int((window or UNKNOWN_WINDOW) * WINDOW_SHARE * BYTES_PER_TOKEN)
+    room = list_tokens(window) * BYTES_PER_TOKEN
     for number, one in enumerate(skills):
         room -= len(one.line.encode("utf-8", "replace")) + 1
         if room < 0:

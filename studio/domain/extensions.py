@@ -69,11 +69,15 @@ class Extension:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What is wrong with a file. ``left_out``: it cannot be used, or another has its name."""
+    """What is wrong with a file. ``left_out``: it cannot be used, or another has its name.
+
+    That other one is ``shadowed_by``.
+    """
 
     path: str
     words: str
     left_out: bool = False
+    shadowed_by: str = ""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.words}"

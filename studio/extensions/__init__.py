@@ -7,5 +7,6 @@ calls by hand is filled in in ``studio.agent.session.invocation``.
 - ``finder``: Finds skills and commands of a folder and of the person, and says what is wrong.
 - ``hooks``: Finds hooks, and keeps which of them the person approved.
 - ``new_skill``: Writes the files of a new skill.
+- ``skill_importing``: Copies skills from elsewhere to the person's own.
 - ``packs``: Reads, installs and updates packs of all these.
 """

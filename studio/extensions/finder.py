@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from operator import attrgetter
@@ -31,6 +32,11 @@ SAMPLE_DESCRIPTION = (
 )
 """That of a new skill, until the person writes another one."""
 MOST_HINT = 200
+SCRIPTS = {
+    *(".py", ".sh", ".bash", ".zsh", ".fish", ".js", ".mjs", ".cjs", ".ts", ".rb", ".pl", ".php"),
+    *(".r", ".jl", ".lua", ".ps1", ".bat", ".cmd"),
+}
+"""Endings of files that are run as commands."""
 FIRST_LINE = 200
 """Characters of a command's first line, where its file has no description."""
 _SKILL_NAME = re.compile(rf"[a-z0-9-]{{1,{MOST_NAME}}}")
@@ -123,7 +129,7 @@ class ExtensionFinder:
                     continue
                 if (before := names.get(found.name)) is not None:
                     words = f"not used here: {before.path} comes first"
-                    findings.append(Finding(found.path, words, left_out=True))
+                    findings.append(Finding(found.path, words, True, before.path))
                 else:
                     names[found.name] = found
         found = sorted(names.values(), key=lambda one: (_ORDER[one.place], one.kind != "skill"))
@@ -147,6 +153,46 @@ class ExtensionFinder:
             found = made and replace(made, place=source.place, pack=source.pack)
             known = self._read[key] = mark, found, tuple(findings)
         return known[1], known[2]
+
+
+def skills_in(folder: Path) -> tuple[dict[str, Path], list[Finding]]:
+    """The folders of skills below a folder that is anywhere, by name; it may be one itself. Blocks.
+
+    With what is left out, and why.
+    """
+    source = Source("skill", folder, "own", folder)
+    findings: list[Finding] = []
+    found: dict[str, Path] = {}
+    for path, name in _skills(source, findings, itself=True):
+        file = Path(path)
+        if not _is_within(file, folder):
+            findings.append(Finding(path, "a link leads out of the folder", left_out=True))
+        elif name in found:
+            words = f"not used here: {found[name] / SKILL_FILE} comes first"
+            findings.append(Finding(path, words, left_out=True))
+        else:
+            found[name] = file.parent
+    return found, findings
+
+
+def scripts_of(skill: Extension) -> tuple[str, ...]:
+    """The files of a skill that are run as commands (K-6), relative to its folder. Blocks."""
+    folder = Path(skill.folder)
+    found: list[str] = []
+    for place, files, enter in _folders(Source("skill", folder, skill.place, folder), []):
+        enter()
+        for name in files:
+            file = Path(place, name)
+            if file.suffix.lower() in SCRIPTS or _may_be_run(file):
+                found.append(file.relative_to(folder).as_posix())
+    return tuple(found)
+
+
+def _may_be_run(file: Path) -> bool:
+    try:
+        return bool(file.stat().st_mode & stat.S_IXUSR)
+    except OSError:
+        return False
 
 
 def _is_within(file: Path, folder: Path) -> bool:
@@ -211,11 +257,16 @@ def _made(
     )
 
 
-def _skills(source: Source, findings: list[Finding]) -> Iterator[tuple[str, str]]:
-    """The files of skills with their names; a folder in a skill's is a part of the skill."""
+def _skills(
+    source: Source, findings: list[Finding], *, itself: bool = False
+) -> Iterator[tuple[str, str]]:
+    """The files of skills with their names; a folder in a skill's is a part of the skill.
+
+    ``itself``: the source's folder may be a skill's, too.
+    """
     for folder, files, enter in _folders(source, findings):
         file = next((one for one in files if one.lower() == SKILL_FILE.lower()), None)
-        if file is None or folder == str(source.folder):
+        if file is None or (folder == str(source.folder) and not itself):
             enter()
             continue
         path, name = f"{folder}{os.sep}{file}", folder.rpartition(os.sep)[2]

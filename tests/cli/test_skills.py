@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,15 @@ async def test_k4_skills_are_made_listed_shown_and_checked(
         assert await home.command("skills", "new", "release-notes", *here) != 0
         assert await home.command("skills", "new", "Bad Name", *here) != 0
         assert await home.command("skills", "new", "tests", "--here", *here) == 0
+        brought = tmp_path / "elsewhere" / "brought"
+        brought.mkdir(parents=True)
+        (brought / "SKILL.md").write_text("---\ndescription: About.\n---\nDo.")
+        capsys.readouterr()
+        assert await home.command("skills", "import", str(brought), "--json", *here) == 0
+        assert json.loads(capsys.readouterr().out) == {"copied": ["brought"], "problems": []}
+        assert await home.command("skills", "import", str(brought), *here) == 0
+        assert "brought: a skill of this name is there already." in capsys.readouterr().err
+        shutil.rmtree(home.engine.paths.config / "skills" / "brought")
         capsys.readouterr()
         assert await home.command("skills", "check", *here) == 0
         out = capsys.readouterr()

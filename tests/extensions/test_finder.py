@@ -55,6 +55,7 @@ def test_k4_every_place_is_read_and_the_nearest_wins(home: Path, folder: Path) -
     assert one is not None and one.description == "Project." and one.place == "folder"
     (told,) = all_.findings
     assert told.left_out and ".claude" in told.path and ".agents" in told.words
+    assert told.shadowed_by == one.path
     assert [one.name for one in found(home, folder, trusted=False).skills] == [
         *("three", "four", "one")
     ]  # K-3
@@ -160,6 +161,17 @@ def test_k4_changes_are_seen_and_depth_ends(home: Path, folder: Path) -> None:
     assert {one.name for one in now.for_agent(["*"])} == {"here", "hidden"}
     assert {one.name for one in now.for_agent(["here", "manual"])} == {"here"}
     assert {one.name for one in now.by_hand} == {"here", "manual"}
+
+
+def test_k4_no_more_than_two_thousand_folders_are_looked_through(home: Path, folder: Path) -> None:
+    """K-4: what was found before that counts, and the rest is told."""
+    skill(home / "skills" / "0000", "first")
+    for number in range(1, 2_005):
+        (home / "skills" / f"{number:04}").mkdir()
+    skill(home / "skills" / "zzzz", "last")
+    all_ = found(home, folder)
+    assert [one.name for one in all_.skills] == ["first"]
+    assert [one.words for one in all_.findings] == ["more than 2,000 folders"]
 
 
 def test_many_skills_take_no_time(home: Path, folder: Path) -> None:

@@ -120,6 +120,12 @@ class StandingRules:
         name, project = await asyncio.to_thread(_read_folder, folder)
         return _trust(await self._store.trusted(name), project)
 
+    async def trusted_since(self, folder: Path) -> float:
+        """When the person trusted the folder as it is now; 0.0 unless they did."""
+        if await self.trusted(folder) != "trusted":
+            return 0.0
+        return await self._store.trusted_since(await self.name_of(folder))
+
     async def trust(self, folder: Path, digest: str = "") -> None:
         """Treat the files in the folder as the person's own, and let those in its ``.agents``
         widen rights; changed or new files there end the trust.

@@ -1,4 +1,4 @@
-"""``agent-studio skills``: lists skills and commands, shows one, allows its wish, checks all."""
+"""``agent-studio skills``: lists, shows, checks, begins and imports skills, allows wishes."""
 
 from __future__ import annotations
 
@@ -31,11 +31,14 @@ def arguments(parser: CommandParser) -> None:
         "revoke": "take these rules back",
         "check": "look for mistakes in every file, also in a folder that you do not trust",
         "new": "create a skill of your own, or with --here one of the folder's",
+        "import": "copy the skills in a folder or a zip file to your own, or with --here here",
     }
     for name, one in parser.add_subcommands(helps).items():
         if name in ("show", "allow", "revoke", "new"):
             one.add_argument("name", metavar="NAME", help="its name, without the slash")
-        if name == "new":
+        if name == "import":
+            one.add_argument("source", type=Path, metavar="PATH", help="a folder or a zip file")
+        if name in ("new", "import"):
             one.add_argument("--here", action="store_true", help="in the folder's .agents/skills")
         one.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
         one.add_argument("--json", action="store_true", help="print JSON")
@@ -49,10 +52,21 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
 
     folder = chosen_folder(options)
     engine, console = await context.engine(), context.console
+    if options.what == "import":
+        from studio.extensions.skill_importing import import_skills
+
+        place = _place(engine, folder, here=options.here)
+        done = await asyncio.to_thread(import_skills, options.source, place)
+        if options.json:
+            console.write_json({"copied": list(done.names), "problems": list(done.problems)})
+        else:
+            copied = ", ".join(done.names) or "nothing"
+            console.say("\n".join((f"Copied: {copied}", *done.problems)))
+        return DONE
     if options.what == "new":
         from studio.extensions.new_skill import write_skill
 
-        place = folder / ".agents" / "skills" if options.here else engine.paths.config / "skills"
+        place = _place(engine, folder, here=options.here)
         path = await asyncio.to_thread(write_skill, place, options.name)
         if options.json:
             console.write_json({"name": options.name, "path": str(path)})
@@ -77,6 +91,11 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     else:
         console.say("\n".join(await _wish_lines(engine, wish)))
     return DONE
+
+
+def _place(engine: Engine, folder: Path, *, here: bool) -> Path:
+    """Where new skills are written: to the folder's, or to the person's own."""
+    return folder / ".agents" / "skills" if here else engine.paths.config / "skills"
 
 
 async def _list(

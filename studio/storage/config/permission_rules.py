@@ -76,6 +76,11 @@ class RuleStore:
         """The digest of the folder's files that the person trusts; empty if none."""
         return await self._db.read(lambda db: _trusted(db, folder))
 
+    async def trusted_since(self, folder: str) -> float:
+        """When the person trusted the folder's files, in seconds since the epoch; 0.0 if never."""
+        rows = await self._db.rows("SELECT at FROM trusted WHERE folder = ?", folder)
+        return float(rows[0][0]) if rows and isinstance(rows[0][0], int | float) else 0.0
+
     async def folders(self) -> list[str]:
         """The folders whose files the person trusted, even if these have changed since."""
         rows = await self._db.rows("SELECT folder FROM trusted ORDER BY folder")

@@ -137,9 +137,14 @@ class AskCard(Card):
 class CardGroups(Slot):
     """Cards below headings; all are replaced at once."""
 
-    def show_groups(self, theme: Theme, groups: Iterable[tuple[str, QWidget]]) -> None:
+    def show_groups(self, theme: Theme, groups: Iterable[tuple[str | QWidget, QWidget]]) -> None:
+        """Each with its heading, which may be more than a text."""
         parts = [
-            column_of([Label(theme, title, "ui_strong"), card], spacing=8, margins=(0, 5, 0, 0))
+            column_of(
+                [Label(theme, title, "ui_strong") if isinstance(title, str) else title, card],
+                spacing=8,
+                margins=(0, 5, 0, 0),
+            )
             for title, card in groups
         ]
         self.put(widget_of(column_of(parts, spacing=14)))

@@ -11,7 +11,9 @@ from PySide6.QtGui import QDesktopServices
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
+from studio.agent.skills import list_tokens
 from studio.simulator import Text, Turn
+from studio.ui.formatting import number
 from studio.ui.settings.pages.skills import SkillsPage
 from support.engine_home import say
 from support.waiting import until
@@ -25,7 +27,7 @@ __all__ = ["alone"]
 async def test_k5_a_skill_is_switched_off_for_agents(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """K-4, K-5: both groups, what is left out and why; off, it is not in the next chat."""
+    """K-4, K-5: what is left out and why, what the list may take; off, it is not in the next chat."""
     opened: list[str] = []
     monkeypatch.setattr(QDesktopServices, "openUrl", lambda url: opened.append(url.toLocalFile()))
 
@@ -44,6 +46,8 @@ async def test_k5_a_skill_is_switched_off_for_agents(
         assert isinstance(page, SkillsPage)
         await until(lambda: "notes" in page.rows)
         assert "1 skill on" in page.sum.text() and "broken" not in page.rows
+        window = person.window.chat.model.options.model.context_window
+        assert page.sum.text().endswith(f"of {number(list_tokens(window))} tokens")
         (left,) = page.left
         assert (left.name, left.why.text()) == ("broken", "Left out: SKILL.md has no description")
         page.search.setText("writes")
@@ -59,6 +63,7 @@ async def test_k5_a_skill_is_switched_off_for_agents(
         await until(lambda: "release-notes" in page.rows)
         assert page.form.isHidden()
         assert opened and opened[0].endswith("release-notes/SKILL.md")
+        assert page.rows["release-notes"].scripts.isHidden() and page.since is None
         page.rows["notes"].toggle.click()
         await until(lambda: "1 skill on" in page.sum.text())
         assert person.engine.settings.values.skills_off == ["notes"]
@@ -105,3 +110,44 @@ async def test_k6_a_wish_is_seen_allowed_and_taken_back(tmp_path: Path) -> None:
         page.asked.take_back.click()
         await until(lambda: page.rows["notes"].rights is not before)
         assert not await person.engine.rules.list()
+
+
+@on_window_loop
+async def test_k4_skills_are_brought_from_elsewhere_and_say_what_they_run(tmp_path: Path) -> None:
+    """K-4, K-6: programs are counted; one that is shadowed says by which, a folder since when."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        source = tmp_path / "elsewhere" / "db-migrations"
+        (source / "scripts").mkdir(parents=True)
+        (source / "SKILL.md").write_text("---\ndescription: Writes migrations\n---\nDo.")
+        (source / "scripts" / "check.py").write_text("print()")
+        (source / "run-it").write_text("#!/bin/sh\n")
+        (source / "run-it").chmod(0o755)
+        here = person.folder / ".agents" / "skills" / "notes" / "SKILL.md"
+        own = person.engine.paths.config / "skills"
+        for path in (here, own / "notes" / "SKILL.md"):
+            path.parent.mkdir(parents=True)
+            path.write_text("---\ndescription: Notes\n---\nDo.")
+        await person.engine.rules.trust(person.folder)
+        person.window.preferences.open("skills")
+        dialog = person.window.preferences.dialog
+        assert dialog is not None
+        page = dialog.pages["skills"]
+        assert isinstance(page, SkillsPage)
+        await until(lambda: "notes" in page.rows)
+        assert page.since is not None and page.since.text().startswith("Trusted since ")
+        (shadowed,) = page.left
+        assert shadowed.name == "notes" and shadowed.why.text().startswith("Not used here: the one")
+        assert page.sources.isHidden()
+        page.bring.click()
+        await until(lambda: in_focus(page.folder))
+        page.bring_in(str(tmp_path / "elsewhere"))
+        await until(lambda: "db-migrations" in page.rows)
+        row = page.rows["db-migrations"]
+        assert row.scripts.accessibleName() == "2 scripts"
+        assert "run-it, scripts/check.py" in row.scripts.toolTip()
+        assert page.sources.isHidden() and page.notice.text() == "Copied: db-migrations"
+        assert (own / "db-migrations" / "run-it").stat().st_mode & 0o100
+        page.bring_in(str(tmp_path / "elsewhere"))
+        await until(lambda: "is there already" in page.notice.text())
+        page.bring_in(str(tmp_path / "nowhere.zip"))
+        await until(lambda: "nowhere.zip" in page.notice.text())

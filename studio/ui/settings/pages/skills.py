@@ -10,22 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QLayout, QWidget
 from shiboken6 import isValid
 
 from studio.agent.permission.invisible_characters import escape_line
+from studio.agent.skills import list_tokens
+from studio.domain.errors import StudioError
 from studio.domain.extensions import NO_EXTENSIONS, Extensions, Place
 from studio.domain.permissions import Rule
 from studio.domain.records import dataclass
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import number, short_path
+from studio.ui.formatting import day_of, number, short_path
 from studio.ui.settings.form import AskCard, CardGroups, FormCard, SettingsPage, Slot
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.settings.rows import IconTile, RowCard
 from studio.ui.settings.servers.rows import ElidedLabel
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_plural
-from studio.ui.widgets import Button, Field, IconButton, Label, Tag, Toggle, plain_tip
+from studio.ui.widgets import Button, Field, IconButton, Label, Mark, Tag, Toggle, plain_tip
 from studio.ui.widgets.breakable import BreakableLabel, breakable
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 
 FIELD = 180
 SKILL_FILE = "SKILL.md"
+MOST_NAMED = 500
+"""Characters of the names of a skill's scripts."""
 
 
 class SkillsPage(SettingsPage):
@@ -50,12 +54,21 @@ class SkillsPage(SettingsPage):
         self._found: Extensions = NO_EXTENSIONS
         self._folder = ""
         self._wishes: Mapping[str, Wished] = {}
+        self._room = 0
+        """Tokens that the list of skills may take in the chat's model."""
+        self._scripts: Mapping[str, Sequence[str]] = {}
+        """The files of each skill that are run as commands."""
+        self._since = 0.0
+        """When the person trusted the folder; 0.0 if they do not."""
         self.rows: dict[str, SkillRow] = {}
         """The skills that can be used, by their names."""
         self.left: list[LeftRow] = []
         self.asked: WishCard | None = None
+        self.since: Label | None = None
+        self.bring = Button(theme, tr("Import…"), clicked=self._ask_from_where)
         self.begin = Button(theme, tr("New skill…"), "primary", clicked=self._begin)
-        self.head.addWidget(self.begin, 0, Qt.AlignmentFlag.AlignVCenter)
+        for button in (self.bring, self.begin):
+            self.head.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
         self._above = Slot()
         self._above.hide()
         self.search = Field(theme, tr("Search skills"), icon="search")
@@ -73,7 +86,20 @@ class SkillsPage(SettingsPage):
             tr("Its file opens: say in it what to do, and when."),
         )
         self.form.hide()
+        self.folder = Button(theme, tr("Folder…"), clicked=self._choose_folder)
+        self.file = Button(theme, tr("Zip file…"), clicked=self._choose_file)
+        self.sources = FormCard(theme)
+        self.sources.add(
+            tr("Skills from elsewhere"),
+            widget_of(row_of([self.folder, self.file], spacing=8)),
+            tr("Copies one skill, or all that are in there, to your own. The originals stay."),
+        )
+        self.sources.hide()
+        self.notice = Label(theme, "", "small", "text2", wrap=True)
+        self.notice.hide()
         self.column.addWidget(self.form)
+        self.column.addWidget(self.sources)
+        self.column.addWidget(self.notice)
         self.column.addWidget(self._above)
         middle = Qt.AlignmentFlag.AlignVCenter
         self.column.addLayout(row_of([(self.search, 1), (self.sum, middle)], spacing=10))
@@ -89,6 +115,8 @@ class SkillsPage(SettingsPage):
         folder = "" if options.uses_own_folder else options.folder
         engine, where = self._services.engine, Path(folder or Path.home())
         found = await engine.services.extensions(where)
+        scripts = await asyncio.to_thread(_scripts_of, found.skills)
+        since = await engine.rules.trusted_since(where) if folder else 0.0
         wishes: dict[str, Wished] = {}
         if any(one.wishes for one in found.skills):
             from studio.agent.permission.wishes import wish_of
@@ -101,6 +129,8 @@ class SkillsPage(SettingsPage):
                     wishes[one.name] = Wished(one.name, wish, given, overruled)
         if isValid(self):
             self._found, self._folder, self._wishes = found, folder, wishes
+            self._room = list_tokens(options.model.context_window)
+            self._scripts, self._since = scripts, since
             self._show()
 
     def _show(self) -> None:
@@ -117,12 +147,12 @@ class SkillsPage(SettingsPage):
             if finding.left_out and wanted in left.name.casefold():
                 self.left.append(left)
                 rows[self._place_of(finding.path)].append(left)
-        titles: dict[Place, str] = {
-            "folder": tr("In {folder}").format(folder=short_path(self._folder)),
+        titles: dict[Place, str | QWidget] = {
+            "folder": self._folder_title(),
             "own": tr("Your own skills"),
             "pack": tr("From packs"),
         }
-        groups: list[tuple[str, QWidget]] = []
+        groups: list[tuple[str | QWidget, QWidget]] = []
         for place, title in titles.items():
             if rows[place]:
                 card = RowCard(self.theme)
@@ -130,6 +160,16 @@ class SkillsPage(SettingsPage):
                 groups.append((title, card))
         self.list.show_groups(self.theme, groups)
         self._count()
+
+    def _folder_title(self) -> QWidget:
+        """The name of the folder, and since when the person trusts it."""
+        name = tr("In {folder}").format(folder=short_path(self._folder))
+        parts: list[QWidget] = [Label(self.theme, name, "ui_strong")]
+        if self._since:
+            words = tr("Trusted since {day}").format(day=day_of(self._since))
+            self.since = Label(self.theme, words, "small", "text2")
+            parts += [Mark(self.theme, "shield-check", "ok", 14), self.since]
+        return widget_of(row_of([*parts, STRETCH], spacing=6))
 
     def _place_of(self, path: str) -> Place:
         """Where a file is that is left out."""
@@ -140,7 +180,7 @@ class SkillsPage(SettingsPage):
 
     def _row(self, one: Extension) -> SkillRow:
         wished = self._wishes.get(one.name)
-        row = SkillRow(self.theme, one, wished)
+        row = SkillRow(self.theme, one, wished, self._scripts.get(one.name, ()))
         row.toggle.show_value(one.name not in self._values.skills_off)
         row.toggle.toggled.connect(partial(self._switch, one.name))
         if wished is not None:
@@ -180,8 +220,9 @@ class SkillsPage(SettingsPage):
         on = [one for one in self._found.for_agent(["*"]) if one.name not in off]
         tokens = number(sum(one.tokens for one in on))
         words = tr_plural(
-            "{count} skill on, {tokens} tokens", "{count} skills on, {tokens} tokens", len(on),
-            tokens=tokens,
+            "{count} skill on, {tokens} of {most} tokens",
+            "{count} skills on, {tokens} of {most} tokens",
+            len(on), tokens=tokens, most=number(self._room),
         )  # fmt: skip
         self.sum.setText(words if self._found.skills else tr("There are no skills yet."))
 
@@ -194,6 +235,7 @@ class SkillsPage(SettingsPage):
     # A new one
 
     def _begin(self) -> None:
+        self.sources.hide()
         self.form.show()
         self.name.setFocus(Qt.FocusReason.OtherFocusReason)
 
@@ -211,6 +253,53 @@ class SkillsPage(SettingsPage):
             self.form.hide()
             self.refresh()
         QDesktopServices.openUrl(QUrl.fromLocalFile(str(path)))
+
+    # From elsewhere
+
+    def _ask_from_where(self) -> None:
+        self.form.hide()
+        self.sources.show()
+        self.folder.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _choose_folder(self) -> None:
+        self.ask_for_folder(tr("Folder of the skills"), "", self.bring_in)
+
+    def _choose_file(self) -> None:
+        dialog = QFileDialog(self.window(), tr("Zip file of the skills"))
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        skills = tr("Skills")
+        dialog.setNameFilter(f"{skills} (*.zip *.skill)")
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self.bring_in)
+        dialog.open()
+
+    def bring_in(self, path: str) -> None:
+        """Copy the skills of a folder or a zip file to the person's own."""
+        self._services.tasks.start(self._copy(Path(path)))
+
+    async def _copy(self, source: Path) -> None:
+        from studio.extensions.skill_importing import import_skills
+
+        own = self._services.engine.paths.config / "skills"
+        try:
+            done = await asyncio.to_thread(import_skills, source, own)
+        except StudioError as error:
+            lines = [tr_engine(str(error))]
+        else:
+            lines = (
+                [tr("Copied: {names}").format(names=", ".join(done.names))] if done.names else []
+            )
+            lines += map(tr_engine, done.problems)
+        if isValid(self):
+            self.sources.hide()
+            self.notice.show_text("\n".join(lines))
+            self.refresh()
+
+
+def _scripts_of(skills: Sequence[Extension]) -> dict[str, Sequence[str]]:
+    from studio.extensions.finder import scripts_of
+
+    return {one.name: scripts_of(one) for one in skills}
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,10 +330,19 @@ class Wished:
 class SkillRow(QWidget):
     """A skill: what it is for, what it takes, what it would like, and its switch."""
 
-    def __init__(self, theme: Theme, skill: Extension, wished: Wished | None) -> None:
+    def __init__(
+        self, theme: Theme, skill: Extension, wished: Wished | None, scripts: Sequence[str] = ()
+    ) -> None:
         super().__init__()
         middle = Qt.AlignmentFlag.AlignVCenter
         title = row_of([(Label(theme, skill.name, "ui_strong"), middle)], spacing=8)
+        self.scripts = Tag(theme, tr_plural("{count} script", "{count} scripts", len(scripts)))
+        names = escape_line(", ".join(scripts), MOST_NAMED)
+        how = tr("Run as commands, so they ask and are in the sandbox: {names}")
+        self.scripts.setToolTip(plain_tip(how.format(names=names)))
+        if not scripts:
+            self.scripts.hide()
+        title.addWidget(self.scripts, 0, middle)
         words: list[QWidget | QLayout] = [title]
         words.append(ElidedLabel(theme, skill.description, "small", "text2"))
         if wished is not None:
@@ -277,13 +375,24 @@ class LeftRow(QWidget):
         super().__init__()
         path = Path(finding.path)
         self.name = path.parent.name if path.name == SKILL_FILE else path.name
-        words = tr_engine(finding.words).replace(str(Path.home()), "~")
-        self.why = Label(theme, tr("Left out: {why}").format(why=words), "small", "err", wrap=True)
+        middle = Qt.AlignmentFlag.AlignVCenter
+        title = row_of([(Label(theme, self.name, "ui_strong"), middle)], spacing=8)
+        icon = "circle-alert"
+        if finding.shadowed_by:
+            icon = "sparkles" if path.name == SKILL_FILE else "terminal"
+            title.addWidget(Tag(theme, tr("Shadowed")), 0, middle)
+            first = short_path(str(Path(finding.shadowed_by).parent))
+            words = tr("Not used here: the one in {folder} comes first").format(folder=first)
+            self.why = Label(theme, words, "small", "text2", wrap=True)
+        else:
+            words = tr_engine(finding.words).replace(str(Path.home()), "~")
+            words = tr("Left out: {why}").format(why=words)
+            self.why = Label(theme, words, "small", "err", wrap=True)
+        title.addStretch(1)
         self.open = Button(theme, tr("Open file"), clicked=partial(_open, finding.path))
         self.open.setAccessibleName(tr("Open the file of {name}").format(name=self.name))
-        middle = Qt.AlignmentFlag.AlignVCenter
-        text = column_of([Label(theme, self.name, "ui_strong"), self.why], spacing=0)
-        parts = [(IconTile(theme, "circle-alert"), middle), (text, 1), (self.open, middle)]
+        text = column_of([title, self.why], spacing=0)
+        parts = [(IconTile(theme, icon), middle), (text, 1), (self.open, middle)]
         row_of(parts, spacing=10, margins=(0, 7, 0, 7), on=self)
 
 
