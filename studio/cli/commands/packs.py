@@ -167,6 +167,8 @@ class _Command:
                 pack = await asyncio.to_thread(self._packs.add, offer)  # perhaps from elsewhere
                 return self._told(pack, "is as it was")
             if not self._options.json:
+                if lines := _rights(offer):
+                    self._console.write("\n".join(("What it may do otherwise:", *lines, "\n")))
                 self._console.write(offer.text)
                 if offer.before is not None:
                     self._console.write(f"\nWhat changes:\n{offer.change}\n")
@@ -272,5 +274,14 @@ def _offer_facts(offer: Offer) -> dict[str, object]:
         "origin": offer.origin.shown,
         "digest": offer.digest,
         "brings": {name: len(part.files) for name, part in parts.items()},
+        "changes": _rights(offer),
         "problems": list(offer.manifest.problems),
     }
+
+
+def _rights(offer: Offer) -> list[str]:
+    """What an update may newly do, or not any more, in a line each."""
+    return [
+        f"{'+' if one.came else '-'} {one.kind} {one.name}{', changed' if one.changed else ''}"
+        for one in offer.rights
+    ]

@@ -6,6 +6,7 @@
 - ``origins``: Says where a pack is from.
 - ``fetching``: Gets a pack from a folder, a zip file, git or a marketplace.
 - ``overview``: Says in one text all that a pack brings, before it is installed.
+- ``rights``: Says what an update may newly do, or not any more, in a few lines.
 - ``pages``: Reads the pages that a pack declares, and what is done there to its records.
 - ``installed``: Keeps which packs there are, what of them is on, and what was approved.
 - ``brought``: Finds packs that ship with the program, and those of distributions.

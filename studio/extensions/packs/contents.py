@@ -119,6 +119,14 @@ def copy_pack(source: Path, target: Path) -> tuple[str, ...]:
     return tuple(problems)
 
 
+def changed_files(before: Path, after: Path) -> list[str]:
+    """The names of files that are new, gone or changed between two versions."""
+    old = {one.name: one for one in pack_files(before)}
+    new = {one.name: one for one in pack_files(after)}
+    names = sorted({*old, *new})
+    return [one for one in names if any(_change(one, old.get(one), new.get(one)))]
+
+
 def difference(before: Path, after: Path) -> str:
     """What is new, gone and changed between two versions, line by line where it is text."""
     old = {one.name: one for one in pack_files(before)}

@@ -70,17 +70,21 @@ class HostEntries:
         self._uv = uv
         self._own = own
         self.problems: tuple[str, ...] = ()
+        self.without_uv: tuple[str, ...] = ()
+        """The ids of packs whose tools are off, as there is no uv; ``problems`` has them too."""
 
     def __call__(self) -> list[ServerEntry]:
         """Those of the packs that are on: they were approved with all their files."""
         found: list[ServerEntry] = []
         problems: list[str] = []
+        without: list[str] = []
         for pack in self._installed.on():
             if pack.origin.kind in IN_PROGRAM or pack.part("tools") is None:
                 continue
             uv = self._uv()
             if not uv:
                 problems.append(NO_UV.format(pack=pack.id))
+                without.append(pack.id)
                 continue
             needs = kept_needs(pack.manifest, pack.digest)
             what = (str(pack.manifest.root), pack.id, str(pack.records), pack.digest)
@@ -102,7 +106,7 @@ class HostEntries:
             what = (str(file), id, str(data / "records.db"), head.digest)
             words = _words(head.needs, python_versions((head,)), what)
             found.append(_entry(file.stem, uv, words, data, id))
-        self.problems = tuple(problems)
+        self.problems, self.without_uv = tuple(problems), tuple(without)
         return found
 
     def _own_scripts(self) -> Iterator[tuple[Path, ScriptHead]]:

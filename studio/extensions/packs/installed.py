@@ -38,6 +38,7 @@ from .servers import pack_servers
 
 if TYPE_CHECKING:
     from .fetching import Fetched
+    from .rights import RightChange
 
 STATE = "packs.json"
 RECORDS = "records.db"
@@ -101,7 +102,8 @@ class InstalledPack:
 class Offer:
     """A pack that was fetched and not installed: what the person looks at before they approve.
 
-    ``text`` says all that it brings. For an update, ``change`` is the difference to ``before``.
+    ``text`` says all that it brings. For an update, ``change`` is the difference to ``before``,
+    ``rights`` what it may newly do or not any more, and ``texts`` how many other files changed.
     """
 
     manifest: PackManifest
@@ -110,6 +112,8 @@ class Offer:
     text: str
     before: InstalledPack | None = None
     change: str = ""
+    rights: tuple[RightChange, ...] = ()
+    texts: int = 0
 
     @property
     def is_news(self) -> bool:
@@ -302,6 +306,7 @@ class InstalledPacks:
 
     def _offer(self, fetched: Fetched, place: Path) -> Offer:
         from .overview import overview
+        from .rights import changed_rights, changed_texts
 
         kept = place / "pack"
         left_out = copy_pack(fetched.folder, kept)
@@ -313,9 +318,13 @@ class InstalledPacks:
         before = next((one for one in self.list() if one.id == manifest.id), None)
         if before is not None and before.origin.is_in_place:
             raise PackError(f"A pack {manifest.id} is there already; it comes by another way.")
-        change = difference(before.manifest.folder, kept) if before else ""
         text = overview(manifest, fetched.origin, digest)
-        return Offer(manifest, fetched.origin, digest, text, before, change)
+        if before is None:
+            return Offer(manifest, fetched.origin, digest, text)
+        change = difference(before.manifest.folder, kept)
+        rights = changed_rights(before.manifest, manifest)
+        texts = changed_texts(before.manifest, manifest)
+        return Offer(manifest, fetched.origin, digest, text, before, change, rights, texts)
 
     def update(self, id: str) -> Offer:
         """Look again where a pack came from; ``add`` installs what was found."""

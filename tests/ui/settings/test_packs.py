@@ -15,7 +15,8 @@ from studio.extensions.packs.manifest import read_manifest
 from studio.extensions.packs.origins import Origin
 from studio.extensions.packs.overview import overview
 from studio.ui import translation
-from studio.ui.settings.pages.pack_offer import OfferCard
+from studio.ui.settings.pages.pack_offer import OfferCard, PackContents
+from studio.ui.settings.pages.pack_rows import ChangeView
 from studio.ui.settings.pages.packs import PacksPage
 from studio.ui.settings.pages.servers import ServersPage
 from studio.ui.settings.servers.rows import ElidedLabel
@@ -70,15 +71,17 @@ async def test_x2_a_pack_is_seen_installed_updated_and_removed(tmp_path: Path) -
         await until(lambda: "office" in page.rows)
         assert "servers and hooks are off" in page.notice.text()
         row = page.rows["office"]
-        assert packs.get("office").runs and row.toggle.isChecked()
-        assert set(row.parts) == {
+        assert packs.get("office").runs and row.toggle.isChecked() and row.contents is None
+        row.open.click()
+        assert row.contents is not None and {*row.contents.parts} == {
             "skills", "commands", "agents", "workflows", "mcp", "hooks", "tools"
         }  # fmt: skip
-        shown = [row.parts[one].text() for one in ("agents", "tools")]
-        assert shown == ["Agents (1)", "Tools"], "a file of Python may hold many tools, or none"
-        row.parts["agents"].click()
+        shown = {one.text() for one in row.contents.findChildren(ElidedLabel)}
+        assert {"Agents (1)", "Tools"} <= shown, "a file of Python may hold many tools, or none"
+        row.contents.parts["agents"].click()
         await until(lambda: packs.get("office").off == {"agents"})
         await until(lambda: page.rows["office"] is not row)
+        assert page.rows["office"].contents is not None, "it is still open"
         page.rows["office"].toggle.click()
         await until(lambda: not packs.get("office").on and not page.rows["office"].pack.on)
 
@@ -86,12 +89,21 @@ async def test_x2_a_pack_is_seen_installed_updated_and_removed(tmp_path: Path) -
         await until(lambda: "is as it was" in page.notice.text())
         (source / "skills/deed/SKILL.md").write_text("---\ndescription: New\n---\nObey.\n")
         page.rows["office"].update_button.click()
+        await until(lambda: page.rows["office"].change is not None)
+        change = page.rows["office"].change
+        assert change is not None and change.title.text() == "1.0.0 is there"
+        assert not change.difference.lines, "texts alone are others"
+        await until(lambda: in_focus(change.leave))
+        change.all.click()
         await until(lambda: page.offered is not None)
-        assert "+Obey." in page.offered.text.text
+        assert (
+            page.offered.text.text.startswith("What changes") and "+Obey." in page.offered.text.text
+        )
         page.offered.agree.click()
         digest = packs.get("office").digest
         await until(lambda: packs.get("office").digest != digest)
         await until(lambda: page.rows["office"].pack.digest != digest)
+        assert packs.get("office").off == {"agents"} and page.rows["office"].change is None
 
         skill = packs.get("office").manifest.folder / "skills/deed/SKILL.md"
         skill.write_text("changed by somebody")
@@ -100,6 +112,8 @@ async def test_x2_a_pack_is_seen_installed_updated_and_removed(tmp_path: Path) -
         page.rows["office"].toggle.click()  # it is looked at first
         await until(lambda: page.offered is not None)
         assert not page.rows["office"].toggle.isChecked()
+        shown = page.offered.contents
+        assert shown is not None and not any(one.isEnabled() for one in shown.parts.values())
         page.offered.agree.click()
         await until(lambda: packs.get("office").runs and page.rows["office"].toggle.isChecked())
 
@@ -143,7 +157,8 @@ async def test_x2_parts_are_switched_before_a_pack_is_installed(tmp_path: Path) 
         await until(lambda: page.offered is not None)
         titles = {one.text() for one in page._list.findChildren(QLabel)}
         assert "Comes with Agent Studio" in titles and "Installed" not in titles
-        card = page.offered
+        assert page.offered is not None
+        card = page.offered.contents
         assert card is not None and card.off == frozenset()
         shown = {one.text() for one in card.findChildren(ElidedLabel)}
         assert {"Skills (1)", "deed", "/review-deed", "Servers", "Tables (1)"} <= shown
@@ -154,24 +169,79 @@ async def test_x2_parts_are_switched_before_a_pack_is_installed(tmp_path: Path) 
         }  # fmt: skip
         card.parts["hooks"].click()
         card.parts["tools"].click()
-        card.agree.click()
+        page.offered.agree.click()
         await until(lambda: "office" in page.rows)
         assert packs.get("office").off == {"hooks", "tools"}
         assert "Installed" in {one.text() for one in page._list.findChildren(QLabel)}
+
+        async def updated() -> PackContents:
+            """Look for an update, and show all of it."""
+            page.rows["office"].update_button.click()
+            await until(lambda: page.rows["office"].change is not None)
+            change = page.rows["office"].change
+            assert change is not None
+            change.all.click()
+            assert page.offered is not None and page.offered.contents is not None
+            return page.offered.contents
+
         (source / "skills/deed/SKILL.md").write_text("---\ndescription: New\n---\nObey.\n")
-        page.rows["office"].update_button.click()
-        await until(lambda: page.offered is not None)
-        assert page.offered is not None and page.offered.off == {"hooks", "tools"}
-        page.offered.parts["tools"].click()
+        shown = await updated()
+        assert shown.off == {"hooks", "tools"}
+        shown.parts["tools"].click()
         page.offered.agree.click()
         await until(lambda: packs.get("office").off == {"hooks"})
         (source / OURS / "hooks.json").unlink()
-        page.rows["office"].update_button.click()
-        await until(lambda: page.offered is not None)
-        assert page.offered is not None and "hooks" not in page.offered.parts
+        await until(lambda: page.rows["office"].change is None)
+        assert "hooks" not in (await updated()).parts
         page.offered.agree.click()
         await until(lambda: "hooks" not in packs.get("office").manifest.parts())
         assert packs.get("office").off == {"hooks"}, "one that comes again is still off"
+
+
+@on_window_loop
+async def test_x2_an_update_says_first_what_it_may_newly_do(tmp_path: Path) -> None:
+    """X-2: in the pack's row; it is taken, or the person stays with what they have."""
+    source = write_pack(tmp_path / "office")
+    async with at_window(tmp_path, "anthropic", []) as person:
+        packs = person.engine.services.get(InstalledPacks)
+        packs.add(packs.look(str(source)))
+        person.window.preferences.open("packs")
+        dialog = person.window.preferences.dialog
+        assert dialog is not None
+        page = dialog.pages["packs"]
+        assert isinstance(page, PacksPage)
+        await until(lambda: "office" in page.rows)
+        assert page.adding.isHidden()
+        page.add.click()
+        await until(lambda: in_focus(page.origin))
+        more = {"wants": {"hosts": ["example.com", "uploads.example.com"]}}
+        write_pack(source, ours={"title": "The office", **more}, version="1.1.0")
+        (source / "skills/deed/sample.txt").write_text("another")
+        (source / OURS / "tools/count.py").write_text("def count() -> int:\n    return 2\n")
+        (source / "bin/server").unlink()
+
+        async def looked_at() -> ChangeView:
+            page.rows["office"].update_button.click()
+            await until(lambda: page.rows["office"].change is not None)
+            assert page.rows["office"].change is not None
+            return page.rows["office"].change
+
+        change = await looked_at()
+        assert change.title.text() == "1.1.0 changes what it may do"
+        assert [(one.kind, one.text) for one in change.difference.lines] == [
+            ("add", "Host uploads.example.com"),
+            ("add", f"Code {OURS}/tools/count.py, changed"),
+            ("del", "Code bin/server"),
+        ]
+        assert change.leave.text() == "Stay on 1.0.0"
+        assert "1 other file changed." in {one.text() for one in change.findChildren(QLabel)}
+        change.leave.click()
+        await until(lambda: page.rows["office"].change is None)
+        assert packs.get("office").manifest.version == "1.0.0"
+        assert not list((packs.folder / ".staged").iterdir())
+        (await looked_at()).agree.click()
+        await until(lambda: page.rows["office"].pack.manifest.version == "1.1.0")
+        assert page.rows["office"].change is None
 
 
 @on_window_loop

@@ -19,7 +19,8 @@
 - ``skills``: The skills of the folder and the person, each with a switch.
 - ``hooks``: The hooks of the folder, the person and packs, each with a switch that approves it.
 - ``packs``: Packs, each with its switch and those of its parts.
-- ``pack_offer``: What a pack brings, with a switch for each part, before it is installed (X-2).
+- ``pack_rows``: A row for each pack, with what it brings and what an update may newly do.
+- ``pack_offer``: What a pack brings, with switches, also before it is installed (X-2).
 - ``web``: Search engine, what may be fetched, and what is masked (T-8, T-9).
 - ``server``: The server for other programs: address, token and rules of its clients (S-3, S-4).
 """

@@ -1,4 +1,4 @@
-"""The offer of a pack: what it brings in rows with switches, what it wants, every word (X-2)."""
+"""What a pack brings in rows with switches, what it wants, and every word of an offer (X-2)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from studio.ui.widgets import Button, Label, Toggle
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 
 if TYPE_CHECKING:
-    from studio.extensions.packs.installed import Offer
     from studio.extensions.packs.manifest import PackManifest, Part
 
 TEXT_LINES = 14
@@ -63,48 +62,27 @@ def part_title(part: Part) -> str:
     return f"{title} ({len(part.files)})" if counted else title
 
 
-class OfferCard(AskCard):
-    """All that a pack brings, and the question whether the person wants it.
+class PackContents(QWidget):
+    """What a pack brings in rows, each with a switch; what it wants, and what is left out.
 
-    Of an ``offer`` the person chooses the parts. What an update changes comes before them.
+    ``off`` are the parts that are switched off. ``switches``: these can be changed.
     """
 
-    def __init__(self, theme: Theme, name: str, text: str, offer: Offer | None = None) -> None:
-        super().__init__(theme, "raised", "warn_line")
-        words = tr("Install {name}?").format(name=name)
-        self.title = Label(theme, words, "ui_strong", wrap=True)
-        line = tr("This is all that it brings. What runs has your rights, as any program does.")
-        self.text = TextArea(theme, tr("What it brings"), lines=TEXT_LINES, read_only=True)
-        # What stands further in is the pack's own: files, code, words of others.
-        lines = (one if one[:1] in ("", " ") else tr_engine(one) for one in text.split("\n"))
-        self.text.show_text("\n".join(lines))
-        self.agree = Button(theme, tr("Install"), "primary")
-        self.leave = Button(theme, tr("Leave it"), "ghost")
-        head = row_of(
-            [
-                (IconTile(theme, "shield-question-mark", "warn"), Qt.AlignmentFlag.AlignTop),
-                (
-                    column_of(
-                        [self.title, Label(theme, line, "small", "text2", wrap=True)], spacing=1
-                    ),
-                    1,
-                ),
-            ],
-            spacing=10,
-        )
-        buttons = row_of([self.agree, self.leave, STRETCH], spacing=8)
-        parts: list[QWidget | QLayout] = [head, buttons]
+    def __init__(
+        self,
+        theme: Theme,
+        manifest: PackManifest,
+        off: frozenset[str] = frozenset(),
+        *,
+        switches: bool = True,
+    ) -> None:
+        super().__init__()
+        self.theme = theme
         self.parts: dict[str, Toggle] = {}
-        before = offer.before if offer is not None else None
-        self._before = before.off if before is not None else frozenset[str]()
         self.left: list[Label] = []
-        if offer is not None:
-            parts += self._brings(offer.manifest)
-            parts += self._wants(offer.manifest)
-            parts += self._leaves_out(offer.manifest)
-        parts.insert(len(parts) if before is None else 2, self.text)
-        column_of(parts, spacing=10, margins=(12, 12, 12, 12), on=self)
-        self.setAccessibleName(words)
+        self._before, self._switches = off, switches
+        parts = (self._brings(manifest), self._wants(manifest), self._leaves_out(manifest))
+        column_of([one for some in parts for one in some], spacing=10, on=self)
 
     @property
     def off(self) -> frozenset[str]:
@@ -120,9 +98,11 @@ class OfferCard(AskCard):
             if name in SWITCHED:
                 toggle = self.parts[name] = Toggle(self.theme, joined((title, manifest.name)))
                 toggle.show_value(name not in self._before)
+                toggle.setEnabled(self._switches)
             rows.append(self._row(_ICONS[name], title, _line(part), toggle))
         title = Label(self.theme, tr("It brings"), "ui_strong")
-        beside = Label(self.theme, tr("Switch off what you do not want"), "small", "text2")
+        hint = tr("Switch off what you do not want") if self._switches else ""
+        beside = Label(self.theme, hint, "small", "text2")
         return [row_of([title, STRETCH, beside], spacing=8), *self._card(rows)] if rows else []
 
     def _wants(self, manifest: PackManifest) -> list[QWidget | QLayout]:
@@ -163,6 +143,46 @@ class OfferCard(AskCard):
         parts += [(toggle, middle)] if toggle is not None else []
         row_of(parts, spacing=10, margins=(0, 7, 0, 7), on=row)
         return row
+
+
+class OfferCard(AskCard):
+    """All that a pack brings, and the question whether the person wants it.
+
+    ``contents`` are the rows, and ``text`` is every word. What an update changes begins the text,
+    and then that comes first.
+    """
+
+    def __init__(
+        self,
+        theme: Theme,
+        name: str,
+        text: str,
+        contents: PackContents | None = None,
+        *,
+        update: bool = False,
+    ) -> None:
+        super().__init__(theme, "raised", "warn_line")
+        words = tr("Update {name}?") if update else tr("Install {name}?")
+        words = words.format(name=name)
+        self.title = Label(theme, words, "ui_strong", wrap=True)
+        line = tr("This is all that it brings. What runs has your rights, as any program does.")
+        self.text = TextArea(theme, tr("What it brings"), lines=TEXT_LINES, read_only=True)
+        # What stands further in is the pack's own: files, code, words of others.
+        lines = (one if one[:1] in ("", " ") else tr_engine(one) for one in text.split("\n"))
+        self.text.show_text("\n".join(lines))
+        self.agree = Button(theme, tr("Update") if update else tr("Install"), "primary")
+        self.leave = Button(theme, tr("Leave it"), "ghost")
+        about = [self.title, Label(theme, line, "small", "text2", wrap=True)]
+        tile = IconTile(theme, "shield-question-mark", "warn")
+        head = row_of(
+            [(tile, Qt.AlignmentFlag.AlignTop), (column_of(about, spacing=1), 1)], spacing=10
+        )
+        self.contents = contents
+        rows = [contents] if contents is not None else []
+        below = [self.text, *rows] if update else [*rows, self.text]
+        buttons = row_of([self.agree, self.leave, STRETCH], spacing=8)
+        column_of([head, buttons, *below], spacing=10, margins=(12, 12, 12, 12), on=self)
+        self.setAccessibleName(words)
 
 
 def _line(part: Part) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QLayout, QWidget
+from PySide6.QtWidgets import QFileDialog, QWidget
 from shiboken6 import isValid
 
 from studio.domain.errors import StudioError
@@ -21,14 +21,14 @@ from studio.ui.formatting import short_path
 from studio.ui.forms.schema_form import SchemaForm
 from studio.ui.settings.form import AskCard, SettingsPage, Slot
 from studio.ui.settings.registry import SettingsServices
-from studio.ui.settings.rows import IconTile
-from studio.ui.settings.servers.rows import ElidedLabel
-from studio.ui.theme import Theme, joined
-from studio.ui.translation import tr, tr_plural
-from studio.ui.widgets import Button, Card, Check, Field, Label, Status, Toggle
+from studio.ui.settings.rows import RowCard
+from studio.ui.theme import Theme
+from studio.ui.translation import tr
+from studio.ui.widgets import Button, Check, Field, Label, Status
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
-from .pack_offer import SWITCHED, OfferCard, part_title
+from .pack_offer import OfferCard, PackContents
+from .pack_rows import PackRow
 
 if TYPE_CHECKING:
     from studio.agent.packs import PackHome
@@ -43,11 +43,19 @@ class PacksPage(SettingsPage):
         super().__init__(theme, tr("Packs"), line)
         self._services = services
         self._shown: tuple[object, ...] | None = None
+        self._open: set[str] = set()
+        """The ids of packs whose contents are shown."""
+        self._offers: dict[str, Offer] = {}
+        """Updates that were looked at, by the ids of their packs."""
+        self._to_focus = ""
+        """The pack whose update was found just now."""
         self.rows: dict[str, PackRow] = {}
         self.offered: OfferCard | None = None
         self.asked: RemoveCard | None = None
         self.set: SettingsCard | None = None
         self.uv: Button | None = None
+        self.add = Button(theme, tr("Add pack…"), "primary", clicked=self._ask_from_where)
+        self.head.addWidget(self.add, 0, Qt.AlignmentFlag.AlignVCenter)
         self.origin = Field(
             theme,
             tr("Folder, zip file or address for git"),
@@ -67,21 +75,17 @@ class PacksPage(SettingsPage):
         self._above = Slot()
         self._above.hide()
         self._list = Slot()
-        foot = tr("Nothing of a pack runs before you have seen all that it brings.")
-        self.column.addLayout(
-            column_of(
-                [
-                    row_of([(self.origin, 1), self.folder, self.file, self.look], spacing=8),
-                    Label(theme, foot, "small", "text2", wrap=True),
-                    self.looking,
-                    self._names,
-                    self.notice,
-                ],
-                spacing=6,
-            )
-        )
+        line = tr("Nothing of a pack runs before you have seen all that it brings.")
+        where = row_of([(self.origin, 1), self.folder, self.file, self.look], spacing=8)
+        below = Label(theme, line, "small", "text2", wrap=True)
+        self.adding = widget_of(column_of([where, below], spacing=6))
+        self.adding.hide()
+        parts = [self.adding, self.looking, self._names, self.notice]
+        self.column.addLayout(column_of(parts, spacing=6))
         self.column.addWidget(self._above)
         self.column.addWidget(self._list)
+        foot = tr("Switching a pack off keeps its data. Removing it asks, and says where that is.")
+        self.column.addWidget(Label(theme, foot, "small", "text2", wrap=True))
         self.column.addStretch(1)
         self.tab_in_order()
 
@@ -97,35 +101,46 @@ class PacksPage(SettingsPage):
         self._services.tasks.start(self._load(), cancelled_on_close=True)
 
     async def _load(self) -> None:
-        from studio.extensions.packs.host import HostEntries
+        from studio.extensions.packs.host import NO_UV, HostEntries
 
         hosts = self._services.engine.services.get(HostEntries)
 
-        def look() -> tuple[tuple[InstalledPack, ...], tuple[str, ...]]:
+        def look() -> tuple[tuple[InstalledPack, ...], tuple[str, ...], tuple[str, ...]]:
             hosts()
-            return self._packs.list(), hosts.problems
+            in_rows = {NO_UV.format(pack=id) for id in hosts.without_uv}
+            others = tuple(one for one in hosts.problems if one not in in_rows)
+            return self._packs.list(), hosts.without_uv, others
 
-        packs, off = await asyncio.to_thread(look)
+        found = await asyncio.to_thread(look)
         if isValid(self):
-            self._show(packs, off)
+            self._show(*found)
 
-    def _show(self, packs: tuple[InstalledPack, ...], off: tuple[str, ...]) -> None:
-        """Show the packs, and which have their Python ``off`` as there is no uv."""
-        if (packs, off) == self._shown:  # a row may have the focus
+    def _show(
+        self, packs: tuple[InstalledPack, ...], without_uv: tuple[str, ...], off: tuple[str, ...]
+    ) -> None:
+        """Show the packs; those ``without_uv`` have their tools off for want of it, and ``off``
+        are sentences about Python beside packs."""
+        shown = packs, without_uv, off, tuple(self._offers.items())
+        if shown == self._shown:  # a row may have the focus
             return
-        self._shown = packs, off
-        self.rows = {one.id: self._row(one) for one in packs}
+        self._shown = shown
+        self.rows = {one.id: self._row(one, without_uv=one.id in without_uv) for one in packs}
         shipped = [row for row in self.rows.values() if row.pack.origin.kind == "shipped"]
         others = [row for row in self.rows.values() if row not in shipped]
         parts: list[QWidget] = []
         for title, rows in ((tr("Installed"), others), (tr("Comes with Agent Studio"), shipped)):
-            parts += [Label(self.theme, title, "ui_strong"), *rows] if rows else []
+            if rows:
+                card = RowCard(self.theme)
+                card.set_rows(rows)
+                parts.append(
+                    widget_of(column_of([Label(self.theme, title, "ui_strong"), card], spacing=8))
+                )
         parts += [
             Label(self.theme, tr_engine(one), "small", "err", wrap=True)
             for one in (*self._packs.problems, *off)
         ]
-        self.uv = None
-        if off:
+        self.uv = next((self.rows[one].uv for one in without_uv if one in self.rows), None)
+        if off and self.uv is None:
             self.uv = Button(self.theme, tr("Fetch uv"), clicked=self._fetch_uv)
             line = tr("20 MB from PyPI, for this program alone.")
             words = Label(self.theme, line, "small", "text2", wrap=True)
@@ -133,22 +148,34 @@ class PacksPage(SettingsPage):
         if not parts:
             words = tr("There are no packs yet.")
             parts.append(Label(self.theme, words, "ui", "text2", wrap=True))
-        self._list.put(widget_of(column_of(parts, spacing=10)))
+        self._list.put(widget_of(column_of(parts, spacing=14)))
 
-    def _row(self, pack: InstalledPack) -> PackRow:
-        row = PackRow(self.theme, pack)
+    def _row(self, pack: InstalledPack, *, without_uv: bool) -> PackRow:
+        row = PackRow(self.theme, pack, self._offers.get(pack.id), without_uv=without_uv)
         row.toggle.toggled.connect(partial(self._switch, pack))
         row.look.clicked.connect(partial(self._look_at, pack))
         row.update_button.clicked.connect(partial(self._update, pack))
         row.remove.clicked.connect(partial(self._ask_to_remove, pack))
+        row.uv.clicked.connect(self._fetch_uv)
+        row.part_switched.connect(partial(self._switch_part, pack.id))
+        row.opened.connect(partial(self._opened, pack.id))
+        if pack.id in self._open:
+            row.show_contents()
         home = self._services.engine.services.packs.homes.get(pack.id)
         kind = home.loaded.pack.settings if home is not None and pack.runs else None
-        row.settings.setVisible(kind is not None)
         if home is not None and kind is not None:
             row.settings.clicked.connect(partial(self._show_settings, home, kind))
-        for part, check in row.parts.items():
-            check.toggled.connect(partial(self._switch_part, pack.id, part))
+        else:
+            row.settings.hide()
+        if (change := row.change) is not None:
+            offer = change.offer
+            change.agree.clicked.connect(lambda: self._close_and_run(self._add(offer, None)))
+            change.leave.clicked.connect(lambda: self._close_and_run(self._forget(offer)))
+            change.all.clicked.connect(partial(self._ask_about, offer))
         return row
+
+    def _opened(self, id: str, is_open: bool) -> None:
+        self._open = self._open | {id} if is_open else self._open - {id}
 
     def _fetch_uv(self) -> None:
         assert self.uv is not None
@@ -156,6 +183,10 @@ class PacksPage(SettingsPage):
         self._run(self._services.engine.fetch_uv(), cancelled_on_close=True)
 
     # Looking at a pack
+
+    def _ask_from_where(self) -> None:
+        self.adding.show()
+        self.origin.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _choose_folder(self) -> None:
         self.ask_for_folder(tr("Folder of the pack"), "", self._look_chosen)
@@ -192,11 +223,20 @@ class PacksPage(SettingsPage):
             self._names.show()
             return
         self._names.hide()
-        await self._show_offer(offer)
+        if not await self._is_known(offer):
+            self._ask_about(offer)
+            self.origin.clear()
 
     def _update(self, pack: InstalledPack) -> None:
+        """Look whether there is an update: what it may newly do is shown in the pack's row."""
+
         async def look() -> None:
-            await self._show_offer(await in_daemon_thread(lambda: self._packs.update(pack.id)))
+            offer = await in_daemon_thread(lambda: self._packs.update(pack.id))
+            if not await self._is_known(offer):
+                if (old := self._offers.get(pack.id)) is not None:
+                    await asyncio.to_thread(self._packs.forget, old)
+                self._offers[pack.id] = offer
+                self._to_focus = pack.id
 
         self._run(look(), cancelled_on_close=True)
 
@@ -207,7 +247,8 @@ class PacksPage(SettingsPage):
             from studio.extensions.packs.overview import overview
 
             text = await asyncio.to_thread(overview, pack.manifest, pack.origin, pack.digest)
-            card = OfferCard(self.theme, pack.name, text)
+            rows = PackContents(self.theme, pack.manifest, pack.off, switches=False)
+            card = OfferCard(self.theme, pack.name, text, rows)
             if pack.approved == pack.digest:
                 card.title.setText(pack.name)
                 card.agree.hide()
@@ -225,28 +266,34 @@ class PacksPage(SettingsPage):
 
         self._run(look())
 
-    async def _show_offer(self, offer: Offer) -> None:
-        """Ask whether what was fetched is to be installed, if it is not what is there."""
-        if not offer.is_news:
-            pack = await asyncio.to_thread(self._packs.add, offer)  # perhaps from elsewhere
-            self.notice.show_text(tr("{name} is as it was.").format(name=pack.name))
-            return
-        text = offer.text
-        if offer.before is not None:
+    async def _is_known(self, offer: Offer) -> bool:
+        """Whether what was fetched is what is there already; then the person is told so."""
+        if offer.is_news:
+            return False
+        pack = await asyncio.to_thread(self._packs.add, offer)  # perhaps from elsewhere
+        self.notice.show_text(tr("{name} is as it was.").format(name=pack.name))
+        return True
+
+    def _ask_about(self, offer: Offer) -> None:
+        """Show all that was fetched, and ask whether it is to be installed."""
+        text, name, before = offer.text, offer.manifest.name, offer.before
+        if before is not None:
             changes = tr("What changes")
             text = f"{changes}\n\n{offer.change}\n\n{text}"
-        card = OfferCard(self.theme, offer.manifest.name, text, offer)
-        if offer.before is not None:
-            card.title.setText(tr("Update {name}?").format(name=offer.manifest.name))
-            card.agree.setText(tr("Update"))
-        card.agree.clicked.connect(lambda: self._close_and_run(self._add(offer, card.off)))
-        card.leave.clicked.connect(
-            lambda: self._close_and_run(asyncio.to_thread(self._packs.forget, offer))
-        )
+        off = before.off if before is not None else frozenset[str]()
+        rows = PackContents(self.theme, offer.manifest, off)
+        card = OfferCard(self.theme, name, text, rows, update=before is not None)
+        card.agree.clicked.connect(lambda: self._close_and_run(self._add(offer, rows.off)))
+        card.leave.clicked.connect(lambda: self._close_and_run(self._forget(offer)))
         self._put_above(card)
-        self.origin.clear()
 
-    async def _add(self, offer: Offer, off: frozenset[str]) -> None:
+    async def _forget(self, offer: Offer) -> None:
+        self._offers.pop(offer.manifest.id, None)
+        await asyncio.to_thread(self._packs.forget, offer)
+
+    async def _add(self, offer: Offer, off: frozenset[str] | None) -> None:
+        """Install or update; without ``off`` the parts that were off are."""
+        self._offers.pop(offer.manifest.id, None)
         pack = await asyncio.to_thread(self._packs.add, offer, off)
         if isValid(self) and {"mcp", "hooks"} & set(pack.manifest.parts()):
             words = tr("{name} is here. Its servers and hooks are off, until you switch each on.")
@@ -267,7 +314,8 @@ class PacksPage(SettingsPage):
     def _close(self) -> None:
         self.offered = self.asked = self.set = None
         self._above.hide()
-        self.origin.setFocus(Qt.FocusReason.OtherFocusReason)
+        self.adding.hide()
+        self.add.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _close_and_run(self, work: Coroutine[Any, Any, object]) -> None:
         self._close()
@@ -340,63 +388,16 @@ class PacksPage(SettingsPage):
                     self.looking.hide()
                     self._shown = None
                     await self._load()
+                    self._show_what_was_found()
 
         self._services.tasks.start(then_show(), cancelled_on_close=cancelled_on_close)
 
-
-class PackRow(Card):
-    """One pack: what it is, its switch, and what it brings, each with a check."""
-
-    def __init__(self, theme: Theme, pack: InstalledPack) -> None:
-        super().__init__(theme, "surface", "hair")
-        self.pack, manifest = pack, pack.manifest
-        tile = IconTile(theme, "layers")
-        title = Label(theme, " ".join(filter(None, (pack.name, manifest.version))), "ui_strong")
-        line = ElidedLabel(theme, "", "small", "text2")
-        whence = short_path(pack.origin.shown.partition(" ")[2])  # without the word for its kind
-        line.set_text(" · ".join(filter(None, (manifest.description, whence))))
-        self.status = Status(theme)
-        state = tr("On") if pack.runs else tr("Off")
-        if pack.approved and pack.approved != pack.digest:
-            state = tr("Changed")
-            self.status.set(state, "warn")
-        else:
-            self.status.set(state, "ok" if pack.runs else "off")
-        self.toggle = Toggle(theme, tr("Pack {name}").format(name=pack.name))
-        self.toggle.show_value(pack.runs)
-        self.look = Button(theme, tr("Look…"))
-        self.update_button = Button(theme, tr("Look for an update"))
-        self.remove = Button(theme, tr("Remove…"))
-        self.settings = Button(theme, tr("Settings…"))
-        ours = not pack.origin.is_in_place
-        buttons = (self.settings, self.look, self.update_button, self.remove)
-        for button in buttons:
-            button.setAccessibleName(joined((button.text().removesuffix("…"), pack.name)))
-        self.update_button.setVisible(ours)
-        self.remove.setVisible(ours)
-        self.parts: dict[str, Check] = {}
-        for part, found in manifest.parts().items():
-            if part in SWITCHED:
-                words = part_title(found)
-                check = self.parts[part] = Check(theme, words)
-                check.setAccessibleName(joined((words, pack.name)))
-                check.setChecked(part not in pack.off)
-        middle = Qt.AlignmentFlag.AlignVCenter
-        words_column = column_of([title, line], spacing=0)
-        head = [(tile, middle), (words_column, 1), (self.status, middle), (self.toggle, middle)]
-        rows: list[QLayout | QWidget] = [row_of(head, spacing=10)]
-        checks = list(self.parts.values())
-        rows += [
-            row_of([*checks[at : at + 4], STRETCH], spacing=14) for at in range(0, len(checks), 4)
-        ]
-        if left := len(manifest.problems):
-            told = tr_plural(
-                "{count} thing is left out: Look…", "{count} things are left out: Look…", left
-            )
-            rows.append(Label(theme, told, "small", "text2", wrap=True))
-        rows.append(row_of([*buttons, STRETCH], spacing=8))
-        column_of(rows, spacing=8, margins=(14, 10, 14, 10), on=self)
-        self.setAccessibleName(joined((pack.name, state)))
+    def _show_what_was_found(self) -> None:
+        """Give the focus to an update that was found just now."""
+        row = self.rows.get(self._to_focus)
+        self._to_focus = ""
+        if isValid(self) and row is not None and row.change is not None:
+            row.change.leave.setFocus(Qt.FocusReason.OtherFocusReason)
 
 
 class RemoveCard(AskCard):

@@ -74,7 +74,9 @@ class ChangedToolCard(Card):
             spacing=10,
             margins=(12, 10, 12, 10),
         )
-        self.difference = DifferenceView(theme, change.before, change.after)
+        before, after = ("\n".join(lines) + "\n" for lines in (change.before, change.after))
+        rows = diff(before, after, context=0)
+        self.difference = DifferenceView(theme, [row for row in rows if row.kind in ("add", "del")])
         column_of([head, self.difference], spacing=0, margins=(1, 1, 1, 1), on=self)
         flags = " ".join(map(tr_engine, change.flags))
         said = (f"{change.title}.", flags, self.difference.accessibleName())
@@ -84,10 +86,9 @@ class ChangedToolCard(Card):
 class DifferenceView(PaintedWidget):
     """Lines that went and came, with the words in them that differ."""
 
-    def __init__(self, theme: Theme, before: Sequence[str], after: Sequence[str]) -> None:
+    def __init__(self, theme: Theme, lines: Sequence[DiffLine]) -> None:
         super().__init__(theme)
-        rows = diff("\n".join(before) + "\n", "\n".join(after) + "\n", context=0)
-        self.lines = [row for row in rows if row.kind in ("add", "del")][:MOST_LINES]
+        self.lines = lines[:MOST_LINES]
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         signs = {"add": tr("Added"), "del": tr("Removed")}
         self.setAccessibleName(". ".join(f"{signs[row.kind]}: {row.text}" for row in self.lines))
