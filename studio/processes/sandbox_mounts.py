@@ -142,7 +142,13 @@ class VisiblePaths:
 def _existing(home: Path, names: Iterable[str]) -> Iterator[str]:
     """The paths of what there is of ``names``, of which most homes have few."""
     above = str(home).rstrip("/")  # joining texts costs a fifth of joining paths
-    places = (f"{above}/{name}" for name in names)
+    wanted = list(names)
+    try:  # one look in place of one for each name
+        there = {one.casefold() for one in os.listdir(above or "/")}  # noqa: PTH208
+        wanted = [one for one in wanted if one.partition("/")[0].casefold() in there]
+    except OSError:  # it cannot be listed, and yet what is in it may be there
+        pass
+    places = (f"{above}/{name}" for name in wanted)
     return (place for place in places if os.path.lexists(place))
 
 
