@@ -41,19 +41,19 @@ class ListReader:
         templates: list[types.ResourceTemplate] = []
         seconds = 0.0
         if can.tools is not None:
-            async for page in _pages(session.list_tools):
+            async for page in self._pages("tools", session.list_tools):
                 seconds = page.ttl_ms / 1000
                 if self._is_full("tools", tools, page.tools):
                     break
         if can.prompts is not None:
-            async for page in _pages(session.list_prompts):
+            async for page in self._pages("prompts", session.list_prompts):
                 if self._is_full("prompts", prompts, page.prompts):
                     break
         if can.resources is not None:
-            async for page in _pages(session.list_resources):
+            async for page in self._pages("resources", session.list_resources):
                 if self._is_full("resources", resources, page.resources):
                     break
-            async for page in _pages(session.list_resource_templates):
+            async for page in self._pages("templates", session.list_resource_templates):
                 if self._is_full("templates", templates, page.resource_templates):
                     break
         about = session.server_info
@@ -79,20 +79,20 @@ class ListReader:
             del found[MOST:]
         return len(found) == MOST
 
+    async def _pages(self, what: str, fetch: Callable[..., Awaitable[Page]]) -> AsyncIterator[Page]:
+        cursor: str | None = None
+        for _ in range(PAGES):
+            page = await fetch(params=types.PaginatedRequestParams(cursor=cursor))
+            yield page
+            cursor = page.next_cursor
+            if not cursor:
+                return
+        self.leave_out(f"{what}: what is beyond {PAGES} pages is left out")
+
     def leave_out(self, problem: str) -> None:
         """Note what cannot be offered, and why."""
         if problem not in self._problems and len(self._problems) < _LEFT_OUT:
             self._problems.append(problem)
-
-
-async def _pages(fetch: Callable[..., Awaitable[Page]]) -> AsyncIterator[Page]:
-    cursor: str | None = None
-    for _ in range(PAGES):
-        page = await fetch(params=types.PaginatedRequestParams(cursor=cursor))
-        yield page
-        cursor = page.next_cursor
-        if not cursor:
-            return
 
 
 def _icon(addresses: Iterable[str]) -> str:

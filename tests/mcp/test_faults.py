@@ -184,6 +184,37 @@ async def test_endless_pages_end(tmp_path: Path) -> None:
         assert any("beyond 2000" in problem for problem in lists.problems)
 
 
+async def test_m8_pages_without_an_end_are_read_up_to_a_hundred(tmp_path: Path) -> None:
+    """M-8: however few tools are on each; the rest is told."""
+    async with running_servers(tmp_path, raw_server("pages", "small"), times=QUICK) as servers:
+        lists = await servers.start("raw")
+        assert len(lists.tools) == 100
+        assert lists.problems == ("tools: what is beyond 100 pages is left out",)
+
+
+@pytest.mark.parametrize("holds", [True, False])
+async def test_m8_a_list_that_is_too_old_is_fetched_again(tmp_path: Path, holds: bool) -> None:
+    """M-8: as the server says (``ttlMs``), and not where it says nothing."""
+    modes = ("modern",) if holds else ("modern", "soon_old")
+    async with running_servers(tmp_path, raw_server(*modes), times=QUICK) as servers:
+        await servers.start("raw")
+        clock = asyncio.get_running_loop().time
+        old = clock() + 0.001
+        await until(lambda: clock() > old)
+        await servers.list("raw")
+        calls = json.loads((await servers.call("raw", "noted", {})).text)
+        assert calls.count("tools/list") == (1 if holds else 2)
+
+
+async def test_m20_a_tool_that_needs_tasks_is_known_as_such(tmp_path: Path) -> None:
+    """M-20: tasks are not offered; no other tool is lost by one."""
+    async with running_servers(tmp_path, raw_server("tasks"), times=QUICK) as servers:
+        tools = (await servers.start("raw")).tools
+        assert [(one.name, one.only_tasks) for one in tools] == [
+            *(("echo", True), ("more", False), ("noted", False))
+        ]
+
+
 async def test_changed_lists_are_fetched_again(servers: Servers) -> None:
     """M-8."""
     before = await servers.start("raw")

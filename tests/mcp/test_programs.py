@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 import pytest
 
+from studio.mcp import programs
 from studio.mcp.faults import ServerFailed
 from studio.mcp.programs import Programs
 from studio.processes.keeper import Keeper
@@ -75,6 +77,19 @@ async def test_a_shell_that_fails_costs_nothing(tmp_path: Path) -> None:
     shell = script(tmp_path / "zsh", "exit 1")
     assert await found("sh", tmp_path, str(shell)) in ("/usr/bin/sh", "/bin/sh")
     assert await found("sh", tmp_path, "/no/such/bash") in ("/usr/bin/sh", "/bin/sh")
+
+
+async def test_m3_a_shell_that_never_answers_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """M-3: it has a time, then the usual folders are enough, and nothing of it is left."""
+    assert programs.PATIENCE == 3.0
+    monkeypatch.setattr(programs, "PATIENCE", 0.5)
+    shell = script(tmp_path / "bash", f"echo $$ > {tmp_path}/pid\nexec sleep 3600")
+    assert await found("sh", tmp_path, str(shell)) in ("/usr/bin/sh", "/bin/sh")
+    if (tmp_path / "pid").exists():  # a busy computer may not have begun it
+        with pytest.raises(ProcessLookupError):
+            os.kill(int((tmp_path / "pid").read_text()), 0)
 
 
 async def test_the_usual_folders_are_looked_into(tmp_path: Path) -> None:

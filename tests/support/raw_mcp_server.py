@@ -6,6 +6,7 @@ The arguments name faults: see ``FAULTS`` for those of calls, ``main`` for those
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -122,6 +123,22 @@ def folder(number: object) -> None:
         asking.append(number)
 
 
+def reach(number: object, wanted: dict) -> None:
+    """What this process can read, write and connect to."""
+    found = {name: os.path.exists(name) for name in wanted["read"]}  # noqa: PTH110
+    for name in wanted["write"]:
+        try:
+            with open(os.path.expandvars(name), "w") as file:  # noqa: PTH123
+                file.write("written")
+            found[name] = True
+        except OSError:
+            found[name] = False
+    with socket.socket() as one:
+        one.settimeout(5)
+        found["network"] = one.connect_ex(("127.0.0.1", wanted["port"])) == 0
+    answer(number, json.dumps(found))
+
+
 def environment(number: object) -> None:
     answer(number, json.dumps(dict(os.environ)))
 
@@ -158,6 +175,8 @@ def listed() -> list:
     if "wrong_tools" in modes:
         found += [{"name": 3}, {"name": "texts", "inputSchema": {"type": "string"}}, "tool"]
         found.append({"name": "vague", "description": 3, "annotations": []})
+    if "tasks" in modes:
+        found[0]["execution"] = {"taskSupport": "required"}
     return found
 
 
@@ -176,15 +195,18 @@ def handle(message: dict) -> None:
         send(id=number, result={**result, "serverInfo": {"name": "raw", "version": "1"}})
     elif method == "tools/list" and "pages" in modes:
         page = int(params.get("cursor") or 0)
-        names = [f"tool_{page}_{one}" for one in range(30)]
+        names = [f"tool_{page}_{one}" for one in range(1 if "small" in modes else 30)]
         found = [{"name": name, "inputSchema": {"type": "object"}} for name in names]
         send(id=number, result={"tools": found, "nextCursor": str(page + 1)})
     elif method == "tools/list":
-        lists = {"tools": listed(), "ttlMs": 0, "cacheScope": "private"}
+        old = 1 if "soon_old" in modes else 0
+        lists = {"tools": listed(), "ttlMs": old, "cacheScope": "private"}
         send(id=number, result=complete(lists))
     elif method == "tools/call":
         name = params["name"]
-        if name in FAULTS:
+        if name == "reach":
+            reach(number, params["arguments"])
+        elif name in FAULTS:
             FAULTS[name](number)
         else:
             answer(number, json.dumps(params.get("arguments")))
