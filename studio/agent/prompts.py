@@ -301,7 +301,7 @@ Skills are the person's instructions for certain tasks. Where one fits what is t
 with the tool skill before you begin, and follow it.
 {skills}
 </skills>"""
-SKILLS_MORE = "And {count} more: call skill with words of the task to find one."
+SKILLS_MORE = "And {count} more: call find_tools with words of the task to find one."
 NOTE_TITLES = """\
 <notes>
 What was noted for later chats, by name and title. Recall what helps before you begin.
@@ -427,12 +427,16 @@ FIND_TOOLS_TOLD = (
     "Find tools of other programs by what they do; the best five are shown with their arguments. "
     "Call what you found with use_tool. The servers, with the number of their tools: {servers}"
 )
+FIND_SKILLS_TOLD = (
+    "Find skills that the list has no room for, by words of the task. Open one with the tool skill."
+)
 USE_TOOL_TOLD = "Call a tool that find_tools showed, by its name, with its arguments as an object."
 WRONG_USE_TOOL = (
     "use_tool needs the name of a tool that find_tools showed, and an object arguments."
 )
 FOUND_TOOLS = "{shown} of {total} that fit, the best first:\n{tools}"
 FOUND_SKILLS = "\nSkills that may fit, to be opened with the tool skill:\n{skills}"
+FOUND_NO_SKILL = "No skill fits “{query}”. Try other words of the task."
 FOUND_NOTHING = "No tool fits “{query}”. Try other words for what it is to do."
 
 # In place of what a shortened history leaves out

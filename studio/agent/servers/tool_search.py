@@ -1,7 +1,7 @@
 """Tool search: lets a model find servers' tools and call them, where they are too many (M-17).
 
-Skills for which their list has no room are found with them (K-5). It also says which of the
-servers' tools a history can call: what it was told first stays (M-16).
+Skills for which their list has no room are found with them, or alone (K-5). It also says which of
+the servers' tools a history can call: what it was told first stays (M-16).
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from dataclasses import replace
 
 from studio.agent.context.token_count import tool_tokens
 from studio.agent.prompts import (
+    FIND_SKILLS_TOLD,
     FIND_TOOLS_TOLD,
+    FOUND_NO_SKILL,
     FOUND_NOTHING,
     FOUND_SKILLS,
     FOUND_TOOLS,
@@ -68,12 +70,15 @@ def callable_tools(declared: Sequence[ToolSpec], served: Sequence[ToolSpec]) -> 
     return [spec for spec in served if pins.get(spec.name) == spec.pin]
 
 
-def search_tools(served: Sequence[ToolSpec], skills: Sequence[Extension] = ()) -> dict[str, Tool]:
-    """The tools that find these tools and call them; none where there are none.
+def search_tools(
+    served: Sequence[ToolSpec], skills: Sequence[Extension] = (), *, told: bool = False
+) -> dict[str, Tool]:
+    """The tools that find these tools and call them; none where there is nothing to find.
 
-    With the tools they find ``skills``, which the model was not told of.
+    They also find ``skills``, which the model was not told of. ``told``: it was told of the tools,
+    one by one, so that only skills are to be found.
     """
-    if not served:
+    if not served and not skills:
         return {}
     counts: dict[str, int] = {}
     for spec in served:
@@ -86,7 +91,9 @@ def search_tools(served: Sequence[ToolSpec], skills: Sequence[Extension] = ()) -
         lines = "\n".join(one.line for one in fitting(query, skills))
         more = FOUND_SKILLS.format(skills=lines) if lines else ""
         if not found:
-            text = FOUND_NOTHING.format(query=query) + more
+            nothing = FOUND_NOTHING if served else FOUND_NO_SKILL
+            alone = more and (told or not served)
+            text = more.lstrip() if alone else nothing.format(query=query) + more
             return Result(text, "skills" if more else "nothing", ("the agent",))
         shown = "\n".join(json.dumps(_definition(spec), ensure_ascii=False) for spec in found)
         text = FOUND_TOOLS.format(shown=len(found), total=total, tools=shown) + more
@@ -101,7 +108,9 @@ def search_tools(served: Sequence[ToolSpec], skills: Sequence[Extension] = ()) -
     text: JsonObject = {"type": "string"}
     find_spec = ToolSpec(
         FIND_TOOLS,
-        FIND_TOOLS_TOLD.format(servers=servers[:LONGEST_LIST]),
+        FIND_SKILLS_TOLD
+        if told or not served
+        else FIND_TOOLS_TOLD.format(servers=servers[:LONGEST_LIST]),
         _schema(query={**text, "description": "words of what the tool is to do, or its name"}),
         effect="read",
         target="query",
@@ -118,7 +127,8 @@ def search_tools(served: Sequence[ToolSpec], skills: Sequence[Extension] = ()) -
         done="Used a tool",
         icon="plug",
     )
-    return {FIND_TOOLS: Tool(find_spec, find_tools), USE_TOOL: Tool(use_spec, use_tool)}
+    finding = {FIND_TOOLS: Tool(find_spec, find_tools)}
+    return {**finding, USE_TOOL: Tool(use_spec, use_tool)} if served else finding
 
 
 def _schema(**properties: JsonObject) -> JsonObject:

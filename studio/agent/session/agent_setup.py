@@ -21,7 +21,7 @@ from studio.domain.hooks import NO_HOOKS, Hooks
 from studio.domain.permissions import Layer, Rule
 from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
-from studio.domain.tools import APPLY_PATCH, CHILD_TOOLS, EDIT, ToolSpec
+from studio.domain.tools import APPLY_PATCH, CHILD_TOOLS, EDIT, FIND_TOOLS, SKILL, ToolSpec
 from studio.providers.base import Provider, Request
 from studio.providers.registry import EMBEDDED
 from studio.tools import Tool, Workspace
@@ -126,13 +126,16 @@ async def load_agent_setup(
         if policy.offers(tool.spec) and tool.spec.name not in left_out
     ]
     served = [tool.spec for tool in usable if tool.spec.server]
-    finding = search_tools(served, unlisted(found.skills, window))
+    deferred = too_many(served, window)
+    left = unlisted(found.skills, window) if SKILL in tools else ()
+    finding = search_tools(served, left, told=not deferred)
     tools = {**tools, **finding}
     agent = agent if "*" in agent.tools else replace(agent, tools=(*agent.tools, *finding))
     own_tools = [tool for tool in usable if not tool.spec.server]
     described, notice = _described(own_tools, agent, info.model, window)
-    deferred = too_many(served, window)
-    described += [tool.spec for tool in finding.values()] if deferred else served
+    described += [] if deferred else served
+    told = finding if deferred else {FIND_TOOLS} & finding.keys() if left else ()
+    described += [finding[name].spec for name in told]
     own = [_hosted(spec, provider, info.model, search) for spec in described]
     theirs = {spec.name for spec in external}
     offered = [

@@ -11,11 +11,14 @@ from typing import Any, cast
 import pytest
 from keyring.backends import fail
 
+from studio.agent.context.token_count import tool_tokens
+from studio.agent.permission.exfiltration_guard import ExfiltrationGuard
 from studio.agent.servers.server_tools import with_servers
 from studio.agent.servers.tool_search import too_many
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import AwaitingPermission, Event, HistoryBegun, Told, ToolFinished
+from studio.domain.messages import ToolCall
 from studio.domain.permissions import Rule
 from studio.domain.tools import ToolSpec
 from studio.mcp.entries import ServerEntry
@@ -150,6 +153,22 @@ async def test_m13_only_the_persons_mark_makes_a_tool_a_reading_one(tmp_path: Pa
         events = await say(session, rules=ALLOWED)
         assert not finished(events)[0].is_error
         assert shop.calls == [["list", {}]]
+
+
+async def test_m18_a_server_without_network_is_no_way_out(tmp_path: Path) -> None:
+    """M-18, M-13: what was private is not asked about, as it cannot leave; the rule still counts."""
+    shop = ListedServer(tmp_path)
+    shop.offer("order")
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        servers = home.engine.services.servers
+        (entry,) = await switch_on(servers, shop)
+        guard = ExfiltrationGuard((await home.session()).transcript)
+        call = ToolCall("1", "shop__order", {"what": "x"})
+        for sandbox, way in (("", True), ("network", True), ("offline", False)):
+            await servers.say(replace(entry, sandbox=cast("Any", sandbox)))
+            spec = servers.tools(servers.read())["shop__order"].spec
+            assert (spec.sends, bool(guard.way_out(spec, call))) == (way, way)
+            assert spec.effect == "act" and spec.untrusted
 
 
 async def test_m18_an_argument_with_a_key_is_asked_about(tmp_path: Path) -> None:
@@ -317,6 +336,54 @@ def test_m17_small_tools_may_be_too_many_for_a_request() -> None:
     assert too_many(small, None)
 
 
+@pytest.mark.parametrize("few", [0, 1])
+async def test_k5_an_agent_without_a_search_gets_one_for_skills(tmp_path: Path, few: int) -> None:
+    """K-5: only where the list has no room, beside the few tools of servers that it is told of."""
+    shop = ListedServer(tmp_path)
+    shop.offer("order")
+    script = [
+        DONE,
+        Turn(Call("find_tools", {"query": "zither"})),
+        Turn(Call("find_tools", {"query": "qqq"})),
+        DONE,
+    ]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        if few:
+            await switch_on(home.engine.services.servers, shop)
+        skills = home.engine.paths.config / "skills"
+
+        def write(name: str, about: str) -> None:
+            (skills / name).mkdir(parents=True)
+            (skills / name / "SKILL.md").write_text(f"---\ndescription: {about}\n---\nDo.")
+
+        write("a-first", "One.")
+        await say(await home.session())
+        assert "find_tools" not in names(home), "all are in the list"
+        for number in range(60):
+            write(f"job-{number}", f"Does {number}. " + "x" * 300)
+        write("play-zither", "Plays it.")
+        events = await say(await home.session())
+        offered = {"find_tools", "skill", *(["shop__order"] if few else [])}
+        assert offered < {*names(home)} and "use_tool" not in names(home)
+        told = next(one.text for one in events if isinstance(one, Told) and one.topic == "skills")
+        assert "play-zither" not in told and "more: call find_tools" in told
+        found, nothing = finished(events)
+        assert "- play-zither: Plays it." in found.text and not found.is_error
+        assert "fits “qqq”" in nothing.text
+        assert asked(events) == [] and not home.simulator.violations
+
+
+@pytest.mark.parametrize(("window", "most"), [(None, 10_000), (1_000_000, 10_000), (40_000, 2_000)])
+def test_m17_tools_are_deferred_from_a_share_of_the_window_on(
+    window: int | None, most: int
+) -> None:
+    """M-17: above 5 % of the window, or 10,000 tokens."""
+    kilo = [ToolSpec(f"shop__job_{n}", "x" * 4_000, {"type": "object"}) for n in range(12)]
+    each = tool_tokens(kilo[0])
+    assert not too_many(kilo[: most // each], window)
+    assert too_many(kilo[: most // each + 1], window)
+
+
 async def test_m17_many_tools_are_found_and_called_by_two(tmp_path: Path) -> None:
     """M-17: the row, the question and the audit are of the tool itself; the history is its own."""
     shop = ListedServer(tmp_path)
@@ -325,6 +392,7 @@ async def test_m17_many_tools_are_found_and_called_by_two(tmp_path: Path) -> Non
     shop.offer(*many, tool("brew_tea", "Makes a hot drink.", **wide))
     script = [
         Turn(Call("find_tools", {"query": "hot drinks"})),
+        Turn(Call("find_tools", {"query": "job number"})),
         Turn(Call("use_tool", {"name": "shop__brew_tea", "arguments": {"what": "green"}})),
         DONE,
         Turn(Call("use_tool", {"name": "shop__gone", "arguments": {}})),
@@ -335,7 +403,8 @@ async def test_m17_many_tools_are_found_and_called_by_two(tmp_path: Path) -> Non
         session = await home.session()
         events = await say(session, answer="once")
         assert [n for n in names(home) if "__" in n or "tool" in n] == ["find_tools", "use_tool"]
-        search, brewed = finished(events)
+        search, jobs, brewed = finished(events)
+        assert jobs.text.count("shop__job_") == jobs.text.count('"what"') == 5
         assert "shop__brew_tea" in search.text and '"what"' in search.text
         assert not brewed.is_error
         assert asked(events) == ["shop__brew_tea"]
@@ -343,7 +412,7 @@ async def test_m17_many_tools_are_found_and_called_by_two(tmp_path: Path) -> Non
         assert {e.tool for e in await home.engine.store.audit()} == {"find_tools", "shop__brew_tea"}
         last: Any = home.asked[-1].json
         used = [b for m in last["messages"] for b in m["content"] if b.get("type") == "tool_use"]
-        assert [one["name"] for one in used] == ["find_tools", "use_tool"]
+        assert [one["name"] for one in used] == ["find_tools", "find_tools", "use_tool"]
         events = await say(session)
         assert "There is no tool called shop__gone" in finished(events)[0].text
         assert not home.simulator.violations
