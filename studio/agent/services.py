@@ -165,10 +165,18 @@ class Services(ServiceRegistry):
             paths.data / "bundles",
             paths.home,
             paths.programs,
+            paths.data / "server-homes",
         )
         sign_ins = SignIns(keychain, paths.data / "sign-ins")
         self.servers = ServerTools(
-            Servers(self.keeper, places, self.server_environment, self._secret, sign_ins),
+            Servers(
+                self.keeper,
+                places,
+                self.server_environment,
+                self._secret,
+                sign_ins,
+                sandbox=lambda: self.sandbox_probe.sandbox(),
+            ),
             EntriesFile(paths.servers, paths.data / "servers.json"),
             ServerCatalogue(paths.data / "servers"),
             self.spill,

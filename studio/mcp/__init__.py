@@ -6,6 +6,7 @@ imports them in a thread, with the first server that starts.
 - ``authorization``: puts a server's token into its requests, and has it renewed before it runs out,
   by one program at a time.
 - ``catalogue``: remembers what servers offer, and what the person saw of it.
+- ``confinement``: what a server may reach that the person runs in the sandbox.
 - ``connection``: one server that is connected, in either era of the protocol.
 - ``entries``: reads and writes which servers there are, and what the person said of each.
 - ``eras``: remembers which servers want a handshake.

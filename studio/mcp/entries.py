@@ -26,6 +26,8 @@ from studio.mcp.jsonc import read_jsonc, with_member
 Transport: TypeAlias = Literal["stdio", "http", "sse"]
 Starts: TypeAlias = Literal["call", "program"]
 """When a server starts: with the first call of one of its tools, or with the program."""
+Sandboxing: TypeAlias = Literal["", "offline", "network"]
+"""Whether a local server runs in the sandbox, there without or with a network (M-18)."""
 Resolve: TypeAlias = Callable[[str], Awaitable[str]]
 """Returns the secret that the keychain has under a name; empty for none."""
 
@@ -62,7 +64,8 @@ class ServerEntry:
     where the person signs in: ``clientId``, ``clientSecret``, ``scopes``, ``callbackPort``.
     ``reads`` are the tools that the person marks as reading, ``off`` those that are switched off,
     by the server's own names. Where ``only`` names some, all others are off, too. ``sampling``:
-    the person lets it ask for answers of the chat's model (M-20). ``approved`` is
+    the person lets it ask for answers of the chat's model (M-20). ``sandbox`` is how the person
+    confines a local one. ``approved`` is
     the digest that the person saw. ``place`` is the folder, the pack or the editor that brings the
     server; empty for the person's own. ``chat`` is the session that an editor brought it to, which
     has it alone.
@@ -90,6 +93,7 @@ class ServerEntry:
     place: str = ""
     chat: str = ""
     sampling: bool = False
+    sandbox: Sandboxing = ""
 
     @property
     def digest(self) -> str:
@@ -130,6 +134,11 @@ class ServerEntry:
     def shown(self) -> str:
         """What runs, in one line: the command as it would be typed, or the address."""
         return shlex.join((self.command, *self.arguments)) if self.command else self.url
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether it runs here, and has no way out (M-18)."""
+        return bool(self.command) and self.sandbox == "offline"
 
     @property
     def may_sign_in(self) -> bool:
@@ -349,6 +358,7 @@ class EntriesFile:
             "reads": [*sorted(entry.reads)],
             "off": [*sorted(entry.off)],
             "sampling": entry.sampling,
+            "sandbox": entry.sandbox,
         }
         self._say(entry.place, entry.name, said)
 
@@ -408,7 +418,12 @@ def _with_consent(entry: ServerEntry, said: JsonObject) -> ServerEntry:
         reads=_names(said.get("reads")),
         off=_names(said.get("off")),
         sampling=said.get("sampling") is True,
+        sandbox=_sandboxing(said.get("sandbox")),
     )
+
+
+def _sandboxing(value: Json) -> Sandboxing:
+    return next((one for one in get_args(Sandboxing) if one == value), "")
 
 
 def _names(value: Json) -> frozenset[str]:

@@ -22,6 +22,7 @@ FaultKind: TypeAlias = Literal[
     "key",
     "forbidden",
     "address",
+    "sandbox",
 ]
 """Why a server cannot be used. ``off``: it is switched off, or changed since it was approved.
 ``not_found``: there is no such program. ``refused``: the system does not start it. ``variable``: a
@@ -29,7 +30,8 @@ value it needs is missing. ``exited``: it ended, or its connection. ``silent``: 
 ``protocol``: what it says is not MCP. ``sign_in``: the person has to sign in (401). ``rights``:
 they have to sign in again, for more than they have. ``client``: they have to register this program
 first. ``key``: it does not take the key in its headers, or needs one (401). ``forbidden``: it
-refuses (403). ``address``: it has no such address (404)."""
+refuses (403). ``address``: it has no such address (404). ``sandbox``: it is to run in the sandbox,
+and there is none."""
 
 
 class ServerFailed(ToolFailed):

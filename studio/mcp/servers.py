@@ -7,11 +7,12 @@ asks for the folder (M-6). The SDK is imported in a thread with the first start.
 from __future__ import annotations
 
 import asyncio
+import shutil
 import time
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError
@@ -20,6 +21,7 @@ from studio.domain.questions import AskForm
 from studio.domain.records import dataclass
 from studio.domain.secret_names import names_secret
 from studio.domain.server_names import server_prefix
+from studio.mcp.confinement import Confinement, confinement_of
 from studio.mcp.entries import Resolve, ServerEntry, resolve_entry, variable_names
 from studio.mcp.eras import Eras
 from studio.mcp.faults import GivenUp, ServerFailed
@@ -31,13 +33,14 @@ from studio.mcp.sign_ins import SignIn, SignIns, place_of, port_of
 from studio.mcp.supervised import ServerState, ServerTimes, SupervisedServer
 from studio.mcp.uv import uv_folder
 from studio.processes.keeper import Keeper
+from studio.processes.sandbox import NoSandbox, Sandbox
 
 if TYPE_CHECKING:
     from studio.mcp.authorization import Authorization
     from studio.mcp.connection import Connection, Progress, Transport
     from studio.mcp.http import HttpTransport
     from studio.mcp.oauth import Browse
-    from studio.mcp.stdio import StdioTransport
+    from studio.mcp.stdio import Confined, StdioTransport
 
 PERSON = 600.0
 """Seconds that another program's sign-in to the same server is waited for."""
@@ -47,20 +50,30 @@ _WORST_FIRST = ("failed", "sign_in", "waiting", "starting", "running", "idle")
 @dataclass(frozen=True, slots=True)
 class ServerFolders:
     """Where logs of servers are kept, what is remembered of them, what came in bundles, the
-    person's own folder, and programs that were fetched for servers."""
+    person's own folder, programs that were fetched for servers, and the home folders of servers
+    in the sandbox."""
 
     logs: Path
     cache: Path
     bundles: Path
     home: Path
     programs: Path
+    homes: Path
+
+
+FindSandbox: TypeAlias = Callable[[], Awaitable[Sandbox]]
+
+
+async def no_sandbox() -> Sandbox:
+    return NoSandbox("There is none here.")
 
 
 class Servers:
     """The MCP servers. Belongs to the event loop.
 
     ``environment`` returns what child processes get, without secrets; ``resolve`` the secret that
-    the keychain has under a name; ``sign_ins`` has what signing in to servers gave.
+    the keychain has under a name; ``sign_ins`` has what signing in to servers gave. ``sandbox``
+    finds the one in which servers run that the person confines (M-18).
     """
 
     def __init__(
@@ -71,8 +84,10 @@ class Servers:
         resolve: Resolve,
         sign_ins: SignIns,
         times: ServerTimes | None = None,
+        sandbox: FindSandbox = no_sandbox,
     ) -> None:
         self._keeper = keeper
+        self._sandbox = sandbox
         self._folders = folders
         self.bundles = folders.bundles
         self._environment = environment
@@ -380,7 +395,7 @@ class Servers:
             raise ServerFailed("variable", str(error)) from error
         pairs = {**whole.environment, **whole.headers}
         log.hide(*secrets, *(value for name, value in pairs.items() if names_secret(name)))
-        make = await self._transport(whole, log, variables)
+        make = await self._transport(whole, log, variables, server.folder)
         try:
             return await self._opened(server, make)
         except ServerFailed as error:
@@ -402,7 +417,11 @@ class Servers:
         return connection
 
     async def _transport(
-        self, entry: ServerEntry, log: ServerLog, variables: Mapping[str, str]
+        self,
+        entry: ServerEntry,
+        log: ServerLog,
+        variables: Mapping[str, str],
+        chat_folder: Path | None = None,
     ) -> Callable[[], Transport]:
         """Who makes the transports of an entry whose values are filled in."""
         if entry.transport != "stdio":
@@ -416,8 +435,36 @@ class Servers:
         program = await self._programs.find(
             entry.command, entry.arguments, folder, variables, entry.environment
         )
-        stdio = await asyncio.to_thread(_stdio_transport)
-        return lambda: stdio(self._keeper, program, folder, log)
+        stdio, confined = await asyncio.to_thread(_stdio_transport)
+        if not entry.sandbox:
+            return lambda: stdio(self._keeper, program, folder, log)
+        sandbox = await self._sandbox()
+        if sandbox.kind == "none":
+            raise ServerFailed(
+                "sandbox",
+                f"The server {entry.name} is to run in the sandbox, which cannot be used: "
+                f"{sandbox.reason}",
+            )
+        may = await asyncio.to_thread(self.confinement, entry, chat_folder)
+        inside = folder if entry.folder else may.own
+        launch = may.launch
+        variables = may.environment(program.environment, entry.environment)
+        return lambda: stdio(
+            self._keeper,
+            replace(program, environment=variables),
+            folder,
+            log,
+            confined(sandbox, lambda: launch(program.argv, inside, variables), not may.network),
+        )
+
+    def confinement(self, entry: ServerEntry, chat_folder: Path | None = None) -> Confinement:
+        """What a server may reach in the sandbox; reads the disk."""
+        own = self._folders.homes / server_prefix(entry.name)
+        return confinement_of(entry, self._folders.home, own, chat_folder)
+
+    def remove_home(self, name: str) -> None:
+        """Remove what a server kept in the sandbox; blocks."""
+        shutil.rmtree(self._folders.homes / server_prefix(name), ignore_errors=True)
 
     async def _access(self, entry: ServerEntry, log: ServerLog) -> Authorization | None:
         """What has the token of a server, unless its headers have a key."""
@@ -441,10 +488,10 @@ def _connection_class() -> type[Connection]:
     return Connection
 
 
-def _stdio_transport() -> type[StdioTransport]:
-    from studio.mcp.stdio import StdioTransport
+def _stdio_transport() -> tuple[type[StdioTransport], type[Confined]]:
+    from studio.mcp.stdio import Confined, StdioTransport
 
-    return StdioTransport
+    return StdioTransport, Confined
 
 
 def _oauth():
@@ -473,5 +520,5 @@ def _http_transport() -> type[HttpTransport]:
 
 def _same(one: ServerEntry, other: ServerEntry) -> bool:
     """Whether a running server may go on with a changed entry: what it was given is the same."""
-    what = "digest environment headers alone by_folder starts seconds handshake sampling"
+    what = "digest environment headers alone by_folder starts seconds handshake sampling sandbox"
     return all(getattr(one, name) == getattr(other, name) for name in what.split())

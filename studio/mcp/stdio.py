@@ -13,7 +13,7 @@ import queue
 import re
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
@@ -29,11 +29,14 @@ from pydantic import ValidationError
 
 from studio.domain.aio import settled
 from studio.domain.jsonvalue import Json, sanitize_json
+from studio.domain.records import dataclass
 from studio.mcp.faults import ServerFailed
 from studio.mcp.programs import Program
 from studio.mcp.server_log import ServerLog
 from studio.processes.daemon_thread import in_daemon_thread
 from studio.processes.keeper import Keeper, KeptProcess
+from studio.processes.sandbox import Sandbox
+from studio.processes.sandbox_mounts import Launch
 
 MOST = 8_000_000
 """Bytes of a message."""
@@ -42,6 +45,10 @@ GRACE = 0.3
 TOO_LONG = -32010
 """The code of the error that answers a call whose result is too long."""
 TOO_LONG_TEXT = f"The result is over {MOST // 1_000_000} MB."
+CUT_OFF = (
+    " It runs in the sandbox without network. If it has to download something first, give it a "
+    "network for one start."
+)
 _LINGER = 0.5
 """Seconds in which a process that ended may have left something in its pipes."""
 _PIECE = 1 << 16
@@ -56,10 +63,34 @@ _AT_HEAD = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID + rb"
 _AT_TAIL = re.compile(rb"[}\]]\s*,\s*" + _ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*\Z')
 
 
-class StdioTransport:
-    """A server's process, and the streams of its messages; an asynchronous context manager."""
+@dataclass(frozen=True, slots=True)
+class Confined:
+    """The sandbox in which a server is started, and what starts it there; that blocks (M-18).
 
-    def __init__(self, keeper: Keeper, program: Program, folder: Path, log: ServerLog) -> None:
+    ``cut_off``: it has no network there.
+    """
+
+    sandbox: Sandbox
+    launch: Callable[[], Launch]
+    cut_off: bool
+
+
+class StdioTransport:
+    """A server's process, and the streams of its messages; an asynchronous context manager.
+
+    A server that is ``confined`` runs in the sandbox.
+    """
+
+    def __init__(
+        self,
+        keeper: Keeper,
+        program: Program,
+        folder: Path,
+        log: ServerLog,
+        confined: Confined | None = None,
+    ) -> None:
+        self._confined = confined
+        self._holds_sandbox = False
         self._keeper = keeper
         self._program = program
         self._folder = folder
@@ -107,6 +138,8 @@ class StdioTransport:
             text += f" It said last: {line}"
         elif said:
             text += f" It wrote: {said}"
+        if self._confined is not None and self._confined.cut_off:
+            text += CUT_OFF
         return ServerFailed("exited", text, code=code, line=line, said=said)
 
     # --- in threads -------------------------------------------------------------------------
@@ -120,14 +153,23 @@ class StdioTransport:
                 ours.append(reading)
                 theirs.append(writing)
             ours[0], theirs[0] = theirs[0], ours[0]  # it reads the first one
+            argv: Sequence[str] | str = self._program.argv
+            rules, spared = None, False
+            streams = theirs[0], theirs[1], theirs[2]
+            if self._confined is not None:
+                argv, rules = self._enter(self._confined)
+                spared = self._confined.sandbox.kind == "bubblewrap"
+                theirs += [] if rules is None else [rules]
             self._process = self._keeper.start(
-                *(self._program.argv, self._folder, self._program.environment),
-                (theirs[0], theirs[1], theirs[2]),
+                *(argv, self._folder, self._program.environment, streams),
+                rules=rules,
                 grace=GRACE,
+                spared=spared,  # its end kills all in it
             )
         except BaseException:
             for descriptor in ours:
                 os.close(descriptor)
+            self._leave()
             raise
         finally:
             for descriptor in theirs:
@@ -139,6 +181,17 @@ class StdioTransport:
         ):
             threading.Thread(target=work, args=(descriptor,), daemon=True).start()
         self._process.exited.add_done_callback(self._on_exit)
+
+    def _enter(self, confined: Confined) -> tuple[Sequence[str] | str, int | None]:
+        """What starts it in the sandbox, and the rules that it gets."""
+        argv = confined.sandbox.argv(confined.launch())
+        self._holds_sandbox = True
+        return argv, confined.sandbox.rules()
+
+    def _leave(self) -> None:
+        if self._confined is not None and self._holds_sandbox:
+            self._holds_sandbox = False
+            self._confined.sandbox.left()
 
     def _on_exit(self, exited: Future[int]) -> None:
         threading.Thread(target=self._end_the_rest, daemon=True).start()
@@ -211,6 +264,7 @@ class StdioTransport:
         with suppress(TimeoutError):
             self._process.exited.result(GRACE)
         self._process.end()
+        self._leave()
 
 
 class LineReader:

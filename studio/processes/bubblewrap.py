@@ -88,7 +88,7 @@ class Bubblewrap:
     def argv(self, launch: Launch) -> list[str]:
         """The arguments that run a command."""
         folder = Path(os.path.realpath(launch.folder))
-        kept = self._git_hooks.hold(folder)
+        kept = self._git_hooks.hold(folder, *launch.writable)
         try:
             mounts = self._mounts(folder, kept, launch)
         except BaseException:
@@ -144,7 +144,11 @@ class Bubblewrap:
             kept = ()
         else:
             kept = [*kept, *(one for one in launch.kept if _is_own(one, folder))]
-        mounts |= _protected(folder, kept)
+        for path in launch.writable:
+            if not _inside(path, mounts, "write"):
+                mounts[path] = "write"
+        for root in (folder, *launch.writable):
+            mounts |= _protected(root, [one for one in kept if one.is_relative_to(root)])
         # After the rest, which may show parts of them; not where the session's folder is in one.
         for path in places.secrets():
             if not folder.is_relative_to(path) and not _inside(path, mounts, "empty", "tmp"):

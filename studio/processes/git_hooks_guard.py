@@ -58,15 +58,15 @@ class GitHooksGuard:
         self._holders = 0
         self._lock = threading.Lock()
 
-    def hold(self, folder: Path) -> list[Path]:
-        """Make placeholders in a folder's repositories; returns the paths that must not change.
+    def hold(self, *folders: Path) -> list[Path]:
+        """Make placeholders in folders' repositories; returns the paths that must not change.
 
         Links are left out: nothing can be mounted over them.
         """
         with self._lock:
             self._holders += 1
             kept: list[Path] = []
-            for git in repositories(folder):
+            for git in (git for folder in folders for git in repositories(folder)):
                 if git.is_file():
                     kept.append(git)
                     continue

@@ -83,6 +83,7 @@ class Launch:
     it may although the sandbox hides what is around them. With a ``desk``
     that is what it finds in the folder's place. ``inside`` is below the folder, and relative.
     ``terminal``: its streams are one. ``kept`` are files of the folder that it cannot change.
+    ``writable`` are real paths of other files and folders in which it can write.
     """
 
     command: str
@@ -95,6 +96,7 @@ class Launch:
     terminal: bool = False
     shown: Sequence[Path] = ()
     kept: Sequence[Path] = ()
+    writable: Sequence[Path] = ()
 
     @property
     def begins(self) -> Path:

@@ -86,20 +86,23 @@ def profile(places: VisiblePaths, launch: Launch, writable: Sequence[Path]) -> s
     secrets = [path for path in places.secrets() if not folder.is_relative_to(path)]
     apart = [path for path in places.hidden() if path != folder]
     shown = [Path(os.path.realpath(path)) for path in places.programs(launch.environment)]
-    gits = list(dict.fromkeys([folder / ".git", *repositories(folder)]))
+    roots = [folder, *launch.writable]
+    found = [git for root in roots for git in repositories(root)]
+    gits = list(dict.fromkeys([folder / ".git", *found]))
     kept = [
-        *(folder / name for name in AGENT_FOLDERS),
+        *(root / name for root in roots for name in AGENT_FOLDERS),
         *(git / name for git in gits for name in _LATER),
     ]
     # Nor may the folders above them be moved away and made anew.
     inside = [one for one in launch.kept if one.is_relative_to(folder)]
-    kept_in = [place for git in gits for place in (git, *_between(git, folder))]
+    kept_in = [place for git in gits for place in (git, *_between(git, *roots))]
     kept_in += [place for one in inside for place in _between(one, folder)]
     rules = [_BASE, _NETWORK if launch.network else "(deny network*)"]
     rules += _rule("deny", "file-read* file-write*", [*apart, *map(Path, _SHARED)])
     rules += _rule("allow", "file-read*", shown)
     rules += _rule("allow", "file-read-metadata", [home, *folder.parents], "literal")
-    rules += _rule("allow", "file-read* file-write*", [*writable, folder])
+    rules += _rule("allow", "file-read*", [one for one in launch.shown if one.is_dir()])
+    rules += _rule("allow", "file-read* file-write*", [*writable, *roots])
     rules += _rule("deny", "file-read* file-write*", secrets)
     rules += _rule("allow", "file-read*", launch.shown, "literal")
     rules += _rule("deny", "file-write*", kept)
@@ -109,9 +112,13 @@ def profile(places: VisiblePaths, launch: Launch, writable: Sequence[Path]) -> s
     return "\n".join(rules)
 
 
-def _between(git: Path, folder: Path) -> list[Path]:
-    """The folders above a repository, below the session's folder."""
-    return [path for path in git.parents if path != folder and path.is_relative_to(folder)]
+def _between(git: Path, *roots: Path) -> list[Path]:
+    """The folders above a repository, below the session's folder or another that is written."""
+    return [
+        path
+        for path in git.parents
+        if any(path != root and path.is_relative_to(root) for root in roots)
+    ]
 
 
 def _rule(verdict: str, what: str, paths: Iterable[Path], how: str = "subpath") -> list[str]:

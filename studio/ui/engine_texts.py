@@ -176,6 +176,20 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("uv cannot be fetched from PyPI. Check the connection."),
     tr_later("What came is not the uv that this program knows, and was not kept."),
     tr_later("uv cannot be kept in {folder}: {error}."),
+    tr_later(
+        "It runs with your rights: it may read and change what you may, and reach the network."
+    ),
+    tr_later(
+        "It runs in the sandbox, without network: nothing that it is told can leave this computer."
+    ),
+    tr_later(
+        "It runs in the sandbox, with network: what agents send to it can leave this computer."
+    ),
+    tr_later("Of your home folder it sees where programs are installed, and a folder of its own."),
+    tr_later("It may change what is in: {paths}"),
+    tr_later("It may read what is in: {paths}"),
+    tr_later("The server {name} is to run in the sandbox, which cannot be used: {reason}"),
+    tr_later("Make the sandbox work, see docs/sandbox.md, or let it run with your rights."),
     tr_later("Look at the rights of the file, and at what the system says of it."),
     tr_later("Set the variable, or put the value into the keychain."),
     tr_later("Its log says why; start the command in a terminal to see it."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
@@ -38,3 +39,29 @@ async def test_m15_a_server_is_shown_with_what_is_odd_about_it(
         assert odd in await said("on", shop.name, "--yes")
         assert odd in await said("test", shop.name)
         assert odd.removeprefix("! stock: ") in await said("tools", shop.name)
+
+
+async def test_m18_the_person_chooses_where_a_server_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """M-18, M-12: what it may reach is shown before the yes, and the choice stays."""
+    shop, folder = ListedServer(tmp_path), tmp_path / "kept"
+    folder.mkdir()
+    shop.offer("stock")
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        start = (sys.executable, str(SCRIPT), str(shop.file), str(folder))
+        assert await home.command("mcp", "add", shop.name, *start) == 0
+        assert await home.command("mcp", "on", shop.name) != 0
+        assert "It runs with your rights" in capsys.readouterr().err
+        assert await home.command("mcp", "on", shop.name, "--sandbox", "offline") != 0
+        shown = capsys.readouterr().err
+        assert "It runs in the sandbox, without network" in shown
+        changes = next(one for one in shown.splitlines() if one.startswith("It may change"))
+        assert changes.endswith(f"{shop.file}, {folder}")
+        await home.command("mcp", "on", shop.name, "--sandbox", "network", "--yes")
+        capsys.readouterr()
+        assert await home.command("mcp", "list", "--json") == 0
+        (row,) = json.loads(capsys.readouterr().out)
+        assert (row["sandbox"], row["on"]) == ("network", True)
+        await home.command("mcp", "on", shop.name, "--sandbox", "none", "--yes")
+        assert (await home.engine.services.servers.refresh()).by_name[shop.name].sandbox == ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -94,13 +95,20 @@ async def test_x3_the_real_one_is_there(tmp_path: Path) -> None:
 def test_x3_the_doctor_says_that_it_is_missing_and_finds_a_fetched_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """X-3, M-18: and that servers run in no sandbox."""
+    """X-3, M-18: and which servers run in no sandbox, and which in one."""
     monkeypatch.setenv("PATH", "")
     paths = Paths.below(tmp_path)
     entry = approved(ServerEntry("time", "uvx", ("mcp-server-time",)))
-    EntriesFile(paths.servers, paths.data / "servers.json").put(entry)
+    file = EntriesFile(paths.servers, paths.data / "servers.json")
+    file.put(entry)
+    for name, where in (("kept", "offline"), ("out", "network")):
+        file.put(replace(entry, name=name, sandbox=where))
     found = LocalChecks(paths).servers()
-    assert "there is no program uvx" in found.text and "in no sandbox" in found.text
+    assert "there is no program uvx" in found.text
+    assert (
+        "with your rights and in no sandbox: time; in the sandbox with network: out" in found.text
+    )
+    assert "in the sandbox without network: kept" in found.text
     assert found.advice == "Fetch uv: agent-studio mcp get-uv"
     uvx = uv_folder(paths.programs) / "uvx"
     uvx.parent.mkdir(parents=True)

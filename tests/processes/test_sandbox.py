@@ -20,7 +20,7 @@ import pytest
 
 from studio.domain.events import AwaitingPermission, Event, ToolFinished
 from studio.domain.permissions import Question, Rule
-from studio.processes import command_start
+from studio.processes import command_start, sandbox_mounts
 from studio.processes.environment import child_environment
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import (
@@ -512,6 +512,37 @@ def test_the_model_is_told_of_the_network(tmp_path: Path, output: str) -> None:
     assert explain_failure(Confined(), output, network=True) == ""
     assert explain_failure(NoSandbox(), output, network=False) == ""
     assert explain_failure(Confined(), "AssertionError: 1 != 2", network=False) == ""
+
+
+def test_m18_macos_lets_write_what_else_is_named(place: Place) -> None:
+    """M-18: but not what programs read there to run something."""
+    other = place.home / "other"
+    (other / ".git").mkdir(parents=True)
+    code = place.home / "code"
+    code.mkdir()
+    launch = Launch("true", place.folder, {}, writable=[other], shown=[code])
+    lines = profile(VisiblePaths(place.home), launch, []).splitlines()
+    writes = next(one for one in lines if one.startswith("(allow file-read* file-write*"))
+    assert f'(subpath "{other}")' in writes and str(code) not in writes
+    reads = lines.index(f'(allow file-read* (subpath "{code}"))')
+    secrets = next(n for n, one in enumerate(lines) if ".ssh" in one)
+    assert reads < secrets, "a secret in it stays hidden"
+    kept = next(one for one in lines if one.startswith("(deny file-write* (subpath"))
+    assert f'"{other}/.agents"' in kept and f'"{other}/.git/hooks"' in kept
+
+
+def test_a_start_asks_the_disk_for_what_the_home_folder_has(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """K-9: a hook starts in the sandbox with each call; most of the known names are nowhere."""
+    asked: list[str] = []
+    real = os.path.lexists
+    monkeypatch.setattr(os.path, "lexists", lambda path: asked.append(str(path)) or real(path))
+    places = VisiblePaths(place.home)
+    secrets = {str(one.relative_to(place.home)) for one in places.secrets()}
+    assert {".ssh", ".aws", ".netrc", ".cargo/credentials.toml"} <= secrets
+    assert place.home / ".cargo" / "bin" in places.programs({"PATH": ""})
+    assert len(asked) < len(sandbox_mounts.PROGRAMS) + len(sandbox_mounts.SECRETS) - 100
 
 
 def test_the_profile_of_macos_means_the_same(place: Place) -> None:

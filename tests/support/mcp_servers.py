@@ -16,6 +16,7 @@ from studio.mcp.servers import ServerFolders, Servers
 from studio.mcp.sign_ins import SignIns
 from studio.mcp.supervised import ServerTimes
 from studio.processes.keeper import Keeper
+from studio.processes.sandbox import NoSandbox, Sandbox
 from studio.storage.config.keychain import Keychain
 from support.vault import Vault
 from support.waiting import until
@@ -46,9 +47,11 @@ async def running_servers(
     times: ServerTimes | None = None,
     secrets: dict[str, str] | None = None,
     vault: Vault | None = None,
+    sandbox: Sandbox | None = None,
 ) -> AsyncIterator[Servers]:
     """A pool that knows these servers; all are ended in the end.
 
+    ``sandbox`` is the one for those that the person confines; without it there is none.
     ``vault`` is the person's keychain: pools that have one in common are studios of one person.
     """
 
@@ -56,13 +59,16 @@ async def running_servers(
         return (secrets or {}).get(name, "")
 
     keeper = Keeper()
-    folders = ServerFolders(
-        folder / "logs", folder / "cache", folder / "bundles", folder, folder / "programs"
-    )
+    kept = [folder / name for name in ("logs", "cache", "bundles")]
+    folders = ServerFolders(*kept, folder, folder / "programs", folder / "server-homes")
     keychain = Keychain(backend=vault or Vault())
     sign_ins = SignIns(keychain, folder / "sign-ins")
     variables = {"PATH": os.environ["PATH"]}
-    servers = Servers(keeper, folders, lambda: variables, resolve, sign_ins, times)
+
+    async def find() -> Sandbox:
+        return sandbox or NoSandbox("It is not wanted here.")
+
+    servers = Servers(keeper, folders, lambda: variables, resolve, sign_ins, times, find)
     servers.use(entries)
     try:
         yield servers

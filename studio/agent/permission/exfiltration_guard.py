@@ -283,6 +283,8 @@ class ExfiltrationGuard:
             if target and (_sent(target) if spec.name == _FETCH else target) in self.addresses():
                 return f"{spec.name} can" if _says_more(spec, arguments) else ""
             return "The address can" if canonical_address(target) else "What is searched for can"
+        if spec.server and not spec.sends:
+            return ""  # the sandbox keeps its server from the network (M-18)
         return f"{spec.name} can" if spec.sends or spec.effect == "act" else ""
 
     def addresses(self) -> set[str]:

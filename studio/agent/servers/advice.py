@@ -22,6 +22,7 @@ _ADVICE: dict[FaultKind, str] = {
     "key": "Put a key of it into a header, or another one.",
     "forbidden": "The token may do less than this needs: make another one.",
     "address": "Look at the path of the address; many end with /mcp.",
+    "sandbox": "Make the sandbox work, see docs/sandbox.md, or let it run with your rights.",
 }
 
 

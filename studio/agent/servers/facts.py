@@ -5,12 +5,14 @@ from __future__ import annotations
 import difflib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 
 from studio.agent.permission.invisible_characters import escape_invisible
 from studio.domain.codec import encode
 from studio.domain.redaction import holds_secret, redact
 from studio.domain.secret_names import names_secret
+from studio.mcp.confinement import Confinement
 from studio.mcp.entries import EDITOR, PACK, ServerEntry
 
 from .server_calls import ToolView
@@ -38,6 +40,32 @@ def shown_server(view: ServerView) -> list[str]:
     if "" in view.changed:
         lines.append(f"What it says of all its tools is now: {view.known.lists.instructions}")
     return lines
+
+
+WITH_RIGHTS = (
+    "It runs with your rights: it may read and change what you may, and reach the network."
+)
+OFFLINE = (
+    "It runs in the sandbox, without network: nothing that it is told can leave this computer."
+)
+ONLINE = "It runs in the sandbox, with network: what agents send to it can leave this computer."
+HOME = "Of your home folder it sees where programs are installed, and a folder of its own."
+
+
+def shown_reach(entry: ServerEntry, may: Confinement) -> list[str]:
+    """What a server on this computer may reach, in sentences (M-18)."""
+    if not entry.sandbox:
+        return [WITH_RIGHTS]
+    lines = [ONLINE if entry.sandbox == "network" else OFFLINE, HOME]
+    if may.writes:
+        lines.append(f"It may change what is in: {_paths(may.writes)}")
+    if may.reads:
+        lines.append(f"It may read what is in: {_paths(may.reads)}")
+    return lines
+
+
+def _paths(paths: Iterable[Path]) -> str:
+    return ", ".join(shown_text(str(one)) for one in paths)
 
 
 def shown_flags(view: ToolView) -> list[str]:
@@ -97,6 +125,7 @@ __all__ = [
     "shown_difference",
     "shown_flags",
     "shown_pairs",
+    "shown_reach",
     "shown_server",
     "shown_start",
     "shown_text",

@@ -252,7 +252,7 @@ def _spec(
         alone=entry.alone,
         time_limit=None,
         untrusted=True,
-        sends=True,
+        sends=not entry.is_cut_off,
         steady=False,
         server=entry.name,
         pin=hashlib.sha256(f"{pool_name(entry)}\0{known.pins[one.name]}".encode()).hexdigest(),

@@ -165,7 +165,12 @@ class ServerTools:
                 said = marks[name]
                 on = said.on or not said.approved  # nothing was said of it
                 found[name] = replace(
-                    entry, on=on, reads=said.reads, off=said.off, sampling=said.sampling
+                    entry,
+                    on=on,
+                    reads=said.reads,
+                    off=said.off,
+                    sampling=said.sampling,
+                    sandbox=said.sandbox,
                 )
         return replace(own, by_name=found, problems=tuple(problems))
 
@@ -318,6 +323,7 @@ class ServerTools:
         with suppress(ConfigurationError):  # the keychain cannot be used
             await self.servers.sign_out(pool_name(entry))
         await asyncio.to_thread(self.catalogue.forget, entry)
+        await asyncio.to_thread(self.servers.remove_home, pool_name(entry))
         entries = [*(await self.refresh()).by_name.values()]
         from studio.mcp.importing.bundle import delete_unused
 

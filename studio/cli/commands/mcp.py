@@ -74,6 +74,11 @@ def arguments(parser: CommandParser) -> None:
         made[name].add_argument(
             "--sampling", action="store_true", help="only whether it may ask for a model's answers"
         )
+    made["on"].add_argument(
+        "--sandbox",
+        choices=("none", "offline", "network"),
+        help="where a server on this computer runs: in the sandbox without or with network",
+    )
     made["on"].add_argument("--yes", action="store_true", help="without asking")
     login = made["login"]
     login.add_argument("--client-id", default="", metavar="ID", help="as you registered it there")
@@ -246,12 +251,16 @@ class _Command:
             return await self._let_sample(entry, True)
         if self._options.tools:
             return await self._switch_tools(view, off=False)
-        if entry.runs and not view.changed:
+        if (where := self._options.sandbox) is not None:
+            if not entry.command:
+                raise ConfigurationError(f"{entry.name} does not run on this computer.")
+            entry = replace(entry, sandbox="" if where == "none" else where)
+        if entry.runs and not view.changed and entry == view.entry:
             self._told(entry, "on")
             return DONE
         from studio.agent.servers.facts import shown_server
 
-        self._console.say(*shown_server(view), *await self._rules(view))
+        self._console.say(*shown_server(view), *await self._reach(entry), *await self._rules(view))
         if not await self._console.agrees(f"Let {entry.name} run?", self._options):
             return DENIED
         shown = {name: view.known.pins[name] for name in view.changed}
@@ -267,6 +276,17 @@ class _Command:
         await self._servers.switch_off(view.entry)
         self._told(view.entry, "off")
         return DONE
+
+    async def _reach(self, entry: ServerEntry) -> list[str]:
+        """What a server on this computer may reach."""
+        import asyncio
+
+        from studio.agent.servers.facts import shown_reach
+
+        if not entry.command:
+            return []
+        may = await asyncio.to_thread(self._servers.servers.confinement, entry)
+        return shown_reach(entry, may)
 
     async def _let_sample(self, entry: ServerEntry, on: bool) -> int:
         """Whether it may ask for answers of the chat's model (M-20)."""
@@ -495,6 +515,7 @@ def _server_row(view: ServerView) -> JsonObject:
         "name": entry.name,
         "state": _state(view),
         "on": entry.runs,
+        "sandbox": entry.sandbox or "none",
         "runs": entry.shown,
         "variables": [*entry.environment, *entry.headers],
         "folder": entry.place,

@@ -249,8 +249,12 @@ class LocalChecks:
                 if is_uv(one.command):
                     advice = "Fetch uv: agent-studio mcp get-uv"
         told = f"{len(entries)}, {len(on)} on" if entries else "none"
-        if any(one.command for one in on):
-            told += "; those on this computer run with your rights, in no sandbox"
+        if free := [one.name for one in on if one.command and not one.sandbox]:
+            told += f"; with your rights and in no sandbox: {', '.join(free)}"
+        if kept := [one.name for one in on if one.command and one.sandbox == "network"]:
+            told += f"; in the sandbox with network: {', '.join(kept)}"
+        if kept := [one.name for one in on if one.is_cut_off]:
+            told += f"; in the sandbox without network: {', '.join(kept)}"
         changed = [one.name for one in entries if one.on and not one.runs]
         problems += [f"{one}: it changed since you approved it" for one in changed]
         if problems:

@@ -878,3 +878,34 @@ async def test_m20_a_small_picture_of_a_server_is_its_icon(
         tile = page.rows["shop"].tile
         colour = tile.grab().toImage().pixelColor(tile.width() // 2, tile.height() // 4)
         assert (colour.red() > 150 and colour.green() < 80) == drawn
+
+
+@on_window_loop
+async def test_m18_the_person_chooses_where_a_server_runs(tmp_path: Path) -> None:
+    """M-18, M-12: before it runs and later; what it may reach there is said beside the choice."""
+    listed = ListedServer(tmp_path)
+    listed.offer("stock")
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await opened(person)
+        await page.servers.change(listed.entry)
+        page.refresh()
+        await until(lambda: listed.name in page.rows)
+        page.rows[listed.name].toggle.click()
+        await until(lambda: page.approval is not None)
+        assert page.approval is not None and page.approval.where is not None
+        choice = page.approval.where
+        assert choice.combo.current == "rights" and "with your rights" in choice.reach.text()
+        choice.combo.chosen.emit("offline")
+        assert "without network" in choice.reach.text()
+        choice.combo.chosen.emit("rights")
+        assert "with your rights" in choice.reach.text()
+        page.approval.approve.click()
+        await until(lambda: page.rows[listed.name].facts.lists is not None)
+
+        page.show_one(listed.name, ABOUT)
+        await until(lambda: page.one.where is not None)
+        assert page.one.where is not None
+        page.one.where.combo.chosen.emit("network")
+        servers = person.engine.services.servers
+        await until(lambda: servers.read().by_name[listed.name].sandbox == "network")
+        assert servers.read().by_name[listed.name].runs, "what it runs is the same"

@@ -9,6 +9,7 @@ from PySide6.QtGui import QHideEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
+from studio.mcp.entries import ServerEntry
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import short_path
 from studio.ui.settings.form import SettingsPage, Slot
@@ -244,9 +245,9 @@ class ServersPage(SettingsPage):
             return
         self.approval = ApprovalCard(
             self.theme,
-            facts.entry,
+            facts,
             keys=key_rows(self.theme, self.servers, facts),
-            approve=partial(self._approve, facts),
+            approve=self._approve,
             cancel=self._leave_off,
         )
         self._approval.put(self.approval)
@@ -254,9 +255,9 @@ class ServersPage(SettingsPage):
         self.add.hide()  # one primary button is enough
         self.approval.approve.setFocus(Qt.FocusReason.OtherFocusReason)
 
-    def _approve(self, facts: ServerFacts) -> None:
+    def _approve(self, entry: ServerEntry) -> None:
         self._stop_asking()
-        self._do(self.servers.switch_on(facts.entry))
+        self._do(self.servers.switch_on(entry))
 
     def _leave_off(self) -> None:
         row = self.rows.get(self._asking)

@@ -12,6 +12,7 @@ from studio.agent.servers.server_tools import ServerView
 from studio.domain.codec import decode
 from studio.domain.jsonvalue import as_text
 from studio.mcp.catalogue import INSTRUCTIONS
+from studio.mcp.confinement import Confinement
 from studio.mcp.entries import ServerEntry, keychain_names
 from studio.mcp.faults import FaultKind
 from studio.mcp.lists import ServerLists, ServerTool
@@ -49,6 +50,8 @@ class ServerFacts:
     client_wanted: bool = False
     unset: str = ""
     """A variable that it needs and that has no value here."""
+    may: Confinement | None = None
+    """What one on this computer may reach in the sandbox (M-18)."""
 
     @property
     def entry(self) -> ServerEntry:

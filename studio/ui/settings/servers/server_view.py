@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 from studio.agent.servers.facts import shown_start
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.questions import AskForm
+from studio.mcp.entries import ServerEntry
 from studio.mcp.lists import ServerLists
 from studio.mcp.results import ServerResult
 from studio.mcp.sign_ins import SignIn
@@ -37,7 +38,7 @@ from studio.ui.widgets import (
 from studio.ui.widgets.breakable import BreakableLabel
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
-from .approval import ApprovalCard, facts_of, key_rows
+from .approval import ApprovalCard, SandboxChoice, facts_of, key_rows
 from .changed_tool import Change, ChangedToolCard
 from .client_form import ClientForm
 from .mending import MendForm, cure_text
@@ -73,6 +74,7 @@ class ServerPane(QWidget):
         self._approval = Slot()
         self._approval.hide()
         self.changed: list[ChangedToolCard] = []
+        self.where: SandboxChoice | None = None
         self._changed = widget_of(column_of(spacing=8))
         self._changed.hide()
         self._add_doctor()
@@ -258,10 +260,10 @@ class ServerPane(QWidget):
         if wanted and (self.approval is None or self.approval.entry != facts.entry):
             self.approval = ApprovalCard(
                 self.theme,
-                facts.entry,
+                facts,
                 again=facts.withheld,
                 keys=key_rows(self.theme, self._servers, facts),
-                approve=partial(self._approve, facts),
+                approve=self._approve,
                 cancel=self._leave_off,
             )
             self._approval.put(self.approval)
@@ -322,6 +324,11 @@ class ServerPane(QWidget):
             self.sign_out = Button(self.theme, tr("Sign out"), clicked=self._sign_out)
             self.sign_out.setAccessibleName(tr("Sign out of {name}").format(name=entry.name))
             card.add(tr("Signed in"), self.sign_out, facts.issuer, role="ui")
+        self.where = None
+        if facts.may is not None and entry.runs:
+            self.where = SandboxChoice(self.theme, facts)
+            self.where.chosen.connect(lambda one: self._do(self._servers.mark(one)))
+            card.add(tr("Where it runs"), self.where, role="ui", least=380)
         if not entry.place:  # its entry is the person's to change
             card.add_toggle(
                 tr("Start with the program"),
@@ -373,9 +380,9 @@ class ServerPane(QWidget):
         if self.facts is not None:
             self._show_approval(self.facts)
 
-    def _approve(self, facts: ServerFacts) -> None:
+    def _approve(self, entry: ServerEntry) -> None:
         self._asking = False
-        self._do(self._servers.switch_on(facts.entry))
+        self._do(self._servers.switch_on(entry))
 
     def _leave_off(self) -> None:
         self._asking = False

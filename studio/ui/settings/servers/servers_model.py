@@ -120,6 +120,9 @@ class ServersModel:
                 len(tools), name=tools[0].tool.name, why=tr_engine(tools[0].withheld),
             )  # fmt: skip
         logged = bool(self.log(view.entry))
+        confinement = self._tools.servers.confinement
+        here = bool(view.entry.command)
+        may = await asyncio.to_thread(confinement, view.entry) if here else None
         return ServerFacts(
             view,
             doctor,
@@ -127,6 +130,7 @@ class ServersModel:
             logged,
             client_wanted=bool(asked),
             unset=self._tools.servers.unset(view.entry),
+            may=may,
         )
 
     async def tools(self, facts: ServerFacts) -> list[ToolFacts]:
@@ -229,7 +233,7 @@ class ServersModel:
         await self._tools.switch_tools(entry, [tool], off=off)
 
     async def mark(self, entry: ServerEntry) -> None:
-        """Keep which tools read."""
+        """Keep what the person said of it: which tools read, whether it is in the sandbox."""
         await self._tools.say(entry)
 
     async def accept(self, entry: ServerEntry, change: Change) -> None:

@@ -1,0 +1,118 @@
+"""Confinement: what a local server may reach that the person runs in the sandbox (M-18).
+
+It has a home folder of its own, so that npx, uvx and its own programs find their caches where
+they can write, and what its command and variables name. Nothing else of the person's home is
+there, and without network it is no way out.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from studio.domain.records import dataclass
+from studio.files.folders import private_folder
+from studio.mcp.entries import HOST, PACK, ServerEntry
+from studio.processes.sandbox_mounts import Launch
+
+_SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/proc", "/sys")))
+"""What every command may read, and none may write."""
+_DEVICES = Path("/dev")
+_CODE = {".py", ".js", ".mjs", ".cjs", ".ts", ".jar", ".rb", ".php", ".pl", ".sh", ".lua", ".wasm"}
+_PROJECT = ("package.json", "pyproject.toml", "deno.json", "Cargo.toml", "go.mod", ".git")
+"""What the folder has to which a program belongs."""
+_OWN_DATA = "PLUGIN_DATA"
+"""Names the folder that the server of a pack may write."""
+_ELSEWHERE = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
+_CACHES = {"npm_config_cache": ".npm", "UV_CACHE_DIR": ".cache/uv", "PIP_CACHE_DIR": ".cache/pip"}
+_OFFLINE = {"npm_config_offline": "true", "UV_OFFLINE": "1", "PIP_NO_INDEX": "1"}
+"""So that runners take what is in their caches, and do not wait for a network."""
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """What a server may reach: ``own`` is its home folder, and each path is a real one."""
+
+    own: Path
+    writes: tuple[Path, ...] = ()
+    reads: tuple[Path, ...] = ()
+    network: bool = False
+
+    def launch(self, argv: tuple[str, ...], folder: Path, environment: Mapping[str, str]) -> Launch:
+        """What starts it in the sandbox; makes its home folder. Blocks."""
+        private_folder(self.own)
+        words = f"cd {shlex.quote(str(folder))} && exec {shlex.join(argv)}"
+        shown = [*self.reads, Path(argv[0])]
+        return Launch(words, self.own, environment, self.network, shown=shown, writable=self.writes)
+
+    def environment(self, given: Mapping[str, str], own: Mapping[str, str]) -> dict[str, str]:
+        """The variables with its own home folder in place of the person's."""
+        kept = {name: text for name, text in given.items() if name not in _ELSEWHERE}
+        caches = {name: str(self.own / below) for name, below in _CACHES.items()}
+        offline = {} if self.network else _OFFLINE
+        return {**kept, "HOME": str(self.own), **caches, **offline, **own}
+
+
+def confinement_of(
+    entry: ServerEntry, home: Path, own: Path, chat_folder: Path | None = None
+) -> Confinement:
+    """What a server may reach, by what its entry names; reads the disk.
+
+    ``chat_folder`` is the folder of the chat where the server is told it.
+    """
+    home = Path(os.path.realpath(home))
+    of_pack = entry.place.startswith((PACK, HOST))
+    writes: dict[Path, None] = {}
+    reads: dict[Path, None] = {}
+    if chat_folder is not None:
+        writes[Path(os.path.realpath(chat_folder))] = None
+    if entry.folder:
+        path = Path(os.path.realpath(os.path.expanduser(entry.folder)))  # noqa: PTH111
+        # The code of a pack is what was approved.
+        target = reads if entry.place.startswith(PACK) else writes
+        if not _holds(path, home):
+            target[path] = None
+    if data := entry.environment.get(_OWN_DATA, "") if of_pack else "":
+        writes[Path(os.path.realpath(data))] = None
+    for path in _named(entry):
+        if _holds(path, home) or any(path.is_relative_to(one) for one in (*_SYSTEM, *writes)):
+            continue
+        if not (path.is_dir() or path.is_file()) or path == _DEVICES:
+            continue
+        if path.is_dir():
+            (reads if of_pack else writes)[path] = None
+        elif of_pack or path.suffix.lower() in _CODE or os.access(path, os.X_OK):
+            reads[_project(path, home)] = None
+        else:  # data: what is written beside it belongs to it, such as a journal
+            writes[path if _holds(path.parent, home) or path.parent == home else path.parent] = None
+    return Confinement(own, tuple(writes), tuple(reads), entry.sandbox == "network")
+
+
+def _named(entry: ServerEntry) -> Iterator[Path]:
+    """What there is of the absolute paths that a command and its variables name."""
+    for text in (entry.command, *entry.arguments, *entry.environment.values()):
+        for one in dict.fromkeys((text, text.partition("=")[2])):
+            name = os.path.expanduser(one)  # noqa: PTH111 - ``~x`` of nobody stays as it is
+            if os.path.isabs(name) and "\0" not in name and os.path.exists(name):  # noqa: PTH110, PTH117
+                yield Path(os.path.realpath(name))
+
+
+def _holds(path: Path, home: Path) -> bool:
+    """Whether a folder is around the home folder, so that to show it would show too much."""
+    return home != path and home.is_relative_to(path)
+
+
+def _project(file: Path, home: Path) -> Path:
+    """The folder of the project to which a program belongs; of none, the file's own.
+
+    In the home folder itself, the file alone.
+    """
+    for folder in file.parents:
+        if folder == home or _holds(folder, home):
+            break
+        if any((folder / name).exists() for name in _PROJECT):
+            return folder
+    alone = file.parent == home or _holds(file.parent, home)
+    return file if alone else file.parent

@@ -1,0 +1,214 @@
+"""Servers that the person runs in the sandbox reach what their command names (M-18)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import socket
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from studio.mcp.confinement import confinement_of
+from studio.mcp.entries import HOST, PACK, EntriesFile, Sandboxing, ServerEntry
+from studio.mcp.faults import ServerFailed
+from studio.mcp.supervised import ServerTimes
+from studio.processes.keeper import Keeper
+from studio.processes.sandbox import Sandbox, find_sandbox
+from support.mcp_servers import raw_server, running_servers
+from support.waiting import FOREVER, until
+
+QUICK = ServerTimes(start=FOREVER, again=0.01, longest=0.02)
+
+
+@pytest.fixture(scope="module")
+def found() -> Iterator[tuple[Keeper, Sandbox]]:
+    keeper = Keeper()
+    yield keeper, find_sandbox(keeper)
+    keeper.close()
+
+
+@pytest.fixture
+def sandbox(found: tuple[Keeper, Sandbox], tmp_path: Path) -> Iterator[Sandbox]:
+    """The sandbox of this computer, for a person whose home is the test's folder."""
+    keeper, usual = found
+    if usual.kind == "none":
+        pytest.skip(usual.reason)
+    one = find_sandbox(keeper, home=tmp_path)
+    yield one
+    one.close()
+
+
+def listed(folder: Path, *names: str) -> list[Path]:
+    for name in names:
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    return [folder / name for name in names]
+
+
+def test_m18_what_a_command_names_is_what_it_reaches(tmp_path: Path) -> None:
+    """M-18: folders and data to write, its own code to read, and never all of the home folder."""
+    home, own = tmp_path / "home", tmp_path / "own"
+    (home / "code" / "atlas").mkdir(parents=True)
+    listed(home, "tools/server/package.json", "tools/server/dist/index.js", "notes.md")
+    (tmp_path / "elsewhere").mkdir()
+    (data,) = listed(home, "data/shop.db")
+    entry = ServerEntry(
+        "files",
+        "node",
+        (
+            *(str(home / "tools/server/dist/index.js"), str(home / "code" / "atlas")),
+            *(f"--db={data}", str(home / "notes.md"), "/usr/share", "/", str(tmp_path), "-y", "no"),
+        ),
+        {"OUT": str(tmp_path / "elsewhere"), "NEW": str(home / "nothing-here")},
+    )
+    may = confinement_of(entry, home, own)
+    assert set(may.writes) == {
+        *(home / "code" / "atlas", home / "data", home / "notes.md", tmp_path / "elsewhere")
+    }
+    assert may.reads == (home / "tools" / "server",)
+    assert not may.network
+    chat = home / "chat"
+    asks = confinement_of(replace(entry, sandbox="network"), home, own, chat)
+    assert asks.network and asks.writes[0] == chat
+    whole = confinement_of(ServerEntry("all", "x", (str(home),)), home, own)
+    assert whole.writes == (home,), "who names it wants it"
+
+
+@pytest.mark.parametrize("place", [PACK, HOST])
+def test_m18_the_code_of_a_pack_stays_what_was_approved(tmp_path: Path, place: str) -> None:
+    """M-18: its server writes the folder for its data alone."""
+    code, data = tmp_path / "code", tmp_path / "data"
+    (file,) = listed(code, "bin/server")
+    data.mkdir()
+    entry = ServerEntry(
+        "office",
+        str(file),
+        (str(code),),
+        {"PLUGIN_ROOT": str(code), "PLUGIN_DATA": str(data)},
+        folder=str(data if place == HOST else code),
+        place=f"{place}office",
+    )
+    may = confinement_of(entry, tmp_path / "home", tmp_path / "own")
+    assert may.writes == (data,)
+    assert code in may.reads and data not in may.reads
+
+
+def test_m18_what_the_person_chose_is_theirs_alone(tmp_path: Path) -> None:
+    """M-18, M-12: no file that is pasted or comes with a folder says it."""
+    file = EntriesFile(tmp_path / "mcp.json", tmp_path / "said.json")
+    file.path.write_text('{"mcpServers": {"one": {"command": "x", "sandbox": "offline"}}}')
+    (entry,) = file.read().by_name.values()
+    assert entry.sandbox == ""
+    file.put(replace(entry, on=True, approved=entry.digest, sandbox="offline"))
+    (entry,) = file.read().by_name.values()
+    assert entry.sandbox == "offline" and entry.runs and entry.is_cut_off
+
+
+@pytest.mark.parametrize("where", ["offline", "network"])
+async def test_m18_a_confined_server_works_and_reaches_no_more(
+    tmp_path: Path, sandbox: Sandbox, where: Sandboxing
+) -> None:
+    """M-18: the person's files are not there, and the network is theirs to give."""
+    secret, beside, inside = listed(tmp_path, "secret.txt", "work/beside.txt", "named/inside.txt")
+    listed(tmp_path, "named/.git/HEAD", "named/.agents/permissions.yaml")
+    plain = raw_server(str(tmp_path / "named"))
+    entry = replace(plain, sandbox=where, approved=plain.digest)
+    with socket.socket() as port:
+        port.bind(("127.0.0.1", 0))
+        port.listen()
+        async with running_servers(tmp_path, entry, times=QUICK, sandbox=sandbox) as servers:
+            later = [str(tmp_path / "named" / one) for one in (".git/hooks/x", ".agents/x")]
+            written = ["$HOME/.npm-kept", str(tmp_path / "named" / "new.txt"), str(beside), *later]
+            wanted = {
+                "read": [str(one) for one in (secret, beside, inside)],
+                "write": written,
+                "port": port.getsockname()[1],
+            }
+            result = json.loads((await servers.call("raw", "reach", wanted)).text)
+            assert [result[str(one)] for one in (secret, inside)] == [False, True]
+            assert [result[one] for one in written[:2]] == [True, True]
+            assert [result[one] for one in later] == [False, False], "it would run later"
+            assert result["network"] == (where == "network")
+            assert beside.read_text() == ""
+            home = tmp_path / "server-homes" / "raw"
+            assert (home / ".npm-kept").read_text() == "written"
+            known = json.loads((await servers.call("raw", "environment", {})).text)
+            assert known["HOME"] == str(home)
+            assert known["npm_config_cache"].startswith(str(home))
+            assert ("UV_OFFLINE" in known) == (where == "offline")
+            with pytest.raises(ServerFailed):  # M-6: it is started again
+                await servers.call("raw", "leave", {})
+            await servers.call("raw", "echo", {})
+            await servers.stop("raw")
+            servers.remove_home("raw")
+            assert not home.exists()
+
+
+@pytest.mark.parametrize("where", ["offline", "network", ""])
+async def test_m18_one_that_does_not_start_may_want_to_download(
+    tmp_path: Path, sandbox: Sandbox, where: Sandboxing
+) -> None:
+    """M-18: its own last line comes first."""
+    plain = raw_server("reason")
+    entry = replace(plain, sandbox=where, approved=plain.digest)
+    async with running_servers(tmp_path, entry, times=QUICK, sandbox=sandbox) as servers:
+        with pytest.raises(ServerFailed, match="TOKEN is not set") as told:
+            await servers.call("raw", "echo", {})
+        assert ("give it a network for one start" in str(told.value)) == (where == "offline")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
+async def test_m18_nothing_is_left_of_a_confined_server(tmp_path: Path, sandbox: Sandbox) -> None:
+    """M-4: deaf to the end of its input and to SIGTERM, with a grandchild in its own session."""
+    plain = raw_server("deaf", str(tmp_path), folder=tmp_path / "named")
+    (tmp_path / "named").mkdir()
+    entry = replace(plain, sandbox="offline", approved=plain.digest)
+
+    def processes() -> list[int]:
+        found: list[int] = []
+        for one in Path("/proc").iterdir():
+            if one.name.isdigit():
+                try:
+                    if str(tmp_path).encode() in (one / "environ").read_bytes():
+                        found.append(int(one.name))
+                except OSError:
+                    continue
+        return found
+
+    async with running_servers(tmp_path, entry, times=QUICK, sandbox=sandbox) as servers:
+        await servers.start("raw")
+        await until((tmp_path / "named" / "pids").exists)
+        assert len(processes()) >= 2
+        await servers.stop("raw")
+        await until(lambda: not processes())
+
+
+async def test_m18_where_there_is_no_sandbox_it_does_not_run(tmp_path: Path) -> None:
+    """M-18: it says why; without the choice it runs as before."""
+    plain = raw_server(folder=tmp_path)
+    confined = replace(plain, sandbox="network", approved=plain.digest)
+    async with running_servers(tmp_path, confined, times=QUICK) as servers:
+        with pytest.raises(ServerFailed, match="It is not wanted here") as told:
+            await servers.call("raw", "mark", {})
+        assert told.value.kind == "sandbox" and servers.state("raw").kind == "failed"
+        assert not (tmp_path / "calls").exists()
+        servers.use([plain])
+        await servers.call("raw", "echo", {})
+
+
+async def test_m18_another_choice_is_another_process(tmp_path: Path, sandbox: Sandbox) -> None:
+    """M-18: what ran with the person's rights does not go on with them."""
+    plain = raw_server()
+    async with running_servers(tmp_path, plain, times=QUICK, sandbox=sandbox) as servers:
+        before = json.loads((await servers.call("raw", "environment", {})).text)
+        servers.use([replace(plain, sandbox="offline")])
+        after = json.loads((await servers.call("raw", "environment", {})).text)
+        assert "HOME" not in before and "HOME" in after
+        assert os.environ["PATH"].split(os.pathsep)[0] in after["PATH"]
+        await asyncio.sleep(0)
