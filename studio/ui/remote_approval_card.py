@@ -23,7 +23,7 @@ from studio.ui.theme.mirroring import draw_text
 from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets import Button, Card, Label, Mark, OverlayBar, make_transparent, plain_tip
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
-from studio.ui.widgets.lone_letter import LoneLetter
+from studio.ui.widgets.letters import LoneLetter
 from studio.ui.widgets.painting import PaintedWidget
 from studio.ui.widgets.question_tile import QuestionTile
 from studio.ui.widgets.scrolled_body import ScrolledBody

@@ -8,7 +8,7 @@ from PySide6.QtCore import QKeyCombination, QPointF, QRectF, Qt
 from PySide6.QtGui import QKeyEvent, QKeySequence, QMouseEvent
 from PySide6.QtWidgets import QApplication, QWidget
 
-from studio.ui.widgets.lone_letter import LoneLetter
+from studio.ui.widgets.letters import LoneLetter
 
 from .actions import Actions
 from .items.answer_item import AgentItem, TextItem

@@ -19,9 +19,8 @@ screen readers find what they expect.
 - ``painting``: Paints the shapes that controls share and the logo, and times animations.
 - ``announcement``: Lets a screen reader speak what happened.
 - ``roles``: Tells screen readers another role of a widget than that of its class.
-- ``letters``: Underlines the letters of menus and buttons only while they are of use.
-- ``lone_letter``: Waits whether a letter stands alone or begins typed text, before it presses
-  a button.
+- ``letters``: Underlines the letters of menus and buttons only while they are of use, and waits
+  whether one stands alone or begins typed text, before it presses a button.
 - ``plain_text``: Shows the words of others in boxes and tool tips as they are.
 - ``text_dialog``: Shows a long text in a window of its own.
 - ``thread_signal``: A signal that a thread emits while the object that listens may be destroyed.
