@@ -1,8 +1,8 @@
 """The loop of an agent: one turn from the person's message to the answer.
 
 - ``turn``: Runs the loop as a task; stops it within a second, limits its time, ends it once.
-- ``agent_loop``: The loop itself: ask the model, run its tools, until it answers.
-- ``call_loop``: Makes one call, without a model.
+- ``agent_loop``: The loop itself: ask the model, run its tools, until it answers; and that of one
+  call, without a model.
 - ``model_request``: Sends a request to the model, waits as ``agent.retry_policy`` says where it
   failed, and sends it again.
 - ``tool_runner``: Runs the calls of a reply side by side, each with permission; stops them, filters

@@ -2,6 +2,7 @@
 
 ``run`` takes steps; a step requests a reply and runs its calls. The guards
 are called before each request, before and after tools, and after the answer.
+The loop of one call asks no model.
 """
 
 from __future__ import annotations
@@ -25,7 +26,15 @@ from studio.storage.exchanges import ExchangeRecorder
 
 from .model_request import ContextTooLong, ModelRequests
 from .tool_runner import ToolRunner
-from .turn_context import FinishedCall, Guard, TurnContext, TurnEnd, TurnEvents, TurnState
+from .turn_context import (
+    FinishedCall,
+    Guard,
+    TurnContext,
+    TurnEnd,
+    TurnEvents,
+    TurnFrame,
+    TurnState,
+)
 
 MAX_COMPACTIONS = 2
 """How often in a row the history is compacted because a provider says that it is too long."""
@@ -244,3 +253,35 @@ class AgentLoop:
         await self._history.add_unrun(reply, why)
         for call in reply.calls:
             self._emit(ToolFinished(call.id, why, is_error=True, seconds=0.0))
+
+
+class CallLoop:
+    """Makes one call that no model made, such as the command of a workflow's step.
+
+    It runs as every call does: with permission, in the sandbox, recorded in the session.
+    """
+
+    def __init__(
+        self,
+        context: TurnFrame,
+        state: TurnState,
+        events: TurnEvents,
+        tools: ToolRunner,
+        call: ToolCall,
+    ) -> None:
+        self.context = context
+        self.state = state
+        self.events = events
+        self.tools = tools
+        self.requests = self.recorder = None
+        self.dollars = 0.0
+        self.guards: tuple[Guard, ...] = ()
+        self._call = call
+
+    async def run(self) -> TurnEnd:
+        """Make the call; its result is an event."""
+        self.state.step = 1
+        self.events.emit(StepStarted(1))
+        results: list[ToolResult | None] = [None]
+        await self.tools.run([self._call], results)
+        return TurnEnd("done") if results[0] is not None else TurnEnd("error", CALL_FAILED)

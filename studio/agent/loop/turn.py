@@ -16,8 +16,7 @@ from studio.domain.aio import settled
 from studio.domain.events import CompletionReason, Notice, TurnComplete
 from studio.providers.recording import RECORDER
 
-from .agent_loop import AgentLoop
-from .call_loop import CallLoop
+from .agent_loop import AgentLoop, CallLoop
 from .model_request import ModelRequests
 from .turn_context import TurnEnd
 from .user_messages import describe_error, describe_rate

@@ -18,9 +18,8 @@ from studio.agent.context.compaction import Compactor
 from studio.agent.context.summarizer import ModelAccess
 from studio.agent.delegation.offers import Delegation
 from studio.agent.delegation.tree import DEPTH, Tree
-from studio.agent.loop.agent_loop import AgentLoop
+from studio.agent.loop.agent_loop import AgentLoop, CallLoop
 from studio.agent.loop.bench import Bench
-from studio.agent.loop.call_loop import CallLoop
 from studio.agent.loop.guards import AnswerGuard, NewsGuard, PlanGuard, RepetitionGuard
 from studio.agent.loop.model_request import ModelRequests
 from studio.agent.loop.tool_runner import ToolRunner
