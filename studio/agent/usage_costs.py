@@ -12,7 +12,7 @@ from functools import lru_cache
 from studio.domain.ledger import LedgerEntry, UsageRow
 from studio.domain.models import NO_USAGE, ModelInfo, Usage
 from studio.domain.records import dataclass
-from studio.providers.pricing import is_local, request_cost, tables_read, tier_sizes
+from studio.providers.pricing import is_local, request_cost, request_costs, tables_read, tier_sizes
 from studio.storage.sessions.store import SessionStore
 from studio.storage.sessions.usage import UsageKey
 
@@ -105,11 +105,13 @@ def _rates(
 ) -> TokenRates | None:
     """Cached by date, because the price tables have dates."""
 
-    def price(**more: int) -> float | None:
-        return request_cost(provider, model, Usage(size, **more), facts)
-
-    fresh, output = price(), price(output=size)
-    read, written = price(cache_read=size), price(cache_write=size)
+    asked = (
+        Usage(size),
+        Usage(size, output=size),
+        Usage(size, cache_read=size),
+        Usage(size, cache_write=size),
+    )
+    fresh, output, read, written = request_costs(provider, model, asked, facts)
     if fresh is None or output is None or read is None or written is None:
         return None
     return TokenRates(fresh / size, read / size, written / size, (output - fresh) / size)

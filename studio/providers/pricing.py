@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -35,11 +36,20 @@ def request_cost(
     is chosen by the size of one request, so do not pass the sum of many requests.
     Imports the tables on first use: call it in a thread.
     """
+    return request_costs(provider, model, (usage,), facts)[0]
+
+
+def request_costs(
+    provider: str, model: str, usages: Sequence[Usage], facts: ModelInfo | None = None
+) -> list[float | None]:
+    """The same of several requests to one model."""
     if is_local(provider, model):
-        return 0.0
+        return [0.0] * len(usages)
     prices = _prices(provider, model, facts)
-    if prices is None:
-        return None
+    return [None if prices is None else _cost(prices, usage) for usage in usages]
+
+
+def _cost(prices: types.ModelPrice, usage: Usage) -> float | None:
     from genai_prices import Usage as Counted
 
     counted = Counted(
@@ -59,8 +69,8 @@ def cache_loss(provider: str, model: str, tokens: int, facts: ModelInfo | None =
 
     0.0 where no price is known, or where the cache makes nothing cheaper.
     """
-    whole = request_cost(provider, model, Usage(input=tokens), facts)
-    cached = request_cost(provider, model, Usage(input=tokens, cache_read=tokens), facts)
+    asked = Usage(input=tokens), Usage(input=tokens, cache_read=tokens)
+    whole, cached = request_costs(provider, model, asked, facts)
     return max(whole - cached, 0.0) if whole is not None and cached is not None else 0.0
 
 

@@ -48,6 +48,11 @@ class CacheLedger:
         else:
             self._effort_known = True
 
+    @property
+    def sent_last(self) -> int:
+        """The tokens of the last request, 0 before any."""
+        return self._last.input if self._last is not None else 0
+
     def expect(self, provider: Provider, request: Request, history: NativeHistory) -> Sent:
         """Begin the entry of a request that is about to be sent."""
         chain = history.chain

@@ -204,14 +204,14 @@ class TurnHooks(SessionHooks, Guard):
     # The turn
 
     def on_event(self, event: Event) -> None:
-        if not self._runner.listens("Notification"):
-            return
         if isinstance(event, AwaitingPermission):
             self._notify("permission_prompt", event.question.title)
         elif isinstance(event, AwaitingReply):
             self._notify("elicitation_dialog", event.text)
 
     def _notify(self, kind: str, message: str) -> None:
+        if not self._runner.listens("Notification"):
+            return
         facts: JsonObject = {"message": message, "title": "Agent Studio", "notification_type": kind}
 
         async def tell() -> None:

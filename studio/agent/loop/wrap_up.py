@@ -42,10 +42,8 @@ class _Bound:
     name: str
     share: float
     due: bool
-    text: str
-    """The question to the person."""
-    more: str
-    """The answer that raises it."""
+    words: Callable[[], tuple[str, str]]
+    """The question to the person, and the answer that raises it."""
     extend: Callable[[], None]
 
 
@@ -108,9 +106,10 @@ class WrapUpGuard(Guard):
         assert self._ask is not None
         self._refused.add(bound.name)  # unless the answer says otherwise
         try:
-            choices = Choice(bound.more), Choice(NO)
+            asked, more = bound.words()
+            choices = Choice(more), Choice(NO)
             answer = ""
-            for text in (bound.text, f"{bound.text} {YES_OR_NO}"):
+            for text in (asked, f"{asked} {YES_OR_NO}"):
                 answer = (await self._ask(AskedQuestion(text, choices))).strip()
                 if answer in UNANSWERED or re.match(f"{_YES}|{_NO}", answer, re.I):
                     break
@@ -128,7 +127,7 @@ class WrapUpGuard(Guard):
         return NEARLY_OUT if out_of_time or self._budget.nearly or self._end_wanted else ""
 
     def _bounds(self, state: TurnState) -> Iterator[_Bound]:
-        limits, seconds = state.limits, state.clock.seconds
+        limits, step, seconds = state.limits, state.step, state.clock.seconds
         self._first = first = self._first or limits
 
         def more_steps() -> None:
@@ -140,10 +139,12 @@ class WrapUpGuard(Guard):
         if limits.steps > 1:
             yield _Bound(
                 "steps",
-                1 - (limits.steps - state.step) / first.steps,
-                state.step >= limits.steps,
-                f"The agent is at step {state.step} of {limits.steps} in this turn. May it go on?",
-                f"Yes, {first.steps} more steps",
+                1 - (limits.steps - step) / first.steps,
+                step >= limits.steps,
+                lambda: (
+                    f"The agent is at step {step} of {limits.steps} in this turn. May it go on?",
+                    f"Yes, {first.steps} more steps",
+                ),
                 more_steps,
             )
         share = 1 - (limits.seconds - seconds) / first.seconds
@@ -151,9 +152,11 @@ class WrapUpGuard(Guard):
             "seconds",
             share,
             share > NEARLY,
-            f"The agent has worked {_span(seconds)} of {_span(limits.seconds)} in this turn. "
-            "May it go on?",
-            f"Yes, {_span(first.seconds)} more",
+            lambda: (
+                f"The agent has worked {_span(seconds)} of {_span(limits.seconds)} in this turn. "
+                "May it go on?",
+                f"Yes, {_span(first.seconds)} more",
+            ),
             more_seconds,
         )
         for account in self._budget.accounts:
@@ -164,15 +167,21 @@ class WrapUpGuard(Guard):
 def _bound_of(account: Account, unit: Unit, share: float) -> _Bound:
     caps, used = account.caps, account.used
     most, spent = (caps.tokens, used.tokens) if unit == "tokens" else (caps.dollars, used.dollars)
-    limit = f"your limit of {amount_text(unit, most)} {OF_CAP[account.cap]}"
+
+    def words() -> tuple[str, str]:
+        limit = f"your limit of {amount_text(unit, most)} {OF_CAP[account.cap]}"
+        return (
+            f"The agent has used {amount_text(unit, spent)} of {limit}. May it go on?",
+            f"Yes, {amount_text(unit, account.more(unit))} more",
+        )
+
     if account.cap == "turn":
         share = 1 - (most - spent) / account.more(unit)
     return _Bound(
         f"{account.cap} {unit}",
         share,
         share > NEARLY,
-        f"The agent has used {amount_text(unit, spent)} of {limit}. May it go on?",
-        f"Yes, {amount_text(unit, account.more(unit))} more",
+        words,
         lambda: account.raise_cap(unit),
     )
 

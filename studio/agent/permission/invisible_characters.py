@@ -45,6 +45,8 @@ def escape_invisible(text: str) -> str:
 
     Such as ``\\u202e``, and joiners, odd blanks and characters that have no sign yet.
     """
+    if text.isascii() and text.isprintable():  # as most are
+        return text
     return "".join(c if c in "\n\t" or _is_plain(c) else _escaped(ord(c)) for c in text)
 
 

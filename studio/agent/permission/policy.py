@@ -12,7 +12,7 @@ from pathlib import Path
 from studio.domain.agents import PermissionMode, Role
 from studio.domain.errors import ToolFailed
 from studio.domain.jsonvalue import JsonObject
-from studio.domain.permissions import Layer, Rule, escaped
+from studio.domain.permissions import Layer, Rule, covers, escaped
 from studio.domain.tools import APPLY_PATCH, EDIT, TEXT_INPUT, ToolSpec
 from studio.tools import Workspace
 from studio.tools.workspace.patch import FileChange, parse_patch
@@ -173,8 +173,8 @@ class Policy:
         if not self._in_role(spec):
             return False
         names = (APPLY_PATCH, EDIT) if spec.name == APPLY_PATCH else (spec.name,)
-        entries = [entry for name in names for entry in self._book.of(name, spec.server)]
-        refused = any(e.rule.verdict == "deny" and e.whole for e in entries)
+        denied = self._book.denied_tools
+        refused = any(covers(tool, name, spec.server) for tool in denied for name in names)
         return not refused and (self._parent is None or self._parent.offers(spec))
 
     def _in_role(self, spec: ToolSpec) -> bool:

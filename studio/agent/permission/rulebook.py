@@ -64,6 +64,11 @@ class Rulebook:
         return self._entries[key]
 
     @cached_property
+    def denied_tools(self) -> list[str]:
+        """The tools that a rule refuses for whatever they are called with, as rules name them."""
+        return [one.rule.tool for one in self._all if one.rule.verdict == "deny" and one.whole]
+
+    @cached_property
     def hides_places(self) -> bool:
         """Whether a rule forbids to read a whole path, from the root of the disk on."""
         return any(

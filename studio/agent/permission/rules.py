@@ -169,7 +169,7 @@ class SessionRules:
         self._policies = WeakSet[Policy]()
         """Those of the running turns: the chat's own, and its children's."""
         self._looking = asyncio.Lock()
-        self.known: Sequence[Rule] = ()
+        self.known: Sequence[Rule] = []
         """The rules as they were read last."""
 
     async def list(self) -> SessionRuleList:
@@ -194,9 +194,12 @@ class SessionRules:
     async def refresh(self) -> None:
         """Read the stored rules and apply them, also to the running turn."""
         async with self._looking:  # an older reading may not replace a newer one
-            self.known = [one.rule for one in await self.list()]
+            found = [one.rule for one in await self.list()]
+            if found == self.known:
+                return
+            self.known = found
             for policy in self._policies:
-                policy.replace_layer("session", self.known)
+                policy.replace_layer("session", found)
 
     def attach(self, policy: Policy) -> None:
         """Apply later changes to the policy of a turn too; it already has the known rules."""

@@ -18,6 +18,7 @@ from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError, ProviderError
 from studio.domain.extensions import Extension
 from studio.domain.hooks import NO_HOOKS, Hooks
+from studio.domain.models import ModelInfo
 from studio.domain.permissions import Layer, Rule
 from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
@@ -62,6 +63,7 @@ class AgentSetup(ToolSetup):
 
     provider: Provider
     model: str
+    facts: ModelInfo
     prompt: SystemPrompt
     notices: tuple[str, ...]
     """What the person has to know of the folder's rules and the agent."""
@@ -119,7 +121,8 @@ async def load_agent_setup(
     family = model_family(info.model)
     left_out = {EDIT, APPLY_PATCH} - {family.edit_tool}
     left_out |= {SEARCH} if search == "off" else set()
-    window = await _window(info, services, provider)
+    facts = services.model(info.provider, info.model)
+    window = await _window(info, facts, provider)
     usable = [
         tool
         for tool in tools.values()
@@ -155,6 +158,7 @@ async def load_agent_setup(
         agent=agent,
         provider=provider,
         model=info.model,
+        facts=facts,
         tools=tools,
         offered=offered,
         served=served,
@@ -177,9 +181,8 @@ def _numbered(info: SessionInfo, services: Services) -> bool:
     return model_family(info.model).numbers and info.provider not in EMBEDDED
 
 
-async def _window(info: SessionInfo, services: Services, provider: Provider) -> int | None:
+async def _window(info: SessionInfo, facts: ModelInfo, provider: Provider) -> int | None:
     """The model's window in tokens, None if nobody knows it."""
-    facts = services.model(info.provider, info.model)
     with suppress(ProviderError):  # the turn's request says what is wrong
         return await provider.context_window(Request(info.model, (), facts=facts, session=info.id))
     return facts.context_window

@@ -131,5 +131,5 @@ class ContextControl:
         info = self._session.info
         budget = await self._services.budgets.for_turn(info, setup.agent, None)
         last = await self._session.store.last_sent(info.id)
-        access = self._builder.model_access(setup, budget, last)
+        access = self._builder.model_access(setup, budget, last.usage.input if last else 0)
         await self._builder.compactor.summarise(access, self._session.record)

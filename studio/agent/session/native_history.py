@@ -149,6 +149,8 @@ class NativeHistory:
         self.why = ""
         self.system = ""
         self.tools: list[ToolSpec] = []
+        self._stored_tools: list[JsonObject] = []
+        """The same as they are stored."""
         self._store = store
         self._session_id = session_id
         self._whole: set[str] = set()
@@ -182,16 +184,14 @@ class NativeHistory:
             self._follows = False
         self._opened = basis
         unsent = self.new or self._unbegun is not None
-        stored = None if unsent else await self._store.native(self._session_id)
-        if stored is None:
+        found = None if unsent else await self._store.native_and_later(self._session_id)
+        if found is None:
             self.epoch = 0
             return [await self._begin("", basis)]
+        stored, later = found
         self._take(stored)
         if why := await self._misfit(stored, basis):
             return [await self._begin(why, basis), Notice(why)]
-        later: list[Event] = []
-        if stored.events is not None:  # else an older version wrote it
-            later = await self._store.events(self._session_id, stored.events)
         events = await self._repair(last_calls, later)
         if self.epoch == known_epoch:
             return events
@@ -375,6 +375,7 @@ class NativeHistory:
         else:
             self.epoch = await self._store.begin_epoch(*frame, items, why)
         self.why, self.system, self.tools, self.items = why, basis.system, basis.tools, items
+        self._stored_tools = tools
         self.chain = chain
         self._whole = await asyncio.to_thread(_whole_results, messages) if messages else set()
         return HistoryBegun(self.epoch, provider.name, basis.model, why, changes)
@@ -385,9 +386,10 @@ class NativeHistory:
         self.epoch, self.why = stored.epoch, stored.why
         self.items, self.chain = stored.items, stored.chain
         self.system = stored.system
-        self.tools = list(
-            cast("list[ToolSpec]", decode(tuple[ToolSpec, ...], cast("Json", stored.tools)))
-        )
+        if stored.tools != self._stored_tools:
+            self._stored_tools = stored.tools
+            tools = decode(tuple[ToolSpec, ...], cast("Json", stored.tools))
+            self.tools = list(cast("list[ToolSpec]", tools))
 
     async def _misfit(self, stored: StoredHistory, basis: HistoryBasis) -> str:
         """Why the stored epoch cannot be gone on with; empty if it can."""

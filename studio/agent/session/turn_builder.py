@@ -49,13 +49,13 @@ from studio.domain.events import (
     ToolFinished,
     TurnStarted,
 )
-from studio.domain.ledger import LedgerEntry
 from studio.domain.messages import File, Image, Said, ToolCall, ToolResult
-from studio.domain.models import Generation, ModelInfo
+from studio.domain.models import Generation
 from studio.domain.permissions import Answer, Layer, Rule
 from studio.domain.questions import AskedQuestion, Choice
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import RUN
+from studio.processes.environment import EnvironmentOnDemand
 from studio.tools import Workspace
 
 from .agent_setup import AgentSetup, ToolSetup, load_agent_setup, load_call_setup
@@ -142,14 +142,13 @@ class TurnBuilder:
         asked_by_client = info.origin == "server" and options.within is not None
         self.history.awaits_disk = not (asked_by_client and setup.agent.bare)
         is_new = await self._open(started, setup, routed)
-        last = None if is_new else await session.store.last_sent(info.id)
         if self._ledger is None:
-            self._ledger = CacheLedger(last)
+            self._ledger = CacheLedger(None if is_new else await session.store.last_sent(info.id))
         mode = routed[0].mode if routed else options.mode or setup.agent.mode
         mode = longer(mode, options.least)
         limits = options.limits or self._services.limits(setup.agent, mode)
         state = TurnState(limits)
-        model = self.model_access(setup, budget, last)
+        model = self.model_access(setup, budget, self._ledger.sent_last)
         access = await self._rights.access(setup, options, self._rules, model)
         if options.opening and RUN not in {one.name for one in access.offered}:
             raise ConfigurationError(
@@ -157,7 +156,7 @@ class TurnBuilder:
                 "another agent, or leave the plan mode."
             )
         schema = options.generation.schema
-        orienter = self._orienter(setup, access, model)
+        orienter = self._orienter(setup, access)
         guidance = self._guidance(setup, access) if orienter is not None else None
         titles = NoteTitles(
             setup.agent, access.notes, access.guard, self.content_filter, session.record
@@ -286,9 +285,8 @@ class TurnBuilder:
 
         Returns whether nothing was ever sent before.
         """
-        facts = self._facts
         for block in started.said:
-            if reason := setup.provider.media_problem(block, facts):
+            if reason := setup.provider.media_problem(block, setup.facts):
                 raise ConfigurationError(f"{reason} Remove it, or choose another model.")
         is_new = self.history.new
         self.opened = [*routed, *await self.open(setup)]
@@ -412,20 +410,17 @@ class TurnBuilder:
             setup.prompt.instructions,
             setup.offered,
             transcript.conversation,
-            self._facts,
+            setup.facts,
         )
         events = await self.history.open(basis, self._session.pending.epoch, transcript.last_calls)
         if stale:
             events += await self.history.renew(stale, quiet=True)
         return events
 
-    def model_access(
-        self, setup: AgentSetup, budget: Budget, last: LedgerEntry | None
-    ) -> ModelAccess:
-        """The model for a turn's requests; ``last`` is the last request of the session."""
-        info, facts = self._session.info, self._facts
-        size = max(last.usage.input if last else 0, 1)
-        rates = token_rates(info.provider, setup.model, size, facts)
+    def model_access(self, setup: AgentSetup, budget: Budget, size: int) -> ModelAccess:
+        """The model for a turn's requests, which send some ``size`` tokens."""
+        info, facts = self._session.info, setup.facts
+        rates = token_rates(info.provider, setup.model, max(size, 1), facts)
         meter = RequestMeter(budget, self._services.budgets.rate, rates)
         policy = self._services.retry_policy
         asker = Asker(setup.agent.name, self._said, self._may_send)
@@ -455,16 +450,10 @@ class TurnBuilder:
                 self._let_go.add(why)
         return why in self._let_go
 
-    @property
-    def _facts(self) -> ModelInfo:
-        return self._services.model(self._session.info.provider, self._session.info.model)
-
     async def workspace(self) -> Workspace:
         return await asyncio.to_thread(self._services.workspace, self._session.info)
 
-    def _orienter(
-        self, setup: AgentSetup, access: ToolAccess, model: ModelAccess
-    ) -> Orienter | None:
+    def _orienter(self, setup: AgentSetup, access: ToolAccess) -> Orienter | None:
         """Tells the model where it works; None where it gets only what is said."""
         if setup.agent.bare or not setup.provider.takes_orientation(setup.model):
             return None
@@ -475,11 +464,11 @@ class TurnBuilder:
             setup.layers.trusted,
             access.sandbox,
             services.keeper,
-            services.environment(),
+            EnvironmentOnDemand(services.environment),
             services.today(),
             looks=bool(may_use & {"read", "act"}),
             runs=any(tool.target == COMMAND for tool in access.offered),
-            window=model.facts.context_window if model.facts else None,
+            window=setup.facts.context_window,
             seconds=services.orientation_seconds,
         )
         return Orienter(

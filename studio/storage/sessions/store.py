@@ -349,6 +349,24 @@ class SessionStore:
         """An epoch of the provider's history, the last if not named; None if there is none."""
         return await self._db.read(lambda db: native_history.read(db, session_id, epoch))
 
+    async def native_and_later(self, session_id: str) -> tuple[StoredHistory, list[Event]] | None:
+        """The last epoch, and the events since its last item was stored; None if there is none.
+
+        Of one that an older version stored these are not known: there are none.
+        """
+        await self.flush(session_id)
+
+        def read(db: Connection) -> tuple[StoredHistory, list[Event]] | None:
+            found = native_history.read(db, session_id, None)
+            if found is None:
+                return None
+            later = (
+                event_log.events(db, session_id, found.events) if found.events is not None else []
+            )
+            return found, later
+
+        return await self._db.read(read)
+
     async def epochs(self, session_id: str) -> list[EpochInfo]:
         """Every epoch of the session, oldest first; all stay readable (H-9)."""
         return await self._db.read(lambda db: native_history.epochs(db, session_id))

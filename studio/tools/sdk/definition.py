@@ -177,7 +177,7 @@ class Tool:
     waits: bool = False
     """Whether another agent does its work, which has limits of its own."""
 
-    @property
+    @cached_property
     def built_in(self) -> bool:
         """Whether it comes with the program, not from the person's folder or a package."""
         return self.module.startswith("studio.tools.")
