@@ -11,6 +11,7 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
 from itertools import islice
 from pathlib import Path
 
@@ -134,13 +135,17 @@ def project_agent_paths(folder: Path) -> Iterator[Path]:
         yield from sorted(agent_paths(below(folder, place), ending))
 
 
+_parsed = lru_cache(maxsize=4_000)(Path)
+"""One object for each path, see ``below``."""
+
+
 def agent_paths(folder: Path, ending: str = ".md") -> Iterator[Path]:
     """The agent files in a folder, in no order; none if it cannot be listed."""
     try:
         with os.scandir(folder) as found:
             for entry in found:
                 if os.path.normcase(entry.name).endswith(ending):
-                    yield below(folder, entry.name)
+                    yield _parsed(entry.path)
     except OSError:  # none there, no folder, a link to itself
         return
 

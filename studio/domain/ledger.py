@@ -17,18 +17,21 @@ from studio.domain.records import dataclass
 from .jsonvalue import Json, JsonObject
 from .models import Usage
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+"""``json.dumps`` makes a new one for each text."""
+
 
 def canonical_json(value: Json) -> str:
     """JSON as it is stored and hashed: readable, and escaped only if it has a lone surrogate.
 
     A value that is read back is written as the same text again, so its digest is the same.
     """
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = _ENCODER.encode(value)
     if _encodable(text):
         return text
     # Two adjacent surrogates are read back as one character.
     value = json.loads(json.dumps(value))
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    text = _ENCODER.encode(value)
     return text if _encodable(text) else json.dumps(value, separators=(",", ":"))
 
 

@@ -113,7 +113,7 @@ class Catalogue:
         has an entry for them.
         """
         listing, own = self._shown(name), self._own(name)
-        today = time.strftime("%Y-%m-%d", time.gmtime(self._clock()))
+        today = self._today()
         models = [
             apply_own_facts(model, own.get(model.id))
             for model in listing.models
@@ -122,6 +122,15 @@ class Catalogue:
         listed = {model.id for model in models}
         models += [self._unlisted(name, id_) for id_ in own if id_ not in listed]
         return replace(listing, models=tuple(models))
+
+    def lists(self, name: str, model_id: str) -> bool:
+        """Whether the listing has a model."""
+        if model_id in self._own(name):
+            return True
+        for model in self._shown(name).models:
+            if model.id == model_id:
+                return not is_retired(model, self._today())
+        return False
 
     def chosen(self, name: str, model_id: str) -> tuple[ModelInfo, ...]:
         """The provider's models, the chosen one among them even if nobody lists it."""
@@ -141,6 +150,9 @@ class Catalogue:
         """Whether a list failed so short ago that it would most likely fail again."""
         failed = self._shown(name).failed_at
         return failed is not None and 0 <= self._clock() - failed < FAILED_REST
+
+    def _today(self) -> str:
+        return time.strftime("%Y-%m-%d", time.gmtime(self._clock()))
 
     def _shown(self, name: str) -> Listing:
         """The provider's own list, or the built-in one."""

@@ -63,5 +63,5 @@ def is_housekeeping(request: ApiRequest) -> bool:
     if any(one.search(head) for one in _ASKED):
         return True
     instructions = request.instructions[:LOOKED_AT]
-    alone = all(one.role == "user" for one in request.messages)
+    alone = bool(instructions) and all(one.role == "user" for one in request.messages)
     return alone and any(one.search(instructions) for one in _INSTRUCTED)

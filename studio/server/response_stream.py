@@ -21,6 +21,7 @@ from .contract import (
     ResponsePart,
     ResponseWriter,
     TextPart,
+    ToolCallPart,
     TurnRef,
 )
 from .errors import ApiError, error_from_exception, error_from_outcome
@@ -141,9 +142,13 @@ class ResponseStream:
 
     def _add(self, part: ResponsePart) -> None:
         self._parts.append(part)
-        words = (
-            part.text if isinstance(part, TextPart | ReasoningPart | ProgressPart) else str(part)
-        )
+        match part:
+            case TextPart() | ReasoningPart() | ProgressPart():
+                words = part.text
+            case Outcome():
+                words = part.detail
+            case ToolCallPart():
+                words = str(part)
         self.size += _SMALL + len(words)
         more, self._more = self._more, asyncio.Event()
         more.set()

@@ -53,6 +53,7 @@ class Routes:
         paths = [dialect.path for dialect in DIALECTS.values()]
         counts = [dialect.count_path for dialect in DIALECTS.values() if dialect.count_path]
         self._routes = [
+            *(Route(path, self._answer, methods=["POST"]) for path in paths),
             Route("/health", self._health),
             Route("/v1/models", self._models),
             Route("/v1/models/{name:path}", self._model),
@@ -62,7 +63,6 @@ class Routes:
             Route("/v1/runs/{run}/cancel", self._cancelled_run, methods=["POST"]),
             Route("/v1/responses/{answer}/cancel", self._cancelled_answer, methods=["POST"]),
             Route("/v1/responses/{answer}", self._stored_answer, methods=["GET", "DELETE"]),
-            *(Route(path, self._answer, methods=["POST"]) for path in paths),
             Route(PATH, mcp, methods=METHODS),
         ]
 

@@ -121,9 +121,9 @@ class AgentFiles:
         for one in own:
             self._places.append((one, "own"))
         self._packs = packs
-        self._parsed: dict[tuple[Path, Origin, bool], tuple[bytes, Agent | str]] = {}
+        self._parsed: dict[tuple[str, Origin, bool], tuple[bytes, Agent | str]] = {}
         """Files with their contents, and the agent or the problem of each, while unchanged."""
-        self._contents: dict[Path, tuple[tuple[int, ...], bytes]] = {}
+        self._contents: dict[str, tuple[tuple[int, ...], bytes]] = {}
         """Files of the program and of the person's own folders, with what tells of a change."""
 
     async def load(self, project: FolderFiles | None = None, *, trusted: bool = False) -> Agents:
@@ -178,16 +178,17 @@ class AgentFiles:
 
     def _read(self, path: Path) -> bytes:
         """A file that needs no trust: read again only if the system tells of a change."""
+        name = str(path)
         found = path.stat()
         told = (found.st_mtime_ns, found.st_ctime_ns, found.st_size, found.st_ino)
-        known = self._contents.get(path)
+        known = self._contents.get(name)
         if known is not None and known[0] == told:
             return known[1]
         data = read_agent_file(path)
         if time.time_ns() - max(told[:2]) > SETTLED_NS:
             if len(self._contents) >= MAX_PARSED:
                 self._contents.clear()
-            self._contents[path] = told, data
+            self._contents[name] = told, data
         return data
 
     def _of_project(
@@ -209,12 +210,13 @@ class AgentFiles:
                     problems.append(_line(describe_problem(file.path, error)))
 
     def _agent(self, path: Path, data: bytes, origin: Origin, *, trusted: bool = True) -> Agent:
-        known = self._parsed.get((path, origin, trusted))
+        key = str(path), origin, trusted
+        known = self._parsed.get(key)
         if known is None or known[0] != data:
             known = data, _parsed(data, path, origin, trusted)
             if len(self._parsed) >= MAX_PARSED:  # some are from folders no longer in use
                 self._parsed.clear()
-            self._parsed[path, origin, trusted] = known
+            self._parsed[key] = known
         if isinstance(known[1], str):
             raise ValueError(known[1])
         return known[1]

@@ -38,6 +38,12 @@ from studio.providers.registry import PROVIDER_TITLES
 
 from .turn_context import TurnContext, TurnState
 
+_OPTIONS = [
+    field.name
+    for field in fields(Request)
+    if field.name not in ("history", "system", "tools", "session")
+]
+"""What a request has beside what is stored elsewhere."""
 REJECTED = "The provider did not accept the history. It was built anew from the conversation."
 
 
@@ -334,9 +340,7 @@ class ModelRequests:
 
 def request_setting(request: Request) -> JsonObject:
     """What a request was made with beside the history, which is stored elsewhere (W-27)."""
-    stored = ("history", "system", "tools", "session")
-    names = [field.name for field in fields(Request) if field.name not in stored]
-    return {name: encode(cast("object", getattr(request, name))) for name in names}
+    return {name: encode(cast("object", getattr(request, name))) for name in _OPTIONS}
 
 
 def _within(limit: int | None, facts: ModelInfo | None) -> int | None:

@@ -218,7 +218,8 @@ class ModelNames:
         return None
 
     def _lists(self, provider: str, model: str) -> bool:
-        return model in self._ids(provider)
+        own = self._settings.values.own_models.get(provider, ())
+        return model in own or self._catalogue.lists(provider, model)
 
     def _ids(self, provider: str) -> list[str]:
         listed = [model.id for model in self._catalogue.listing(provider).models]

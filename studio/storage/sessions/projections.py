@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import astuple
 from sqlite3 import Connection
 
 from studio.domain.events import (
@@ -18,6 +17,7 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
+from studio.domain.ledger import Sent
 
 from . import audit_log
 from .search import sanitise_text
@@ -50,11 +50,12 @@ def update_projections(
             )
             _state(db, session_id, event.reason, at)
         case StepEnded():
-            sent = astuple(event.sent) if event.sent else (None,) * 6
-            _add_usage(db, session_id, turn_id, at, event, (None, None, event.step), sent)
+            _add_usage(
+                db, session_id, turn_id, at, event, (None, None, event.step), _sent(event.sent)
+            )
         case Routed() if event.asked:
             provider, _, model = event.asked.partition("/")
-            _add_usage(db, session_id, turn_id, at, event, (provider, model, 0), (None,) * 6)
+            _add_usage(db, session_id, turn_id, at, event, (provider, model, 0), _sent(None))
         case AwaitingPermission():
             asked = event.question
             _run(
@@ -123,6 +124,12 @@ def _add_usage(
     )  # fmt: skip
 
 
+def _sent(sent: Sent | None) -> tuple[str | float | None, ...]:
+    if sent is None:
+        return (None,) * 6
+    return sent.epoch, sent.items, sent.prefix, sent.expected, sent.broke, sent.lost
+
+
 def _state(db: Connection, session_id: str, state: str, at: float) -> None:
     db.execute(
         "UPDATE sessions SET state = ?, updated = max(updated, ?) WHERE id = ?",
@@ -143,8 +150,8 @@ def _run(db: Connection, statement: str, values: tuple[str | float | None, ...])
 
 
 def _fitting(value: str | float | None) -> str | float | None:
-    if isinstance(value, str):
-        return sanitise_text(value)
+    if isinstance(value, str):  # most need nothing
+        return value if value.isascii() and value.isprintable() else sanitise_text(value)
     if isinstance(value, int):
         return max(-(2**63), min(value, 2**63 - 1))
     return value

@@ -297,7 +297,7 @@ def test_a_file_that_changed_is_read_again_whatever_its_size_and_time(
         assert prompt() == words
     monkeypatch.setattr(finder, "SETTLED_NS", -(10**18))  # as if it were long ago
     assert prompt() == "Rest."
-    assert folders._files._contents[file][1] == file.read_bytes()
+    assert folders._files._contents[str(file)][1] == file.read_bytes()
     times = file.stat()
     other = file.with_name("other")
     write(other, "name: Proof reader", prompt="Wait.")
