@@ -1,6 +1,8 @@
-"""Decisions, and the list of them, as rechtsprechung-im-internet.de writes them."""
+"""Decisions as rechtsprechung-im-internet.de and de.openlegaldata.io write them, and lists of them."""
 
 from __future__ import annotations
+
+import json
 
 HEAD = '<!DOCTYPE dokument SYSTEM "http://127.0.0.1:9/rii-dok.dtd">'
 LEASE = {
@@ -39,3 +41,33 @@ def row(court: str, day: str, az: str, link: str) -> str:
 
 def listed(*rows: str, head: str = "") -> bytes:
     return f"<?xml version='1.0' encoding='UTF-8'?>{head}<items>{''.join(rows)}</items>".encode()
+
+
+FEDERAL = f"<h2>Leitsatz</h2><p>Wer Eigenbedarf vortäuscht, haftet.</p><h2>Gründe:</h2><div>{GROUNDS}</div>"
+OF_THE_LAND = (
+    "<h2>Tenor</h2>\n<p>Die Berufung wird zurückgewiesen.</p>\n<h2>Gründe</h2>\n"
+    '<span class="absatzRechts">1</span><p class="absatzLinks">Der Kläger verlangt R&auml;umung.</p>'
+    '<span class="absatzRechts">2</span><p class="absatzLinks">Der Bedarf war vorgetäuscht.</p>'
+    "<p>Dafür haftet der Beklagte.</p><script>alert(1)</script>"
+)
+PLAIN = "<p>Der Antrag wird abgelehnt.</p><p>Er ist unbegründet<!-- cut"
+
+
+def case(number: int, court: str, day: str | None, az: str, **fields: object) -> dict[str, object]:
+    """A decision as ``/api/cases/`` lists it; its text comes with it alone."""
+    named: dict[str, object] = {
+        "id": number,
+        "slug": f"gericht-{day}",
+        "court": {"id": 7, "name": court, "slug": "gericht", "city": None, "state": 3},
+        "file_number": az,
+        "date": day,
+        "created_date": "2022-06-01T10:00:00Z",
+        "updated_date": "2023-02-03T11:12:13.456Z",
+        "type": "Urteil",
+        "ecli": f"ECLI:de:{court}:2022:made-up",
+    }
+    return named | fields
+
+
+def cases(*found: dict[str, object]) -> str:
+    return json.dumps({"count": len(found), "next": None, "previous": None, "results": [*found]})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import sys
@@ -15,8 +16,18 @@ from studio.domain.errors import ToolFailed
 from studio.domain.events import ToolFinished
 from studio.extensions.packs.loading import load_class
 from studio.simulator import Call, Text, Turn
-from support.decision_files import judgment, listed, row
+from support.decision_files import (
+    FEDERAL,
+    OF_THE_LAND,
+    PLAIN,
+    case,
+    cases,
+    judgment,
+    listed,
+    row,
+)
 from support.engine_home import engine_home, say
+from support.local_site import Site, site
 from support.office_home import service, switch_on
 
 CASES = Path(__file__).parent / "cases"
@@ -146,6 +157,144 @@ async def test_decisions_are_found_and_read(tmp_path: Path) -> None:
         shown = home.engine.services.packs.resolve(["kanzlei:urteil/2#rn2", "kanzlei:urteil/9"])
         titles = [one.title if one else None for one in shown.values()]
         assert titles == ["BGH, Urteil vom 12.03.2020, IX ZR 125/17, Rn. 2", None]
+
+
+JSON = "application/json"
+LAND = case(11, "Oberlandesgericht Köln", "2022-05-04", "7 U 12/21")
+OTHERS = (LAND, case(12, "Oberlandesgericht Celle", "2022-05-04", "7 U 12/21"))
+
+
+def holds(here: Site, number: int, content: object, **fields: object) -> None:
+    """The site has a decision with its text."""
+    made = next((one for one in OTHERS if one["id"] == number), None)
+    shown = (made or case(number, "Bundesgerichtshof", "2020-03-12", "IX ZR 125/17")) | fields
+    here.page(f"/api/cases/{number}/", json.dumps(shown | {"content": content}), JSON)
+
+
+async def test_kz27_a_decision_is_taken_from_a_collection_that_is_not_official(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """KZ-27, KZ-28, KZ-30: one by its Aktenzeichen, court and day, without a key; each answer that
+    names it says where it is from and how old it is; what is not there is not called invented, and
+    the official text takes its place."""
+    cited = "OLG Köln, Urteil vom 04.05.2022 – 7 U 12/21"
+    wrong = "OLG Bonn, Urteil vom 04.05.2022 – 7 U 12/21", cited.replace("04.05", "05.05")
+    text = f"Vgl. {cited}. Anders {wrong[0]}. Ähnlich {wrong[1]}."
+    calls = [
+        Call("search_urteile", {"query": "vorgetäuschter Bedarf"}),
+        Call("search_urteile_detail", {"id": 1, "rn": "2"}),
+        Call("check_zitate", {"text": f"{text} Ebenso BGH, Urteil vom 12.03.2020 – IX ZR 125/17."}),
+    ]
+    script = [*(Turn(one) for one in calls), Turn(Text("Gut."))]
+    async with engine_home(tmp_path, "openai-compatible", script) as home, site() as here:
+        pack = switch_on(home)
+        urteile = pack.service(load_class("kanzlei", "tools.law.urteile:Urteile"))
+        load_class("kanzlei", "tools.law.openlegaldata:Urteile")
+        opened = sys.modules[type(urteile).__module__.replace("urteile", "openlegaldata")]
+        base, hosts = f"{here.url}/api/cases/", (here.url.removeprefix("http://"),)
+
+        async def load(words: str) -> int:
+            return (await asyncio.to_thread(opened.load, urteile, words, base, hosts)).changed
+
+        async def refused(words: str, why: str) -> None:
+            with pytest.raises(ToolFailed, match=why):
+                await load(words)
+
+        here.page("/api/cases/", cases(*OTHERS), JSON)
+        holds(here, 11, OF_THE_LAND)
+        await refused("7 U 12/21", "Das sind 2 .*OLG Köln, 04.05.2022, 7 U 12/21; OLG Celle")
+        await refused("OLG Köln, 05.05.2022, 7 U 12/21", "hat de.openlegaldata.io nicht. Dort gibt")
+        for words in ("Kündigung", "BGHZ 12, 34", "7 U 12/21; DROP", ""):
+            await refused(words, "Nenne eine Entscheidung")
+        command = ("run", "kanzlei", "urteile-laden", "Kündigung", "--openlegaldata")
+        assert await home.command("packs", *command) == 1
+        assert "Nenne eine Entscheidung" in capsys.readouterr().err
+        assert await load(cited) == 1 and await load(cited) == 0
+        asked = here.asked[-2]
+        assert asked.target == "/api/cases/?file_number=7+U+12%2F21&page_size=20"
+        assert "authorization" not in asked.headers
+        holds(here, 11, OF_THE_LAND, updated_date="2024-01-02T00:00:00Z")
+        assert await load(cited) == 1, "there it was changed"
+
+        federal = case(13, "Bundesgerichtshof", "2020-03-12", "IX ZR 125/17")
+        here.page("/api/cases/", cases(federal), JSON)
+        holds(here, 13, FEDERAL, ecli="ECLI:DE:BGH:2020:120320UIXZR125.17.0")
+        assert await load("ECLI:DE:BGH:2020:120320UIXZR125.17.0") == 1
+        assert "?ecli=ECLI%3ADE" in here.asked[-2].target
+        (one,) = urteile.cited("IX ZR 125/17")
+        assert one.name == "BGH, Urteil vom 12.03.2020, IX ZR 125/17"
+        assert one.headnote == "Wer Eigenbedarf vortäuscht, haftet."
+        assert [*urteile.paragraphs(one)][-1][:2] == ("Gründe", "2") and one.source
+
+        said = [one for one in await say(await home.session()) if isinstance(one, ToolFinished)]
+        found, read, checked = said
+        note = "Von de.openlegaldata.io, keiner amtlichen Stelle (geladen am"
+        assert note in found.text and "dort geändert am 02.01.2024" in found.text
+        assert "[Rn. 2] Der Bedarf war vorgetäuscht.\\nDafür haftet" in read.text
+        assert "Räumung" not in read.text and "alert" not in read.text
+        state = [
+            (one["befund"], note in one.get("hinweis", ""))
+            for one in json.loads(checked.text)["data"]
+        ]
+        there, gone = ("gefunden", True), ("nicht im Bestand", False)
+        assert state == [there, gone, gone, there]
+
+        urteile.add(write(tmp_path / "in", lease=judgment()))
+        (official,) = urteile.cited("IX ZR 125/17")
+        assert official.id == one.id and not official.note
+        await refused("BGH IX ZR 125/17", "schon im Bestand, und zwar amtlich")
+
+
+@pytest.mark.parametrize(
+    ("listing", "whole", "why"),
+    [
+        (cases(), "", "hat de.openlegaldata.io nicht\\.$"),
+        ("[]", "", "etwas anderes gesendet"),
+        ("<html>", "", "nichts Lesbares"),
+        ("[" * 100_000, "", "nichts Lesbares"),
+        (
+            json.dumps({"results": [None, 3, {"court": "x", "date": 5}]}),
+            "",
+            "nicht. Dort gibt es: $",
+        ),
+        (cases(LAND | {"id": "../../users"}), "", "keine Nummer"),
+        (cases(LAND), None, "keinen Text"),
+        (cases(LAND), "<script>alert(1)</script>", "keinen Text"),
+        (cases(LAND), "<p>Text</p><![x[ a", "beschädigt"),
+        (cases(LAND), "x" * 5_000_001, "zu lang"),
+    ],
+)
+async def test_kz28_what_a_collection_sends_is_a_strangers(
+    tmp_path: Path, listing: str, whole: object, why: str
+) -> None:
+    """Broken or hostile, it is told and keeps nothing; so is that it is asked too often."""
+    async with engine_home(tmp_path, "openai-compatible", []) as home, site() as here:
+        pack = switch_on(home)
+        urteile = pack.service(load_class("kanzlei", "tools.law.urteile:Urteile"))
+        load_class("kanzlei", "tools.law.openlegaldata:Urteile")
+        opened = sys.modules[type(urteile).__module__.replace("urteile", "openlegaldata")]
+        base, hosts = f"{here.url}/api/cases/", (here.url.removeprefix("http://"),)
+        here.page("/api/cases/", listing, JSON)
+        holds(here, 11, whole)
+        with pytest.raises(ToolFailed, match=why):
+            await asyncio.to_thread(opened.load, urteile, "7 U 12/21", base, hosts)
+        assert urteile.find("")[1] == 0
+        here.page("/api/cases/", "{}", JSON, 429)
+        with pytest.raises(ToolFailed, match="heute keine Anfragen mehr"):
+            await asyncio.to_thread(opened.load, urteile, "7 U 12/21", base, hosts)
+        here.redirect("/api/cases/", "https://example.com/api/cases/")
+        with pytest.raises(ToolFailed, match="Geladen wird nur von"):
+            await asyncio.to_thread(opened.load, urteile, "7 U 12/21", base, hosts)
+        here.page("/api/cases/", cases(LAND), JSON)
+        holds(here, 11, PLAIN, court=None)
+        done = await asyncio.to_thread(opened.load, urteile, "7 U 12/21", base, hosts)
+        assert done.changed == 1
+        (one,) = urteile.cited("7 U 12/21")
+        assert one.court == "Gericht unbekannt" and not one.ecli
+        texts = [text for *_, text in urteile.paragraphs(one)]
+        assert texts[0] == "Der Antrag wird abgelehnt." and texts[1].startswith(
+            "Er ist unbegründet"
+        )
 
 
 PLANTED = {

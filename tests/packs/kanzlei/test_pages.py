@@ -26,7 +26,7 @@ from studio.simulator import Text, Turn
 from studio.ui.pages.widget_page import WidgetPage
 from studio.ui.transcript.items.answer_item import TextItem
 from studio.ui.widgets import Field, Label
-from support.decision_files import judgment, listed, row
+from support.decision_files import OF_THE_LAND, case, cases, judgment, listed, row
 from support.jlawyer_site import jlawyer_site
 from support.office_home import service
 from support.waiting import until
@@ -1023,6 +1023,37 @@ async def test_kz27_a_decision_is_chosen_from_the_list_and_loaded(tmp_path: Path
         page.where._group.button(0).click()
         page.to_load.click()
         await until(lambda: card.found.isHidden() and card.list_row.isHidden())
+
+
+@on_window_loop
+async def test_kz27_a_decision_of_another_court_is_loaded_by_a_button(tmp_path: Path) -> None:
+    """From openlegaldata.io, which the card calls not official, as does what is read afterwards."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        page = await page_of(person, "recherche")
+        page.to_load.click()
+        card = page.card
+        assert card.open_row.isHidden(), "it is not asked for laws"
+        page.where._group.button(1).click()
+        page.to_load.click()
+        assert not card.open_row.isHidden()
+        assert card.open_cases == "https://de.openlegaldata.io/api/cases/"
+        found = case(11, "Oberlandesgericht Köln", "2022-05-04", "7 U 12/21")
+        with law_site() as place:
+            query = "?file_number=7+U+12%2F21&page_size=20"
+            LawSite.pages = {
+                f"/api/cases/{query}": cases(found).encode(),
+                "/api/cases/11/": json.dumps(found | {"content": OF_THE_LAND}).encode(),
+            }
+            card.open_cases = f"http://{place}/api/cases/"
+            card.wanted.setText("OLG Köln 7 U 12/21")
+            card.open_button.click()
+            await until(lambda: card.told.text() == "1 Entscheidungen, 1 neu oder geändert")
+        await until(lambda: bool(page.found))
+        page.lines[0].click()
+        assert page.title.text() == "OLG Köln, Urteil vom 04.05.2022, 7 U 12/21"
+        assert "keiner amtlichen Stelle" in page.note.text() and not page.note.isHidden()
+        assert "1  Der Kläger verlangt Räumung." in page.words.toPlainText()
 
 
 @on_window_loop

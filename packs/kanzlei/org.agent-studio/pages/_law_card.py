@@ -1,9 +1,10 @@
-"""Laws and decisions that are taken in: from their two sites, a file or a folder (KZ-27)."""
+"""Laws and decisions that are taken in: from a site, a file or a folder (KZ-27)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from PySide6.QtCore import QTimer, Signal
 
@@ -13,6 +14,7 @@ from studio.packs.ui import STRETCH, Button, Card, Field, Label, Page, column_of
 from ..tools import _german as german
 from ..tools.law.fetching import HOSTS, address_of, fetched
 from ..tools.law.normen import Imported, Normen
+from ..tools.law.openlegaldata import CASES, load
 from ..tools.law.urteile import Urteile
 from ..tools.law.verzeichnis import LIST, Eintrag, Verzeichnis
 from ._choosing import PathField
@@ -24,6 +26,10 @@ _WAIT = 150
 _MOST = 20
 _SHOWN = 5
 """Lines of the list that are seen at once."""
+_OPEN = (
+    "Nicht dabei? openlegaldata.io hat auch Entscheidungen der Länder. Die Seite ist nicht amtlich "
+    "und kann veraltet sein. Dorthin geht das Aktenzeichen oder die ECLI."
+)
 
 
 class LawCard(Card):
@@ -50,6 +56,10 @@ class LawCard(Card):
         self.list_told = Label(t, "", "small", "text2", wrap=True)
         self.list_button = Button(t, "Verzeichnis laden", clicked=self.fetch_list)
         self.list_row = widget_of(row_of([(self.list_told, 1), self.list_button], spacing=8))
+        self.open_cases = CASES
+        self.open_button = Button(t, "Von openlegaldata laden", clicked=self.fetch_open)
+        open_told = Label(t, _OPEN, "small", "text2", wrap=True)
+        self.open_row = widget_of(row_of([(open_told, 1), self.open_button], spacing=8))
         self.found = ScrolledColumn(t)
         t.changed.connect(self._size_list)
         self.file = PathField(t, "Datei mit Gesetzen oder Entscheidungen", "*.xml *.zip")
@@ -63,13 +73,14 @@ class LawCard(Card):
             row_of([(self.wanted, 1), self.load_button], spacing=8),
             self.found,
             self.list_row,
+            self.open_row,
             named_field(t, "Oder aus einer Datei (xml, zip)", self.file),
             self.problem,
             self.told,
             row_of([STRETCH, close, self.file_button], spacing=8),
         ]
         column_of(parts, spacing=8, margins=(14, 12, 14, 12), on=self)
-        for one in (self.problem, self.told, self.found, self.list_row):
+        for one in (self.problem, self.told, self.found, self.list_row, self.open_row):
             one.hide()
         self.hide()
 
@@ -86,6 +97,7 @@ class LawCard(Card):
         )
         self.wanted.setPlaceholderText("BGH, 14.01.2010, IX ZB 72/08" if decisions else "BGB")
         self.list_row.setVisible(decisions)
+        self.open_row.setVisible(decisions)
         self.show()
         self.page.run(self._find())
         self.wanted.setFocus()
@@ -101,6 +113,12 @@ class LawCard(Card):
             return fetched(address, take, hosts)
 
         self._do(work)
+
+    def fetch_open(self) -> None:
+        """Load what the words name from the collection that is not official."""
+        home, words, cases = self.page.home, self.wanted.text(), self.open_cases
+        hosts = (urlsplit(cases).netloc,)
+        self._do(lambda _: load(home.service(Urteile), words, cases, hosts))
 
     def fetch_list(self) -> None:
         """Load the list of all decisions anew."""
@@ -159,7 +177,7 @@ class LawCard(Card):
         home, decisions = self.page.home, self.decisions
         take = home.service(Urteile).add if decisions else home.service(Normen).add
 
-        buttons = (self.load_button, self.file_button, self.list_button)
+        buttons = (self.load_button, self.file_button, self.list_button, self.open_button)
         for one in buttons:
             one.setEnabled(False)
         self.problem.show_text("")

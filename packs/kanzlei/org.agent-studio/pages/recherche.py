@@ -114,7 +114,8 @@ def _decision(store: Urteile, urteil: Urteil) -> Found:
             part = name
         lines.append(f"{number}  {text}" if number else text)
     about = ", ".join(filter(None, (urteil.chamber, urteil.ecli)))
-    return Found(urteil.name, about or urteil.norms, "\n\n".join(filter(None, lines)))
+    text = "\n\n".join(filter(None, lines))
+    return Found(urteil.name, about or urteil.norms, text, urteil.note)
 
 
 def _documents(home: Home, words: str) -> list[Found]:

@@ -9,6 +9,7 @@ from studio.packs import Context, ToolFailed, verb
 from .law.check import check
 from .law.fetching import address_of, fetched
 from .law.normen import Normen
+from .law.openlegaldata import load
 from .law.urteile import Urteile
 from .law.verzeichnis import LIST, Verzeichnis
 from .office.dokumente import read_words
@@ -57,14 +58,18 @@ def gesetze_laden(context: Context, gesetz: str) -> list[str]:
 
 
 @verb
-def urteile_laden(context: Context, adresse: str) -> list[str]:
+def urteile_laden(context: Context, adresse: str, openlegaldata: bool = False) -> list[str]:
     """Eine Entscheidung von rechtsprechung-im-internet.de laden und einlesen.
 
     adresse: Gericht, Tag und Aktenzeichen, wie man sie zitiert, nach dem Verzeichnis; oder die
         Adresse ihrer zip-Datei.
+    openlegaldata: Von openlegaldata.io, auch die der Länder: nicht amtlich, vielleicht veraltet.
     """
-    address = context.service(Verzeichnis).wanted(adresse)
-    done = fetched(address, context.service(Urteile).add)
+    store = context.service(Urteile)
+    if openlegaldata:
+        done = load(store, adresse)
+    else:
+        done = fetched(context.service(Verzeichnis).wanted(adresse), store.add)
     return [f"{done.laws} Entscheidungen, {done.changed} neu oder geändert", *done.problems]
 
 

@@ -94,4 +94,5 @@ def _short(one: Urteil, *, whole: bool = False) -> dict[str, object]:
         "art": one.kind,
         "leitsatz": headnote if whole or len(headnote) <= _SHOWN else f"{headnote[:_SHOWN]} …",
     }
+    shown |= {"quelle": one.note} if one.note else {}
     return shown | ({"ecli": one.ecli, "normen": one.norms} if whole else {})

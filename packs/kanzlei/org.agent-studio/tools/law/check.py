@@ -67,13 +67,15 @@ def _decision(urteile: Urteile, cited: Cited) -> Finding:
         reason = "Sie ist nicht eingelesen. Prüfe selbst, ob es sie gibt."
         return Finding(name, NOT_STORED, reason)
     same = [one for one in known if not cited.court or one.court == cited.court]
+    # A collection that is not official lacks some, and courts of the Länder share Aktenzeichen.
+    missing = NOT_STORED if all(one.source for one in known) else NOT_FOUND
     if not same:
         reason = f"Unter diesem Aktenzeichen steht dort: {known[0].name}."
-        return Finding(name, NOT_FOUND, reason)
+        return Finding(name, missing, reason)
     if cited.day and all(one.day != cited.day for one in same):
-        return Finding(name, NOT_FOUND, f"Mit diesem Tag gibt es sie nicht, aber: {same[0].name}.")
+        return Finding(name, missing, f"Mit diesem Tag gibt es sie nicht, aber: {same[0].name}.")
     one = next((one for one in same if one.day == cited.day), same[0])
-    return Finding(name, FOUND, "", one.title, one.address)
+    return Finding(name, FOUND, one.note, one.title, one.address)
 
 
 def _norm(normen: Normen, cited: Citation, quotes: list[str]) -> Finding:

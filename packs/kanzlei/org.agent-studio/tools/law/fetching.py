@@ -1,6 +1,8 @@
-"""Fetching: takes laws and decisions from the two sites that publish them, from no other (KZ-27).
+"""Fetching: takes laws and decisions from the two sites that publish them, decisions also from
+one that collects them and is not official; from no other (KZ-27).
 
-Nothing of an Akte goes there: only what the person typed, a law's short name or an address.
+Nothing of an Akte goes there: only what the person typed, a law's short name, an Aktenzeichen or an
+address.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from urllib.parse import urlsplit
 from studio.packs import ToolFailed
 
 HOSTS = ("www.gesetze-im-internet.de", "www.rechtsprechung-im-internet.de")
+OPEN_HOST = "de.openlegaldata.io"
 LAW = "https://www.gesetze-im-internet.de/{law}/xml.zip"
 _SHORT = re.compile(r"[a-z0-9_]{1,60}")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", " ": "_", "-": "_"})
@@ -80,6 +83,8 @@ def _download(
                 file.write(piece)
     except urllib.error.HTTPError as error:
         error.close()
+        if error.code == 429:
+            raise ToolFailed(f"{host} beantwortet heute keine Anfragen mehr (429).") from error
         raise ToolFailed(
             f"{host} hat dort nichts (Antwort {error.code}). Stimmt die Abkürzung?"
         ) from error
@@ -95,4 +100,4 @@ def _require(address: str, hosts: Iterable[str]) -> None:
     except ValueError as error:
         raise ToolFailed(f"{address} ist keine Adresse.") from error
     if parts.netloc not in hosts or (parts.scheme != "https" and parts.hostname != "127.0.0.1"):
-        raise ToolFailed(f"Geladen wird nur von {' und '.join(HOSTS)} (https).")
+        raise ToolFailed(f"Geladen wird nur von {' und '.join(hosts)} (https).")

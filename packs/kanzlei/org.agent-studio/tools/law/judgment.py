@@ -43,7 +43,8 @@ class Paragraph:
 
 @dataclass(slots=True)
 class Judgment:
-    """A decision as one file has it."""
+    """A decision as one file has it. ``source`` is empty for one of the official site; ``state`` is
+    the day of its last change in another."""
 
     key: str
     ecli: str
@@ -55,6 +56,8 @@ class Judgment:
     title: str
     norms: str
     paragraphs: list[Paragraph] = field(default_factory=list[Paragraph])
+    source: str = ""
+    state: str = ""
 
     @property
     def headnote(self) -> str:

@@ -34,6 +34,23 @@ class Urteil:
     title: str
     headnote: str
     norms: str
+    source: str
+    """Empty for a decision of the official site."""
+    state: str
+    read: str
+
+    @property
+    def note(self) -> str:
+        """What to know of a decision that is not from the official site, in German."""
+        if not self.source:
+            return ""
+        days = f"geladen am {_shown(self.read)}"
+        if self.state:
+            days += f", dort geändert am {_shown(self.state)}"
+        return (
+            f"Von {self.source}, keiner amtlichen Stelle ({days}): sie kann veraltet oder "
+            "unvollständig sein."
+        )
 
     @property
     def address(self) -> str:
@@ -62,6 +79,10 @@ class Urteile:
             done.changed += self._add(one)
             done.laws += 1
         return done
+
+    def keep(self, one: Judgment) -> Imported:
+        """Import a decision; raises ToolFailed where the official one is there already."""
+        return Imported(laws=1, changed=self._add(one))
 
     def find(
         self,
@@ -125,23 +146,33 @@ class Urteile:
         records, indexed = self._records, self._home.service(Normen).indexed()
         text = "\n".join(paragraph.text for paragraph in one.paragraphs)
         words = indexed(f"{one.title} {one.headnote}"), indexed(text)
+        today = datetime.datetime.now(datetime.UTC).date().isoformat()
         with records.together():
-            rows = records.read("SELECT id FROM entscheidung WHERE doknr = ?", one.key)
+            rows = records.read(
+                "SELECT id, doknr, quelle, stand FROM entscheidung WHERE doknr = ? OR "
+                "((quelle = '') != (? = '') AND az_schluessel = ? AND tag = ? AND gericht = ?)",
+                *(one.key, one.source, az_key(one.az), one.day, one.court),
+            )
+            if one.source and not all(row["quelle"] for row in rows):
+                raise ToolFailed(f"{one.court}, {one.az} ist schon im Bestand, und zwar amtlich.")
             if rows:
                 number = cast("int", rows[0]["id"])
                 sql = "SELECT titel, text FROM entscheidung_worte WHERE id = ?"
-                if [tuple(row.values()) for row in records.read(sql, number)] == [words]:
+                same = (rows[0]["doknr"], rows[0]["stand"]) == (one.key, one.state)
+                if same and [tuple(row.values()) for row in records.read(sql, number)] == [words]:
+                    sql = "UPDATE entscheidung SET eingelesen = ? WHERE id = ?"
+                    records.write(sql, today, number)
                     return 0
                 self._forget(number)
             else:
                 number = None
             number = records.write(
                 "INSERT INTO entscheidung (id, doknr, ecli, gericht, spruchkoerper, tag, az, "
-                "az_schluessel, art, titel, leitsatz, normen, eingelesen) "
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                "az_schluessel, art, titel, leitsatz, normen, eingelesen, quelle, stand) "
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 *(number, one.key, one.ecli, one.court, one.chamber, one.day, one.az),
                 *(az_key(one.az), one.kind, one.title, one.headnote, one.norms),
-                datetime.datetime.now(datetime.UTC).date().isoformat(),
+                *(today, one.source, one.state),
             )
             for order, paragraph in enumerate(one.paragraphs):
                 records.write(
@@ -185,4 +216,11 @@ def _urteil(row: dict[str, Value]) -> Urteil:
         title=str(row["titel"]),
         headnote=str(row["leitsatz"]),
         norms=str(row["normen"]),
+        source=str(row["quelle"]),
+        state=str(row["stand"]),
+        read=str(row["eingelesen"]),
     )
+
+
+def _shown(day: str) -> str:
+    return f"{german.read_day(day):%d.%m.%Y}"
