@@ -104,6 +104,53 @@ async def test_kz40_a_question_without_a_name_leaves_at_once(tmp_path: Path) -> 
         assert questions == [] and len(home.asked) == 1
 
 
+PARTIES = (
+    "Müller ./. Treu Bau GmbH",
+    "Wolf ./. Vonovia SE",
+    "Yilmaz ./. Holzbau Rosenheim GmbH",
+    "Bürger ./. Gemeinde Aschheim",
+    "Frist ./. Gläubiger",
+)
+LONE = {
+    "Haftet Müller nach § 536a BGB?": "Müller",
+    "Was schuldet MUELLER?": "MUELLER",
+    "Greift Müllers Einwand durch?": "Müllers",
+    "Hat Frau Wolf Anspruch auf Miete?": "Wolf",
+    "Wolf ./. ein Vermieter": "Wolf",
+    "Haftet die Vonovia?": "Vonovia",
+    "Muss Yilmaz an Vonovia zahlen?": "Yilmaz, Vonovia",
+    "Welche Rechte hat die Klägerin Bürger?": "Bürger",
+}
+NOBODY = (
+    "Haftet der Wolf im Gehege, und wer trägt Treu und Glauben?",
+    "Ist ein Müller Kaufmann? Wann haftet der alte Müller?",
+    "Welche Rechte haben Bürger? Wann beginnt Verjährung, wie läuft Frist?",
+    "Zuständig ist das LG Rosenheim, auch in Rosenheim.",
+    "Der Müllerbursche mahlt, müller ist ein Wort.",
+    "Was ist eine Gemeinde, was ein Holzbau?",
+)
+
+
+@pytest.mark.parametrize("text", [*LONE, *NOBODY])
+async def test_kz40_a_participant_is_known_by_the_last_name_alone(
+    tmp_path: Path, text: str
+) -> None:
+    """In any agent's chat about no Akte, where it stands as a name; ordinary words, those of the
+    laws and the names of courts leave at once."""
+    async with research(tmp_path, model=ELSEWHERE) as (home, pack, session):
+        for rubrum in PARTIES:
+            service(pack, "Akten").open(pack.person, rubrum)
+        await session.change(agent="Assistant")
+        answers = ["No, send nothing"] if text in LONE else []
+        _, questions = await asked(session, text, *answers)
+        assert len(home.asked) == (text in NOBODY)
+        if text in LONE:
+            assert questions[0].startswith(f"Die Frage nennt {LONE[text]}: der Kanzlei bekannt")
+            pack.records.write("UPDATE akte SET rubrum = 'Grün ./. Blau'")
+            assert not (await asked(session, "Und heute?"))[1], "nobody is called so any more"
+            assert home.asked
+
+
 def engine_of(home: EngineHome, here: Site) -> None:
     """The person's own search engine, which finds nothing."""
     here.page("/search", '{"results": []}', "application/json")

@@ -136,7 +136,7 @@ class Normen:
         """The sections that fit best from the first on, each with the Absatz that does, and how
         many there are; of more than 100 the best 100."""
         synonyms = read_synonyms(self._home.settings(OfficeSettings).synonyme)
-        terms = asked(with_synonyms(query, synonyms), cache(self._known))
+        terms = asked(with_synonyms(query, synonyms), cache(self.knows))
         if not terms:
             return [], 0
         when, days = _when(day)
@@ -218,7 +218,8 @@ class Normen:
         self.vocabulary()
         return self._indexed
 
-    def _known(self, word: str) -> bool:
+    def knows(self, word: str) -> bool:
+        """Whether a word, in small letters, stands in the laws more than twice."""
         return bool(self._records.read("SELECT 1 FROM wort WHERE wort = ?", word))
 
     def _add(self, law: Law, *, excerpt: bool = False) -> int:

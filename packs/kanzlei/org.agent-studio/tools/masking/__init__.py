@@ -7,5 +7,6 @@ It makes the risk less; it makes nobody anonymous: who knows the facts may know 
 - ``known``: Whom and what an Akte knows: people, firms, numbers, addresses.
 - ``finding``: Finds them in a text, in every form, also inflected, and numbers and addresses
   by how they look.
+- ``lone``: Finds somebody by their last name alone, where it stands as a name.
 - ``mask``: Puts placeholders for them that stay the same, and words for placeholders.
 """

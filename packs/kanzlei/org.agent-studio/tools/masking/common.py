@@ -74,4 +74,9 @@ def is_name_here(word: str, text: str, begin: int) -> bool:
     before = text[max(0, begin - _BEFORE) : begin]
     if _CALLED.search(before):
         return True
-    return word in NOUNS and text[begin].isupper() and not _DETERMINED.search(before)
+    return word in NOUNS and text[begin].isupper() and not is_determined(before)
+
+
+def is_determined(before: str) -> bool:
+    """Whether the words before a noun say that it is a word and no name: the, a, old."""
+    return bool(_DETERMINED.search(before))

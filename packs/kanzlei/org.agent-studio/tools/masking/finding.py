@@ -315,6 +315,19 @@ def _names(known: Known) -> Iterator[_Name]:
             yield from of(one, LAST if len(parts) == 1 else f"{LAST} {number}")
 
 
+def distinct_words(known: Known) -> set[str]:
+    """The words of a last name or a firm's that name it alone, folded."""
+    if known.value:
+        return set()
+    if known.company:
+        passed = {*_LEGAL.split(), *_GENERAL.split()}
+        core = [one for one in _WORD.findall(folded(known.last)) if one not in passed]
+        return {one for one in core if len(one) >= 4 and one.isalpha()}
+    parts = [part for name in (known.last, *known.earlier) for part in _parts(name)]
+    return {words[0] for part in parts if folded(part) not in _PARTICLES
+            for words in _spelled(part)}  # fmt: skip
+
+
 _LEGAL = """
 gmbh mbh ag kg kgaa ohg ug gbr se eg ek ev e k v co partg partgmbb ltd inc
 """

@@ -84,6 +84,27 @@ def everybody(records: Records) -> list[Known]:
     ]
 
 
+def taking_part(records: Records) -> list[Known]:
+    """Who takes part in any Akte, also those whom its Rubrum alone names. Blocks."""
+    rows = records.read(
+        "SELECT DISTINCT kontakt.art, vorname, name, fruehere_namen FROM beteiligung JOIN kontakt "
+        "ON kontakt.id = beteiligung.kontakt WHERE rolle != ? AND art IN ('Person', 'Firma')",
+        *_PUBLIC,
+    )
+    people = [
+        Known(
+            PERSON,
+            str(row["name"]),
+            str(row["vorname"]),
+            company=row["art"] == "Firma",
+            earlier=tuple(_listed(str(row["fruehere_namen"] or ""))),
+        )
+        for row in rows
+    ]
+    sides = records.read("SELECT DISTINCT rubrum FROM akte")
+    return [*people, *(one for row in sides for one in in_rubrum(str(row["rubrum"])))]
+
+
 def _taking_part(records: Records, akte: int) -> list[Known]:
     """The contacts that take part in an Akte, and who represents them."""
     rows = records.read(

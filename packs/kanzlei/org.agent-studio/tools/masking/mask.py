@@ -14,9 +14,11 @@ from threading import RLock
 
 from studio.packs import Home, Mask, Records
 
+from ..law.normen import Normen
 from .finding import Finder, Found, apart
 from .folding import clean
-from .known import LABELS, Known, everybody, known_of
+from .known import LABELS, Known, everybody, known_of, taking_part
+from .lone import LoneNames
 
 LONGEST = 60
 """Characters of a placeholder, with its brackets."""
@@ -188,6 +190,9 @@ class Masken:
         self._placeholders: dict[int, Placeholders] = {}
         self._masks: dict[int, AkteMask] = {}
         self._others: tuple[object, Finder] | None = None
+        self._lone: tuple[object, LoneNames] | None = None
+        self._last: tuple[object, list[str]] | None = None
+        """What was looked at last, and who is named there: a turn asks about the same words."""
 
     def of(self, akte: int) -> AkteMask:
         """The mask of an Akte, with whom it knows now."""
@@ -199,15 +204,17 @@ class Masken:
             return made
 
     def named(self, text: str, akte: int | None) -> list[str]:
-        """Who and what of an Akte is named in a text, and which other contacts by their whole
-        names; each once."""
-        if akte is not None:
-            found = self.of(akte).find(text)
-        else:
-            with self._lock:
-                others = self._everybody()
-            found = others.find(text)
-        return list(dict.fromkeys(clean(text[one.start : one.end]) for one in found))
+        """Who and what of an Akte is named in a text, which other contacts by their whole names,
+        and who takes part in another Akte by their last name alone; each once."""
+        with self._lock:
+            others, lone = self._everybody(), self._taking_part()
+            mask = self.of(akte) if akte is not None else others
+            asked = text, akte, mask, lone
+            if self._last is None or self._last[0] != asked:
+                found = apart([*mask.find(text), *lone.find(text)])
+                names = [clean(text[one.start : one.end]) for one in found]
+                self._last = asked, list(dict.fromkeys(names))
+            return [*self._last[1]]
 
     def _everybody(self) -> Finder:
         """Finds the other contacts of the office; a new one where these changed."""
@@ -215,6 +222,16 @@ class Masken:
         if self._others is None or self._others[0] != stand:
             self._others = stand, Finder(everybody(self._home.records), whole=True)
         return self._others[1]
+
+    def _taking_part(self) -> LoneNames:
+        """Finds who takes part in an Akte by their last name; a new one where that changed."""
+        sql = "SELECT kontakt_stand.zahl AS a, beteiligt_stand.zahl AS b FROM kontakt_stand, "
+        (row,) = self._home.records.read(f"{sql}beteiligt_stand")
+        stand = row["a"], row["b"]
+        if self._lone is None or self._lone[0] != stand:
+            known = taking_part(self._home.records)
+            self._lone = stand, LoneNames(known, self._home.service(Normen).knows)
+        return self._lone[1]
 
     def showing(self, akte: int) -> ShowingMask | None:
         """A mask that hides nothing; None where nothing was ever hidden."""

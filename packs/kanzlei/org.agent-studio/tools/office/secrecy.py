@@ -6,7 +6,7 @@
 - keine KI: none, not even a local one.
 
 A call that goes into the web is sent nowhere by an Akte that is „lokal“ or „keine KI“. Elsewhere,
-and for what Recherche is asked without an Akte, the person is asked where the words name somebody
+and for what any agent is asked without an Akte, the person is asked where the words name somebody
 whom the office knows (KZ-40).
 
 Chats about an Akte may be told of others. Of these the strictest counts, also later: a chat keeps
@@ -54,9 +54,7 @@ class AktenPolicy(RequestPolicy):
         verdict = ALLOWED
         if about_akte:
             verdict = self._verdict(request, home)
-        elif request.agent == RECHERCHE and not (
-            request.local or self._listed(request.address, home)
-        ):
+        elif not (request.local or self._listed(request.address, home)):
             verdict = _without_names(request, home, None)
         if request.purpose not in ("look", "call") and not verdict.refused:
             verdict = replace(verdict, refused=over_limit(home))
