@@ -14,13 +14,13 @@ from typing import Any, Protocol, TypeVar, cast, get_args
 
 from studio.domain.drafts import DraftAction, KindDraft
 from studio.domain.errors import ToolFailed
-from studio.domain.jsonvalue import Json, JsonObject, as_object, as_text
+from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects, as_text
 from studio.domain.persons import Person
 from studio.domain.records import dataclass
 from studio.tools.packs.hosted import DRAFTS
 from studio.tools.packs.kinds import OpenKind
 from studio.tools.packs.persons_act import PersonsAct
-from studio.tools.packs.sources import Source
+from studio.tools.packs.sources import Mark, Source
 
 from .permission.invisible_characters import escape_line, visible
 
@@ -66,7 +66,13 @@ class PackHosts:
         if not title:
             return None
         wanted = tuple(map(as_text, target)) if isinstance(target, list) else ()
-        return Source(title, as_text(told.get("page")), wanted)
+        marks = tuple(map(_mark, as_objects(told.get("marks"))))
+        return Source(title, as_text(told.get("page")), wanted, marks)
+
+
+def _mark(told: JsonObject) -> Mark:
+    fields = (escape_line(as_text(told.get(one)), 200) for one in ("text", "kind", "icon", "about"))
+    return Mark(*fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from studio.tools.packs.home import Home, Records, Value
 from studio.tools.packs.kinds import DraftKind, Shown, propose
 from studio.tools.packs.persons_act import PersonsAct
 from studio.tools.packs.policy import ALLOWED, AskedRequest, Mask, RequestPolicy, Verdict
-from studio.tools.packs.sources import Source
+from studio.tools.packs.sources import Mark, Source
 from studio.tools.packs.verbs import verb
 from studio.tools.packs.window import PageEntry, PaletteEntry
 from studio.tools.sdk.context import Context
@@ -37,6 +37,7 @@ __all__ = [
     "FileChange",
     "Home",
     "KindDraft",
+    "Mark",
     "Mask",
     "Pack",
     "PageEntry",

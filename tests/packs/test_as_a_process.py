@@ -27,7 +27,7 @@ from studio.mcp.naming import pool_name
 from studio.simulator import Call, Simulator, Text, Turn
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
-from studio.tools.packs.sources import Source
+from studio.tools.packs.sources import Mark, Source
 from support import nightly
 from support.engine_home import KEY, PROTOCOLS, give_time, say
 from support.pack_files import OURS, write_pack
@@ -114,7 +114,8 @@ async def test_the_same_pack_runs_in_a_process(tmp_path: Path, uv: Path) -> None
                 engine.services.packs.resolve,
                 ["notes:topic/rivers", "notes:topic/none", "a.py:1-8", "https://a.b/c"],
             )
-            source = Source("Note about rivers", "list", ("rivers",))
+            mark = Mark("Kept", "ok", "lock", "It is in the list")
+            source = Source("Note about rivers", "list", ("rivers",), (mark,))
             assert found == {"notes:topic/rivers": source, "notes:topic/none": None}, "KZ-8"
             assert said[1].is_error, "no model calls what only the studio may"
             acts = desk.decided("undo", [draft])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from PySide6.QtGui import (
     QKeyEvent,
     QPainter,
     QResizeEvent,
+    QShowEvent,
     QTextCursor,
     QTextDocument,
     QTextOption,
@@ -23,9 +25,23 @@ from PySide6.QtWidgets import QFrame, QPlainTextEdit, QTextEdit, QWidget
 from studio.ui.formatting import percent
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_later
-from studio.ui.widgets import IconButton, MenuButton, PaintedButton, make_transparent, plain_tip
+from studio.ui.widgets import (
+    IconButton,
+    MenuButton,
+    PaintedButton,
+    Tag,
+    make_transparent,
+    plain_tip,
+)
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
-from studio.ui.widgets.painting import PaintedWidget, centred, paint_ring, paint_rounded, paint_text
+from studio.ui.widgets.painting import (
+    TAGS,
+    PaintedWidget,
+    centred,
+    paint_ring,
+    paint_rounded,
+    paint_text,
+)
 
 from .attachments import Attachments, files_in, picture_in
 from .model.chat_model import ChatModel
@@ -34,6 +50,8 @@ from .model.open_chat import Change
 from .model.open_word import OpenWord, mention_of, open_word
 
 if TYPE_CHECKING:
+    from studio.tools.packs.sources import Mark
+
     from .spell_check import SpellCheck
 
 MOST_LINES = 10
@@ -275,6 +293,7 @@ class Composer(PaintedWidget):
     resized = Signal()
     word_opened = Signal()
     """A mention or a command is being typed."""
+    appeared = Signal()
 
     def __init__(self, theme: Theme, model: ChatModel, parent: QWidget | None = None) -> None:
         super().__init__(theme, parent)
@@ -291,12 +310,16 @@ class Composer(PaintedWidget):
         self.effort = MenuButton(theme, tr("Effort"), icon="gauge", parent=self)
         self.mode = MenuButton(theme, tr("Permissions"), icon="shield", parent=self)
         self.folder = MenuButton(theme, tr("Folder"), icon="folder", parent=self)
+        self._marks: Sequence[Mark] = ()
+        self.marks: list[Tag] = []
+        """What is known of the thing of a pack that the chat is about."""
+        self._marks_row = row_of(spacing=theme.px(4))
         self.context = ContextRing(theme, self)
         self.send = SendButton(theme, self)
 
         menus = (self.add, self.agent, self.model, self.effort, self.mode, self.folder)
         row = row_of(
-            [*menus, STRETCH, self.context, theme.px(8), self.send],
+            [*menus, self._marks_row, STRETCH, self.context, theme.px(8), self.send],
             spacing=theme.px(4),
             folding=(self.effort, self.folder, self.mode, self.agent, self.model),
         )
@@ -366,6 +389,27 @@ class Composer(PaintedWidget):
                 self.context.set_part(*(self._model.context_use or (None, "")))
             case _:
                 pass
+
+    def show_marks(self, marks: Sequence[Mark]) -> None:
+        """Show the state of what the chat is about, and nothing of another's."""
+        if marks == self._marks:
+            return
+        self._marks = marks
+        for tag in self.marks:
+            self._marks_row.removeWidget(tag)
+            tag.hide()
+            tag.deleteLater()
+        self.marks = [Tag(self.theme, "", parent=self) for _ in marks]
+        for tag, mark in zip(self.marks, marks, strict=True):
+            tag.set(mark.text, mark.kind if mark.kind in TAGS else "neutral", mark.icon)
+            tag.setToolTip(plain_tip(mark.about))
+            tag.setAccessibleDescription(mark.about)
+            self._marks_row.addWidget(tag)
+            tag.show()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self.appeared.emit()
 
     def set_text(self, text: str) -> None:
         """Replace the text; the caret goes to its end."""

@@ -128,7 +128,7 @@ class ChatPage(PaintedWidget):
         drops.files_dropped.connect(self.composer.attachments.add_paths)
         drops.picture_dropped.connect(self.composer.attachments.paste)
         drops.hovered.connect(self.composer.set_welcoming)
-        self._subject = SubjectFact(self.model, self.header, self.heading)
+        self._subject = SubjectFact(self.model, self.header, self.heading, self.composer)
         self.header.folder_clicked.connect(self.menus.choose_folder)
         self.header.subject_clicked.connect(
             lambda: self.source_wanted.emit(self.model.options.subject)

@@ -218,18 +218,24 @@ def paint_ring(
     painter.restore()
 
 
-def tag_width(theme: Theme, text: str) -> int:
-    return theme.metrics("tag").horizontalAdvance(text) + 2 * theme.px(6)
+def tag_width(theme: Theme, text: str, icon: str = "") -> int:
+    mark = theme.px(12) + theme.px(4) if icon else 0
+    return theme.metrics("tag").horizontalAdvance(text) + 2 * theme.px(6) + mark
 
 
 def paint_tag(
-    painter: QPainter, theme: Theme, at: QPointF, text: str, kind: str = "neutral"
+    painter: QPainter, theme: Theme, at: QPointF, text: str, kind: str = "neutral", icon: str = ""
 ) -> float:
     """A tag with its left end and middle at ``at``; returns its width."""
     fill, ink = TAGS[kind]
-    width, height = tag_width(theme, text), theme.px(18)
+    width, height = tag_width(theme, text, icon), theme.px(18)
     box = QRectF(at.x(), round(at.y() - height / 2), width, height)
     paint_rounded(painter, box, 5, theme.color(fill))
+    if icon:
+        side = theme.px(12)
+        place = QRectF(box.left() + theme.px(6), box.center().y() - side / 2, side, side)
+        theme.paint_icon(painter, place, icon, ink)
+        box.setLeft(place.right() - theme.px(2))  # centred in what is left of it
     paint_text(painter, theme, box, text, "tag", ink, Qt.AlignmentFlag.AlignCenter)
     return width
 

@@ -251,7 +251,7 @@ class _Mark(PaintedWidget):
 
 
 class Tag(_Mark):
-    """A word in a small box: neutral, accent, ok, warn or err."""
+    """A word in a small box, perhaps with an icon: neutral, accent, ok, warn or err."""
 
     def __init__(
         self, theme: Theme, text: str, kind: str = "neutral", parent: QWidget | None = None
@@ -259,17 +259,18 @@ class Tag(_Mark):
         super().__init__(theme, parent)
         self.set(text, kind)
 
-    def set(self, text: str, kind: str = "neutral") -> None:
+    def set(self, text: str, kind: str = "neutral", icon: str = "") -> None:
         assert kind in TAGS
-        self._text, self._kind = text, kind
+        self._text, self._kind, self._icon = text, kind, icon
         self.setAccessibleName(text)
         self._follow()
 
     def sizeHint(self) -> QSize:
-        return QSize(tag_width(self.theme, self._text), self.theme.px(18))
+        return QSize(tag_width(self.theme, self._text, self._icon), self.theme.px(18))
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
-        paint_tag(painter, self.theme, QPointF(0, self.height() / 2), self._text, self._kind)
+        at = QPointF(0, self.height() / 2)
+        paint_tag(painter, self.theme, at, self._text, self._kind, self._icon)
 
 
 class _SquareMark(_Mark):

@@ -384,6 +384,9 @@ async def test_an_akte_is_opened_with_its_documents_fristen_and_history(tmp_path
         await until(lambda: texts.shown is not None)
         assert "abgewiesen" in texts.words.toPlainText() and not texts.strip.isHidden()
         assert f"Seite {document.pages} von {document.pages}" == texts.place.text()
+        (mark,) = texts.words.extraSelections()
+        assert mark.cursor.selectedText() == texts.words.toPlainText(), "all of the page it names"
+        assert texts.whence.text() == f"Aus einer Antwort: die ganze Seite {document.pages}"
         person.window.activateWindow()
         await until(person.window.isActiveWindow)
         person.press(Qt.Key.Key_Escape)
@@ -434,6 +437,11 @@ async def test_kz48_a_source_opens_in_place_of_the_tab_beside_the_chat(tmp_path:
         await until(lambda: chat.beside and chat.model.options.subject == akte.address)
         assert chat.model.options.agent == "Helena" and view.chat.isHidden()
         await until(lambda: akte.az in chat.header.subject.text())
+
+        def marks() -> list[str]:
+            return [one.accessibleName() for one in chat.composer.marks if one.isVisible()]
+
+        assert marks() == ["KI lokal"] and view.mode.accessibleName() == "KI lokal"
         await until(lambda: view.isAncestorOf(person.focused()))
         chat.composer.setFocus()
         await chat.model.options.found()
@@ -454,14 +462,24 @@ async def test_kz48_a_source_opens_in_place_of_the_tab_beside_the_chat(tmp_path:
         assert mark.format.background().color() == window.theme.color("warn_soft")
         person.press(Qt.Key.Key_Escape)
         assert view.overview.isVisible() and chat.beside, "Escape leads back to the overview"
+        service(pack, "Akten").set_mode(pack.person, akte, "pseudonym")
+        chat.composer.setFocus()
+        await until(lambda: marks() == ["KI pseudonym"])
         view.show_akte(akte.id, "dokument", "1", "1", "99")
         await until(lambda: "steht nicht" in texts.whence.text())
+        assert texts.words.extraSelections() == []
+        view.show_akte(akte.id, "dokument", "1", "1")
+        await until(lambda: len(texts.words.extraSelections()) == 1)
+        view.show_akte(akte.id, "dokument", "1", "7")
+        await until(lambda: "Die Seite 7 gibt es" in texts.whence.text())
         assert texts.words.extraSelections() == []
         page.show_akte(shut.id)
         await until(lambda: view.facts.akte.id == shut.id)
         assert not chat.beside and view.chat.isHidden(), "no model may see this Akte"
         page.show_list()
         assert not chat.beside
+        window.new_chat()
+        await until(lambda: chat.isVisible() and marks() == [])
 
 
 @on_window_loop

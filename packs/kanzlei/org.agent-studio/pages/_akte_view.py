@@ -30,7 +30,7 @@ from studio.packs.ui import (
 from ..tools import _german as german
 from ..tools.deadlines.free_days import LAENDER
 from ..tools.office import audit
-from ..tools.office.akten import Akte
+from ..tools.office.akten import Akte, shown_mode
 from ..tools.office.dokumente import Dokument, Dokumente
 from ..tools.office.fristen import Frist, Fristen
 from ..tools.office.history import Change
@@ -72,7 +72,6 @@ HEAD, COLUMNS = 640, 560
 """Room for the name of an Akte with its buttons beside, and for two columns."""
 _TICK = 10_000
 """Milliseconds between two looks at the stopwatch."""
-_MODE_KINDS = {"lokal": "ok", "pseudonym": "accent", "frei": "warn", "keine KI": "neutral"}
 _FIELDS = {
     "angelegt": "angelegt",
     "ende": "eingetragen",
@@ -200,8 +199,7 @@ class AkteView(QWidget):
         self.title.setText(akte.rubrum)
         self.title.setToolTip(akte.rubrum)
         self.az.set(akte.az)
-        self.mode.set(f"KI {akte.mode}" if akte.mode != "keine KI" else "keine KI",
-                      _MODE_KINDS[akte.mode])  # fmt: skip
+        self.mode.set(*shown_mode(akte.mode))
         self.state.set(akte.state)
         self._show_chat_button()
         self.form.show_akte(akte)

@@ -71,6 +71,8 @@ class DocumentsTab(QWidget):
         self._at = 0
         self._paragraph = ""
         """The number of the one that is marked; empty for none."""
+        self._marked = 0
+        """The page that is marked as a whole, because a source names no paragraph of it."""
         self._reading = 0
         t = self.theme
         self.search = Field(t, "In dieser Akte suchen", icon="search", name="Dokumente suchen")
@@ -218,6 +220,7 @@ class DocumentsTab(QWidget):
         pages = [page] if page in texts else self._numbers
         found = [one for one in pages if paragraph_of(texts[one], paragraph)]
         self._paragraph, there = paragraph, (found or pages)[:1]
+        self._marked = page if from_chat and page in texts and not paragraph else 0
         self._at = self._numbers.index(there[0]) if there else 0
         self.name.setText(document.name)
         words = document.name.lower().endswith(_WORDS)
@@ -226,6 +229,8 @@ class DocumentsTab(QWidget):
         self.told.show_text("")
         places = [f"Seite {page}"] * bool(page) + [f"Rn. {paragraph}"] * bool(paragraph)
         words = ", ".join(places)
+        if self._marked:
+            words = f"die ganze {words}"
         if page and page not in texts:
             words = f"Die Seite {page} gibt es in dieser Version nicht."
         elif paragraph and not found:
@@ -264,8 +269,11 @@ class DocumentsTab(QWidget):
         self._mark()
 
     def _mark(self) -> None:
-        """Mark the paragraph that a source named, where the page has it."""
-        place = paragraph_of(self.words.toPlainText(), self._paragraph)
+        """Mark the paragraph that a source named, where the page has it, or the page it named."""
+        text = self.words.toPlainText()
+        place = paragraph_of(text, self._paragraph)
+        if self._marked and self._numbers[self._at] == self._marked:
+            place = 0, len(text)
         self.words.setExtraSelections([])
         if place is None:
             return

@@ -27,7 +27,7 @@ from studio.packs.ui import (
 )
 
 from ..tools.intake.kinds import AKTEN, MESSAGE
-from ..tools.office.akten import MODES, Akte, Akten
+from ..tools.office.akten import MODE_WORDS, Akte, Akten, shown_mode
 from ._akte_view import AkteView, add_files
 from ._intake_card import CardPlace, FileCard, JLawyerCard
 from ._rows import AGENT, LinkTitle, ScrolledColumn, section
@@ -36,13 +36,6 @@ UNKNOWN = "unbekannt"
 MOST = 100
 _WAIT = 120
 """Milliseconds after the last letter before it is looked for."""
-MODE_WORDS = {
-    "lokal": "nur Modelle auf diesem Computer und erlaubten Rechnern",
-    "pseudonym": "auch fremde Anbieter, maskiert und mit Vereinbarung",
-    "frei": "auch fremde Anbieter, mit Grundlage",
-    "keine KI": "kein Modell",
-}
-MODE_ICONS = {"lokal": "lock", "pseudonym": "eye", "frei": "globe", "keine KI": "ban"}
 
 
 class AktenPage(Page):
@@ -233,8 +226,8 @@ class AkteRow(QWidget):
         if not court.text():
             court.hide()
         name = f"KI-Modus der Akte {akte.az}"
-        self.mode = MenuButton(theme, name, akte.mode, icon=MODE_ICONS[akte.mode])
-        self.mode.set_items([MenuItem(one, one, detail=MODE_WORDS[one]) for one in MODES])
+        self.mode = MenuButton(theme, name, akte.mode, icon=shown_mode(akte.mode)[2])
+        self.mode.set_items([MenuItem(one, one, detail=words) for one, words in MODE_WORDS.items()])
         self.mode.set_current(akte.mode)
         self.chat = Button(theme, "Chat")
         self.chat.setAccessibleName(f"Chat zur Akte {akte.az}")

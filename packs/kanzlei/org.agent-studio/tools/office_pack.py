@@ -69,7 +69,7 @@ from .office.notizen import Notizen
 from .office.persons import ROLES, person_here
 from .office.recheck import recheck
 from .office.retention import Aufbewahrung
-from .office.secrecy import AktenPolicy
+from .office.secrecy import AktenPolicy, mode_mark
 from .office.settings import OfficeSettings
 from .office.sign_in import Anmeldung
 from .office.suche import Suche
@@ -254,7 +254,8 @@ def source(address: str, home: Home) -> Source | None:
     try:
         if what == "akte":
             akte = home.service(Akten).get(home.person, int(number))
-            return Source(f"Akte {akte.az}", "akten", (str(akte.id),))
+            mark = mode_mark(home.records, akte)
+            return Source(f"Akte {akte.az}", "akten", (str(akte.id),), (mark,))
         if what == "frist":
             frist = home.service(Fristen).get(home.person, int(number))
             return Source(f"{frist.kind}, {german.day(frist.end)}", "heute", (str(frist.id),))

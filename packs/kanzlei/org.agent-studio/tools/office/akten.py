@@ -19,7 +19,14 @@ from .persons import ADMIN, ANWALT, named, number_of
 from .settings import OfficeSettings
 
 ADDRESS = "kanzlei:akte/"
-MODES = ("lokal", "pseudonym", "frei", "keine KI")
+MODE_WORDS = {
+    "lokal": "nur Modelle auf diesem Computer und erlaubten Rechnern",
+    "pseudonym": "auch fremde Anbieter, maskiert und mit Vereinbarung",
+    "frei": "auch fremde Anbieter, mit Grundlage",
+    "keine KI": "kein Modell",
+}
+MODES = tuple(MODE_WORDS)
+_SHOWN = {"lokal": ("ok", "lock"), "pseudonym": ("accent", "eye"), "frei": ("warn", "globe")}
 LONGEST = 300
 STATES = ("laufend", "ruhend", "abgelegt")
 CHANGEABLE = (
@@ -293,3 +300,9 @@ def akte_here(context: Context, asked: str = "") -> Akte:
             f"Dieses Gespräch gehört zur Akte {akte.az}. Zu einer anderen Akte gehört ein eigenes."
         )
     return akte
+
+
+def shown_mode(mode: str) -> tuple[str, str, str]:
+    """How a KI mode is shown: its words, kind and icon."""
+    kind, icon = _SHOWN.get(mode, ("neutral", "ban"))
+    return mode if mode == "keine KI" else f"KI {mode}", kind, icon

@@ -23,6 +23,7 @@ from studio.packs import (
     ALLOWED,
     AskedRequest,
     Home,
+    Mark,
     Person,
     Records,
     RequestPolicy,
@@ -32,7 +33,7 @@ from studio.packs import (
 
 from ..masking.mask import Masken
 from .agreements import Vereinbarungen
-from .akten import Akte, Akten, akte_of
+from .akten import MODE_WORDS, Akte, Akten, akte_of, shown_mode
 from .audit import HELD, MASKED, SENT, append
 from .history import now
 from .hourly import over_limit
@@ -40,7 +41,7 @@ from .persons import ADMIN, ANWALT
 from .settings import OfficeSettings
 
 RECHERCHE = "Recherche"
-"""The agent that sees no Akten, so that any model may answer it."""
+"""Who searches the web without an Akte, for one that is „lokal“."""
 NAMED = 5
 """How many names a question to the person has."""
 _STRICT = ("frei", "pseudonym", "lokal", "keine KI")
@@ -80,7 +81,7 @@ class AktenPolicy(RequestPolicy):
                 f"Die Akte dieses Gesprächs ({request.subject}) gibt es nicht, oder sie ist für "
                 f"{home.person.name} nicht zugänglich. Nichts wurde gesendet."
             )
-        mode, az, more = _strictest(home.records, akte)
+        mode, az, more = strictest(home.records, akte)
         if mode == "keine KI":
             return Verdict(f"Für die Akte {az} ist keine KI erlaubt. Nichts wurde gesendet.{more}")
         here = request.local or self._listed(request.address, home)
@@ -155,7 +156,15 @@ def forget_chats(home: Home, person: Person, akte: Akte) -> int:
     return chats
 
 
-def _strictest(records: Records, akte: Akte) -> tuple[str, str, str]:
+def mode_mark(records: Records, akte: Akte) -> Mark:
+    """Which models may see chats about an Akte, as a word. Blocks."""
+    mode, az, _ = strictest(records, akte)
+    of_other = f", wegen der Akte {az}, von der sie wissen" if az != akte.az else ""
+    about = f"Gespräche zu dieser Akte: {MODE_WORDS.get(mode, mode)}{of_other}"
+    return Mark(*shown_mode(mode), about)
+
+
+def strictest(records: Records, akte: Akte) -> tuple[str, str, str]:
     """The mode that counts, the Akte that it is of, and what to do where it is of another one.
 
     One that was deleted since counts as “lokal”.

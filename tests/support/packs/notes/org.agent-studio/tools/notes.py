@@ -7,6 +7,7 @@ from studio.packs import (
     DraftKind,
     Home,
     KindDraft,
+    Mark,
     Pack,
     PageEntry,
     PaletteEntry,
@@ -121,7 +122,8 @@ def source(address: str, home: Home) -> Source | None:
     topic = address.removeprefix("notes:topic/")
     if home.service(Shelf).find(topic) is None:
         return None
-    return Source(f"Note about {topic}", "list", (topic,))
+    mark = Mark("Kept", "ok", "lock", "It is in the list")
+    return Source(f"Note about {topic}", "list", (topic,), (mark,))
 
 
 pack = Pack(
