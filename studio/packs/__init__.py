@@ -13,6 +13,8 @@ from __future__ import annotations
 from studio.domain.drafts import KindDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.persons import Person
+from studio.files.file_lock import exclusive_access
+from studio.files.sealed_file import SealedReader, SealedWriter, Unsealable
 from studio.processes.environment import child_environment
 from studio.tools.packs.definition import Pack
 from studio.tools.packs.files import FileChange
@@ -47,12 +49,16 @@ __all__ = [
     "Records",
     "RequestPolicy",
     "Result",
+    "SealedReader",
+    "SealedWriter",
     "Shown",
     "Source",
     "ToolFailed",
+    "Unsealable",
     "Value",
     "Verdict",
     "child_environment",
+    "exclusive_access",
     "pdf_pages",
     "pdf_scans",
     "propose",

@@ -8,6 +8,7 @@ the key in the keychain (KZ-44).
 
 from __future__ import annotations
 
+import hmac
 import itertools
 import os
 import sqlite3
@@ -34,6 +35,7 @@ BUSY_SECONDS = 5.0
 QUERY_SECONDS = 30.0
 STEP_SECONDS = 300.0
 """What one statement of a step has."""
+_FILES = b"files of the pack"
 _INSTRUCTIONS = 100_000
 """How many of SQLite's it takes to look at the time again."""
 _UNFIT = (OverflowError, ValueError)
@@ -221,6 +223,13 @@ class PackRecords:
             if not self._key:
                 raise StorageError(f"{self.path} is not encrypted.")
             return self._key
+
+    def file_key(self, *, opening: bool = False) -> bytes | None:
+        """A key for files of the pack, made of that of the records; see ``Records``."""
+        with self._lock:
+            self._opened()
+            key = self._key or (self._keys.read(self._pack) if opening else "")
+        return hmac.digest(bytes.fromhex(key), _FILES, "sha256") if key else None
 
     def take_key(self, key: str) -> None:
         """Keep a key that a person typed; raises StorageError for one that opens nothing here."""

@@ -39,6 +39,12 @@ class Records(Protocol):
         Raises ToolFailed for a file that is no such copy, or of a newer version."""
         ...
 
+    def file_key(self, *, opening: bool = False) -> bytes | None:
+        """A key for files of the pack, made of that of its records, so that the same recovery sheet
+        brings both back. None where they are not encrypted; with ``opening``, where the keychain
+        has no key."""
+        ...
+
 
 class NoRecords:
     """For code without a database."""
@@ -57,6 +63,9 @@ class NoRecords:
 
     def replace(self, source: Path) -> None:
         raise ToolFailed(NO_RECORDS)
+
+    def file_key(self, *, opening: bool = False) -> bytes | None:
+        return None
 
 
 NO_RECORDS = "There are no records here: the pack has no folder schema."

@@ -11,9 +11,11 @@ from . import _german as german
 from .office import access_request, audit, backup
 from .office.agreements import Vereinbarungen
 from .office.akten import Akten
+from .office.dokumente import Dokumente
 from .office.export import write_akte
 from .office.persons import ADMIN, ANWALT
 from .office.retention import Aufbewahrung
+from .office.sealing import is_sealed
 from .office.secrecy import forget_chats
 
 
@@ -123,6 +125,32 @@ def ablegen(context: Context, az: str, tag: str = "") -> str:
 
 
 @verb
+def verschliessen(context: Context, az: str, pruefen: bool = False) -> str:
+    """Die Dateien einer Akte, die ruht, verschlüsselt in eine einzige legen.
+
+    az: Das Aktenzeichen.
+    pruefen: Nur sagen, ob sie verschlossen sind.
+    """
+    akte = context.service(Akten).get(context.person, az)
+    sealed = is_sealed(context.service(Dokumente).folder_of(akte))
+    if pruefen or sealed:
+        return f"Die Dateien der Akte {akte.az} sind {'verschlossen' if sealed else 'offen'}."
+    count = context.service(Aufbewahrung).seal(context.person, akte)
+    return f"{count} Dateien der Akte {akte.az} sind verschlossen. „oeffnen {akte.az}“ öffnet sie."
+
+
+@verb
+def oeffnen(context: Context, az: str) -> str:
+    """Die Dateien einer verschlossenen Akte wieder in ihren Ordner legen.
+
+    az: Das Aktenzeichen.
+    """
+    akte = context.service(Akten).get(context.person, az)
+    count = context.service(Aufbewahrung).unseal(context.person, akte)
+    return f"{count} Dateien der Akte {akte.az} liegen wieder in ihrem Ordner."
+
+
+@verb
 def aufbewahrung(context: Context, alle: bool = False) -> list[str]:
     """Abgelegte Akten auflisten, deren Jahre vorbei sind (§ 50 BRAO).
 
@@ -215,5 +243,6 @@ def _day(name: str, text: str) -> datetime.date:
 
 COMMANDS = (
     *(vereinbarung, vereinbarungen, protokoll, verify, save, bring_back),
+    *(verschliessen, oeffnen),
     *(ablegen, aufbewahrung, festhalten, loeschen, vergessen, auskunft, give_out),
 )

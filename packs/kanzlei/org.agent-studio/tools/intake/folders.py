@@ -130,7 +130,10 @@ class Intake:
         except ToolFailed as error:
             return str(error)
         akte = self._home.service(Akten).get(person, one.akte)
-        path = service.folder_of(akte) / one.folder / one.name
+        try:
+            path = service.open_folder(akte) / one.folder / one.name
+        except ToolFailed as error:
+            return str(error)
         try:
             same = one.version == 1 and _digest(path) == one.digest
         except (OSError, ToolFailed):

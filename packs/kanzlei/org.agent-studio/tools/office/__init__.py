@@ -27,6 +27,7 @@
 - ``recheck``: Computes Fristen anew when there are other holidays, and calls a person.
 - ``retention``: Which Akten may go, what is held, and what goes with an Akte.
 - ``rows``: What belongs to an Akte, read within what a person may see.
+- ``sealing``: Puts the files of an Akte that rests into one encrypted file, and back.
 - ``secrecy``: Which provider may see an Akte.
 - ``settings``: What the office sets.
 - ``suche_verbs``: The command ``suche``.

@@ -108,7 +108,7 @@ def _told(akte: Akte, found: list[_Named]) -> dict[str, object]:
 
 def _add(made: zipfile.ZipFile, documents: Dokumente, akte: Akte, one: Dokument) -> None:
     """The file as it lies in the Akte; one that is gone is left to the list."""
-    place = documents.folder_of(akte)
+    place = documents.open_folder(akte)
     path = place / one.folder / one.name
     if path.is_file() and path.resolve().is_relative_to(place.resolve()):
         made.write(path, f"{place.name}/{one.folder}/{one.name}".replace("//", "/"))

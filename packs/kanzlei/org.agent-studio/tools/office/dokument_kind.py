@@ -156,7 +156,7 @@ def _kept(draft: KindDraft, home: Home) -> bytes | None:
 
 
 def _change(draft: KindDraft, fields: DokumentFields, akte: Akte, home: Home) -> FileChange:
-    folder = home.service(Dokumente).folder_of(akte)
+    folder = home.service(Dokumente).open_folder(akte)
     return FileChange(folder, _path(fields), _bytes(fields, home), _kept(draft, home))
 
 

@@ -22,6 +22,7 @@ from studio.packs import Home, Person, ToolFailed, Value
 from .akten import Akte, visible
 from .history import note, now
 from .persons import number_of
+from .sealing import is_sealed
 from .settings import OfficeSettings
 from .texts import Words, read_file, words_of
 
@@ -87,6 +88,16 @@ class Dokumente:
     def folder_of(self, akte: Akte) -> Path:
         """Where the files of an Akte are."""
         return self.root / _file_name(akte.az.replace("/", "-"))
+
+    def open_folder(self, akte: Akte) -> Path:
+        """The same, where its files lie open; raises ToolFailed while they are sealed (KZ-44)."""
+        folder = self.folder_of(akte)
+        if is_sealed(folder):
+            raise ToolFailed(
+                f"Die Dateien der Akte {akte.az} sind verschlossen. Öffne sie zuerst: "
+                f"agent-studio kanzlei oeffnen {akte.az}"
+            )
+        return folder
 
     @property
     def templates(self) -> Path:
@@ -183,7 +194,7 @@ class Dokumente:
         ``date`` is the day of the document itself, where it is known.
         """
         folder = folder_name(folder)
-        place = self.folder_of(akte) / folder
+        place = self.open_folder(akte) / folder
         try:
             path = _placed(data, place, _file_name(name))
         except OSError as error:
@@ -300,7 +311,7 @@ class Dokumente:
 
         Files that no document has are among all.
         """
-        place, found = self.folder_of(akte), list[Anew]()
+        place, found = self.open_folder(akte), list[Anew]()
         known = {(one.folder, one.name): one for one in self.find(akte)}
         if wrong := set(numbers) - {one.id for one in known.values()}:
             raise ToolFailed(f"In der Akte {akte.az} gibt es kein Dokument {min(wrong)}.")
@@ -321,7 +332,7 @@ class Dokumente:
 
     def content(self, akte: Akte, folder: str, name: str) -> bytes:
         """The bytes of a file of an Akte; raises ToolFailed where it leads out of its folder."""
-        place = self.folder_of(akte)
+        place = self.open_folder(akte)
         return _inside(place, place / folder / name)
 
     def refresh(self, person: Person, akte: Akte, dokument: Dokument) -> tuple[Dokument, str]:
@@ -330,7 +341,10 @@ class Dokumente:
         try:
             data = self.content(akte, dokument.folder, dokument.name)
         except ToolFailed as error:
-            return dokument, f"Die Datei fehlt oder ist nicht lesbar: {error}"
+            sealed = is_sealed(self.folder_of(akte))
+            return dokument, str(
+                error
+            ) if sealed else f"Die Datei fehlt oder ist nicht lesbar: {error}"
         if hashlib.sha256(data).hexdigest() == dokument.digest:
             return dokument, ""
         words = words_of(dokument.name, data)

@@ -50,7 +50,7 @@ def write_akte(home: Home, person: Person, akte: Akte, target: Path) -> int:
         "verlauf": [str(one) for one in changes_of(records, akte.id, _MOST_CHANGES)],
         "zeit_der_ausgabe": now(),
     }
-    place, count = documents.folder_of(akte), 0
+    place, count = documents.open_folder(akte), 0
     try:
         with (
             open(target, "xb", opener=private) as file,

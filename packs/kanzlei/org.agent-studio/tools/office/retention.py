@@ -20,6 +20,7 @@ from .audit import append
 from .dokumente import Dokumente
 from .history import note, now
 from .persons import ADMIN, ANWALT
+from .sealing import forget_sealed, open_folder, seal_folder, sealed_of
 from .settings import OfficeSettings
 from .suche import Suche
 
@@ -94,6 +95,35 @@ class Aufbewahrung:
             for row in self._records.read(sql, *values)
         ]
 
+    def seal(self, person: Person, akte: Akte) -> int:
+        """Encrypt the files of an Akte, see ``sealing``; returns how many. Raises ToolFailed."""
+        _require_lawyer(person, "verschließt Akten")
+        key = self._records.file_key()
+        if key is None:
+            raise ToolFailed(
+                "Die Daten der Kanzlei sind nicht verschlüsselt, und damit hätten die Dateien "
+                "keinen Schlüssel. Zuerst: agent-studio packs encrypt kanzlei"
+            )
+        count = seal_folder(self._home.service(Dokumente).open_folder(akte), key)
+        note(self._records, person, akte.id, "akte", akte.id, field="dateien", new="verschlossen")
+        return count
+
+    def unseal(self, person: Person, akte: Akte) -> int:
+        """Have the files of an Akte in its folder again; returns how many. Raises ToolFailed."""
+        _require_lawyer(person, "öffnet verschlossene Akten")
+        folder = self._home.service(Dokumente).folder_of(akte)
+        if not sealed_of(folder).is_file():
+            raise ToolFailed(f"Die Dateien der Akte {akte.az} sind nicht verschlossen.")
+        key = self._records.file_key(opening=True)
+        if key is None:
+            raise ToolFailed(
+                "Der Schlüssel ist nicht im Schlüsselbund dieses Rechners. Gib den von Deinem "
+                "Notfallblatt ein: agent-studio packs key kanzlei"
+            )
+        count = open_folder(folder, key)
+        note(self._records, person, akte.id, "akte", akte.id, field="dateien", new="offen")
+        return count
+
     def delete(self, person: Person, akte: Akte, *, reason: str = "") -> str:
         """Delete an Akte for good; before its years are over with a reason only.
 
@@ -116,6 +146,7 @@ class Aufbewahrung:
         shutil.rmtree(folder, ignore_errors=True)
         if folder.exists():
             raise ToolFailed(f"{folder} kann nicht gelöscht werden. Die Akte steht noch.")
+        forget_sealed(folder)
         stems = self._records.read(
             "SELECT titel || ' ' || text AS stems FROM dokument_worte WHERE id IN "
             "(SELECT id FROM dokument WHERE akte = ?)",

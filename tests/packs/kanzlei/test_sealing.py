@@ -1,0 +1,236 @@
+"""The files of an Akte that rests, in one encrypted file (KZ-44)."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import multiprocessing
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+from studio.domain.errors import ToolFailed
+from studio.extensions.packs.loading import forget, load_code, package_of
+from studio.simulator import Call, Text, Turn
+from support import drawer
+from support.engine_home import engine_home, say
+from support.office_home import service, switch_on
+
+from .conftest import PACK
+
+KEY = b"k" * 32
+WORDS = "Wagner ./. Holzbau Süd"
+FILES = {
+    "Klage.txt": WORDS.encode(),
+    "Gericht/Urteil ß.txt": b"x" * 300_000,
+    "Gericht/leer.txt": b"",
+    ".verborgen": b"1",
+}
+
+
+@pytest.fixture(scope="module")
+def sealing() -> Iterator[ModuleType]:
+    load_code("kanzlei", PACK / "org.agent-studio")
+    yield importlib.import_module(f"{package_of('kanzlei')}.tools.office.sealing")
+    forget("kanzlei")
+
+
+def made(folder: Path) -> Path:
+    for name, data in FILES.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+    return folder
+
+
+def read(folder: Path) -> dict[str, bytes]:
+    paths = [one for one in folder.rglob("*") if one.is_file()]
+    return {one.relative_to(folder).as_posix(): one.read_bytes() for one in paths}
+
+
+def names(folder: Path) -> list[str]:
+    """What is in a folder, but for locks."""
+    return [one.name for one in folder.iterdir() if not one.name.endswith(".lock")]
+
+
+def shows(folder: Path) -> list[str]:
+    return [one.name for one in folder.rglob("*")
+            if one.is_file() and WORDS.encode() in one.read_bytes()]  # fmt: skip
+
+
+def test_kz44_a_folder_is_sealed_and_opened(tmp_path: Path, sealing: Any) -> None:
+    """All files come back with their times; another key and a changed file leave all as it is; a
+    link is refused, because what is behind it would be lost."""
+    folder = made(tmp_path / "0001-26")
+    os.utime(folder / "Klage.txt", (1e9, 1e9))
+    assert sealing.seal_folder(folder, KEY) == len(FILES)
+    assert not folder.exists() and sealing.is_sealed(folder) and not shows(tmp_path)
+    assert names(tmp_path) == ["0001-26.verschlossen"]
+    with pytest.raises(ToolFailed, match="anderen Schlüssel"):
+        sealing.open_folder(folder, b"x" * 32)
+    sealed = sealing.sealed_of(folder)
+    whole = sealed.read_bytes()
+    sealed.write_bytes(whole[:-20])
+    with pytest.raises(ToolFailed, match="beschädigt"):
+        sealing.open_folder(folder, KEY)
+    assert names(tmp_path) == ["0001-26.verschlossen"]
+    sealed.write_bytes(whole)
+    assert sealing.open_folder(folder, KEY) == len(FILES)
+    assert read(folder) == FILES and (folder / "Klage.txt").stat().st_mtime == 1e9
+    assert names(tmp_path) == ["0001-26"]
+    (folder / "Verweis").symlink_to(tmp_path)
+    with pytest.raises(ToolFailed, match="Verknüpfung"):
+        sealing.seal_folder(folder, KEY)
+    assert (folder / "Klage.txt").exists() and not sealed.exists()
+
+
+def test_kz44_what_is_changed_meanwhile_is_not_sealed(
+    tmp_path: Path, sealing: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that another program writes while it is read stays in its folder, as written."""
+    folder = made(tmp_path / "0001-26")
+    same = sealing._same
+
+    def changes(archive: Any, one: Any, path: Path) -> bool:
+        (folder / "Klage.txt").write_bytes(b"neu")
+        return same(archive, one, path)
+
+    monkeypatch.setattr(sealing, "_same", changes)
+    with pytest.raises(ToolFailed, match="gerade geändert"):
+        sealing.seal_folder(folder, KEY)
+    assert read(folder) == FILES | {"Klage.txt": b"neu"}
+    assert names(tmp_path) == ["0001-26"]
+
+
+def dies(step: int, work: Any, *arguments: object) -> None:
+    """Do the work, and die at its step-th look at the disk."""
+    count = 0
+
+    def watch(event: str, _: object) -> None:
+        nonlocal count
+        if event in ("open", "os.rename", "os.remove", "os.rmdir", "os.mkdir", "os.utime"):
+            count += 1
+            if count == step:
+                os._exit(9)
+
+    sys.addaudithook(watch)
+    work(*arguments)
+
+
+def killed(step: int, work: Any, *arguments: object) -> bool:
+    """Do the work in a child that dies on the way; whether it did."""
+    child = multiprocessing.get_context("fork").Process(target=dies, args=(step, work, *arguments))
+    child.start()
+    child.join()
+    assert child.exitcode in (0, 9)
+    return child.exitcode == 9
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="a child that dies is made by fork")
+def test_kz44_a_program_that_dies_loses_no_file(tmp_path: Path, sealing: Any) -> None:
+    """Wherever it dies, the folder is whole, or the sealed file is; opening has all, each once."""
+    for way in ("seal", "open"):
+        step, died = 0, True
+        while died:
+            step += 1
+            place = tmp_path / f"{way}{step}"
+            folder = made(place / "0001-26")
+            if way == "open":
+                sealing.seal_folder(folder, KEY)
+            died = killed(step, getattr(sealing, f"{way}_folder"), folder, KEY)
+            if sealing.is_sealed(folder):
+                assert not shows(place), "what was left open is gone with the first look"
+            else:
+                assert read(folder) == FILES
+            if sealing.sealed_of(folder).exists():
+                sealing.open_folder(folder, KEY)
+            assert read(folder) == FILES, (way, step)
+            if not died:
+                break
+            sealing.seal_folder(folder, KEY)
+            assert not shows(place) and len(names(place)) == 1, (way, step)
+        assert step > 10
+
+
+def test_kz44_opening_beside_a_folder_loses_nothing(tmp_path: Path, sealing: Any) -> None:
+    """Where both are there, as after a backup, a file that differs is kept twice."""
+    folder = made(tmp_path / "0001-26")
+    sealing.seal_folder(folder, KEY)
+    made(folder)
+    (folder / "Klage.txt").write_bytes(b"anders")
+    (folder / ".verborgen").unlink()
+    with pytest.raises(ToolFailed, match="Öffne die Akte zuerst"):
+        sealing.seal_folder(folder, KEY)
+    sealing.open_folder(folder, KEY)
+    both = {"Klage.txt": b"anders", "Klage (verschlossen).txt": WORDS.encode()}
+    assert read(folder) == FILES | both
+
+
+async def test_kz44_the_files_of_an_akte_rest_encrypted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the key of the records alone; the text stays readable, what needs the files says how to
+    open them and changes nothing; a backup takes them along, and the recovery sheet opens them."""
+    pytest.importorskip("sqlcipher3", reason="the extra encryption is not installed")
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", drawer.NAME)
+    drawer.KEPT.clear()
+    calls = [
+        Call("read_dokumente_detail", {"dokument": 1}),
+        Call("create_draft_dokument", {"title": "Brief", "text": "Sehr geehrte Frau Wagner"}),
+    ]
+    script = [*(Turn(one) for one in calls), Turn(Text("Gut."))]
+    async with engine_home(tmp_path, "openai-compatible", script) as home:
+        pack = switch_on(home)
+        pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
+        pack.settings_file.write_text(json.dumps({"ordner": str(tmp_path / "Akten")}))
+        akte = service(pack, "Akten").open(pack.person, WORDS)
+        source = tmp_path / "quelle" / "Klage.txt"
+        source.parent.mkdir()
+        source.write_text(f"Klage {WORDS}")
+        documents = service(pack, "Dokumente")
+        documents.add(pack.person, akte, source)
+        root = tmp_path / "Akten"
+
+        async def told(*words: str, code: int = 0) -> str:
+            assert await home.command("packs", *words) == code, capsys.readouterr()
+            said = capsys.readouterr()
+            return said.out + said.err
+
+        said = await told("run", "kanzlei", "verschliessen", akte.az, code=1)
+        assert "packs encrypt kanzlei" in said and shows(root) == ["Klage.txt"]
+        await told("encrypt", "kanzlei")
+        assert "1 Dateien" in await told("run", "kanzlei", "verschliessen", akte.az)
+        assert not shows(root)
+        assert "verschlossen" in await told("run", "kanzlei", "verschliessen", akte.az, "--pruefen")
+        session = await home.session()
+        await session.change(subject=akte.address)
+        events = await say(session)
+        texts = [one.text for one in events if hasattr(one, "tool") or hasattr(one, "is_error")]
+        assert any(f"Klage {WORDS}" in one and "sind verschlossen" in one for one in texts), texts
+        assert not (root / "0001-26").exists()
+        for command in (
+            ("export", akte.az, str(tmp_path / "x.zip")),
+            ("dokument", akte.az, str(source)),
+        ):
+            assert "oeffnen" in await told("run", "kanzlei", *command, code=1)
+        backup = tmp_path / "sicherung.zip"
+        await told("run", "kanzlei", "backup", str(backup))
+        await told("run", "kanzlei", "restore", str(backup), "--ersetzen")
+        await told("decrypt", "kanzlei", "--yes")
+        key = dict(drawer.KEPT)
+        drawer.KEPT.clear()
+        assert "Notfallblatt" in await told("run", "kanzlei", "oeffnen", akte.az, code=1)
+        drawer.KEPT.update(key)
+        assert "1 Dateien" in await told("run", "kanzlei", "oeffnen", akte.az)
+        assert shows(root) == ["Klage.txt"]
+        assert "nicht verschlossen" in await told("run", "kanzlei", "oeffnen", akte.az, code=1)
+        await told("encrypt", "kanzlei")
+        await told("run", "kanzlei", "verschliessen", akte.az)
+        await told("run", "kanzlei", "ablegen", akte.az)
+        await told("run", "kanzlei", "loeschen", akte.az, akte.az, "--grund", "Test")
+        assert not [one for one in root.iterdir() if "0001" in one.name]
