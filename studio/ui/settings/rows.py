@@ -64,4 +64,5 @@ class RowCard(Card):
                 self._column.addWidget(Hairline(self.theme))
             self._column.addWidget(row)
             row.show()
-        self.setVisible(bool(rows))
+        if self.parentWidget() is not None or not rows:  # else it would be a window of its own
+            self.setVisible(bool(rows))

@@ -442,7 +442,7 @@ def test_trust_takes_back_what_only_the_folders_own_files_were() -> None:
 
 def test_m13_one_servers_answers_are_less_than_anything_else() -> None:
     """M-13, T-7: a rule of the person holds for a server until something of elsewhere is known."""
-    spec = replace(SERVER, server="crm")
+    spec = replace(SERVER, server="crm", sends=True)
     found = ExfiltrationGuard(chat()).new_exposures(spec, call("crm__find"), Result("z"))
     assert {(one.exposure, one.server) for one in found} == {
         ("private", "crm"),
