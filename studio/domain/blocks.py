@@ -22,7 +22,7 @@ from .messages import Image, Message, Reasoning, Said, Text, ToolCall, ToolResul
 from .permissions import Answer, Question
 from .plans import Plan
 from .questions import AskedQuestion, ServerQuestion
-from .tools import Effect
+from .tools import ASK, Effect
 
 
 @dataclass(slots=True)
@@ -121,6 +121,12 @@ class ToolBlock:
     @property
     def finished(self) -> bool:
         return self.state in ("done", "error", "denied", "cancelled")
+
+    @property
+    def unbegun(self) -> bool:
+        """Whether its turn ended before it did anything, such as while it waited for the person."""
+        asked = self.name == ASK and self.reply is None
+        return self.state == "cancelled" and not self.external and (asked or not self.started)
 
 
 @dataclass(slots=True)

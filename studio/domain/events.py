@@ -90,6 +90,8 @@ class TurnStarted:
     mode: Mode
     by_agent: bool = False
     """Whether another agent said it, and not the person."""
+    again: tuple[str, ...] = ()
+    """The calls of the turn before that are made now: it ended before they began."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from .blocks import ToolBlock, TranscriptBlock
@@ -35,10 +36,19 @@ class ToolCallState:
         self._blocks = blocks
         self._places: dict[str, int] = {}
 
-    def begin(self) -> None:
-        """Forget the calls of the last turn: a new turn may repeat their ids."""
+    def begin(self, again: Sequence[str] = ()) -> None:
+        """Forget the calls of the last turn, as a new one may repeat their ids; but not those
+        that it makes ``again``."""
         self.count = 0
         self._places.clear()
+        for call_id in again:
+            for index in range(len(self._blocks) - 1, -1, -1):
+                block = self._blocks[index]
+                if isinstance(block, ToolBlock) and block.call_id == call_id:
+                    self._places[call_id] = index
+                    block.state, block.started = "queued", False
+                    block.answer, block.asks = None, ()
+                    break
 
     def recount(self, call: ToolCall, result: ToolResult | None, step: int) -> None:
         """Append a call from an imported or a client's conversation, with its result."""

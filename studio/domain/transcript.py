@@ -153,7 +153,7 @@ class Transcript:
                 self.turn_id, self._mode = event.turn_id, event.mode
                 self.steps = 0
                 self._by_agent = event.by_agent
-                self._calls.begin()
+                self._calls.begin(event.again)
                 first = len(self.blocks)
                 self._attach(event.said)
                 if event.said:  # a retry says nothing new

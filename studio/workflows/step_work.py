@@ -84,6 +84,7 @@ class Interrupted:
 
 PAUSED = "The step is paused."
 YOU_STOPPED = "You stopped it."
+LEFT_OUT = "You left it out."
 Outcome: TypeAlias = StepFinished | Held | Waiting | Interrupted | RunQuestion
 """How the work on a step ended, or why it goes no further."""
 COMMAND_LIMITS = Limits(1, 3600.0, commands_free=True)
@@ -143,6 +144,7 @@ class StepWork:
             parent=self._parent(budget, exposed, gate),
             generation=Generation(schema=step.outputs),
             least="background",
+            resumable=True,
         )
         end = await _carried_out(turn, events)
         await session.flush()  # the end of a step is no truth without what it did

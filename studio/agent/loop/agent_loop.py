@@ -7,6 +7,7 @@ The loop of one call asks no model.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import aclosing
 
@@ -20,6 +21,7 @@ from studio.domain.events import (
     Told,
     ToolFinished,
 )
+from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Message, ToolCall, ToolResult
 from studio.providers.base import Reply
 from studio.storage.exchanges import ExchangeRecorder
@@ -77,7 +79,8 @@ class AgentLoop:
 
     async def run(self) -> TurnEnd:
         """Take steps until the turn ends. With nothing said it answers the last message again."""
-        await self._begin()
+        if end := await self._begin():
+            return end
         while not (end := await self._step()):
             if self.state.step >= self.state.limits.steps:
                 break
@@ -155,18 +158,32 @@ class AgentLoop:
             if end := guard.before_tools(calls):
                 await self._refuse_calls(reply, CALL_REPEATED)
                 return end
-        results: list[ToolResult | None] = [None] * len(reply.calls)
+        return await self._make(calls, reply.calls, [None] * len(calls), reply.items)
+
+    async def _make(
+        self,
+        calls: Sequence[ToolCall],
+        named: Sequence[ToolCall],
+        results: list[ToolResult | None],
+        items: Sequence[JsonObject] = (),
+    ) -> TurnEnd | None:
+        """Make the calls that have no result, once ``items`` with all of them are stored.
+
+        ``named`` are the calls as the model made them.
+        """
         try:
-            await self._history.append(reply.items)
+            await self._history.append(items)
             parallel = self.context.generation.parallel
             await self.tools.run(calls, results, parallel=parallel)
         except BaseException as error:
-            why = self.state.reason_for_calls(error, CALL_FAILED)
-            await self._history.add_results(reply.calls, results, why)
+            stopped = isinstance(error, asyncio.CancelledError) and not self.state.out_of_time
+            if not (stopped and self.context.resumable):
+                why = self.state.reason_for_calls(error, CALL_FAILED)
+                await self._history.add_results(named, results, why)
             raise
         if None in results:  # the client runs these; the others have results in the transcript
             return TurnEnd("handed_over")
-        whole = await self._history.add_results(reply.calls, results, CALL_FAILED)
+        whole = await self._history.add_results(named, results, CALL_FAILED)
         finished = [
             FinishedCall(call, result, *self.tools.nature(call.name))
             for call, result in zip(calls, whole, strict=True)
@@ -176,12 +193,14 @@ class AgentLoop:
 
     # The parts of a step
 
-    async def _begin(self) -> None:
+    async def _begin(self) -> TurnEnd | None:
         started = self.context.started
+        if self._history.unmade and (end := await self._make_unmade()):
+            return end
         if not started.said:
             await self._resume()
             self._start_step(1)
-            return
+            return None
         notes = await self._emit_notes()
         self._start_step(1)
         # A conversation begins with the person's message, where it works being a part of it.
@@ -190,6 +209,14 @@ class AgentLoop:
         await self._history.hear([*first, started, *rest])
         if self.context.opening:
             await self._call_first(self.context.opening)
+        return None
+
+    async def _make_unmade(self) -> TurnEnd | None:
+        """Make the calls that the turn before was stopped before, beside those that it made."""
+        named, made = zip(*self._history.unmade, strict=True)
+        self._history.unmade = []
+        calls = self.tools.understood(named, self._history.tools)
+        return await self._make(calls, named, list(made))
 
     async def _call_first(self, calls: Sequence[ToolCall]) -> None:
         """Make calls that no reply made, each with permission, and let the model see them.

@@ -204,6 +204,8 @@ class ToolRunner:
     ) -> None:
         """Fill ``results`` in the order of the calls, which are ``understood`` (L-3).
 
+        A call that has a result already is not made.
+
         Calls that the client runs are announced and get no result here. Without ``parallel`` only
         the first of these is announced, and the others fail.
 
@@ -215,7 +217,11 @@ class ToolRunner:
         ended = [asyncio.Event() for _ in calls]
         alone: list[bool] = []
         outside: list[bool] = []
-        for call in calls:
+        for call, made in zip(calls, results, strict=True):
+            if made is not None:
+                outside.append(False)
+                alone.append(False)
+                continue
             external = call.name in self._external and call.arguments is not None
             external = external and (parallel or not any(outside))
             tool = None if external else self._tools.get(call.name)
@@ -246,7 +252,7 @@ class ToolRunner:
                 ended[index].set()
 
         for index in range(len(calls)):
-            if outside[index]:
+            if outside[index] or results[index] is not None:
                 ended[index].set()
                 continue
             before = ended[:index] if alone[index] else [*ended_alone]

@@ -93,6 +93,8 @@ class TurnContext(TurnFrame):
     """Keeps what is exchanged with the provider; None where nobody wants that."""
     opening: Sequence[ToolCall] = ()
     """Calls that are made before the first request: what the person called asks for them."""
+    resumable: bool = False
+    """Whether calls have no results if the turn is stopped, so that a later turn makes them."""
 
 
 @dataclass(slots=True)

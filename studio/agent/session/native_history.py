@@ -153,6 +153,8 @@ class NativeHistory:
         """The same as they are stored."""
         self._store = store
         self._session_id = session_id
+        self.unmade: list[tuple[ToolCall, ToolResult | None]] = []
+        """The calls at its end, if some are still to be made, with the results of the others."""
         self._whole: set[str] = set()
         """Digests of the results that this epoch has whole, as far as that is known."""
         self._unsaved: list[JsonObject] = []
@@ -168,13 +170,17 @@ class NativeHistory:
         self,
         basis: HistoryBasis,
         known_epoch: int = 0,
-        last_calls: Sequence[ToolBlock] = (),
+        calls: Sequence[ToolBlock] = (),
+        *,
+        resumes: bool = False,
     ) -> list[Event]:
         """Go on with the stored epoch if it fits the basis, else begin one; returns what happened.
 
         It has everything then that the events tell. ``known_epoch`` is the last that they name.
-        ``last_calls`` are the calls of the last turn.
+        ``calls`` are those of the session, in order. With ``resumes``, those of the last reply that
+        never began get no result yet: they are ``unmade``.
         """
+        self.unmade = []
         if self._missed:
             missed, self._missed = self._missed, []
             await self.hear(missed)
@@ -192,7 +198,7 @@ class NativeHistory:
         self._take(stored)
         if why := await self._misfit(stored, basis):
             return [await self._begin(why, basis), Notice(why)]
-        events = await self._repair(last_calls, later)
+        events = await self._repair(calls, later, resumes=resumes)
         if self.epoch == known_epoch:
             return events
         return [HistoryBegun(self.epoch, basis.provider.name, basis.model, self.why), *events]
@@ -361,7 +367,7 @@ class NativeHistory:
 
     async def _begin(self, why: str, basis: HistoryBasis) -> HistoryBegun:
         provider, (messages, changes) = basis.provider, basis.conversation()
-        items: list[JsonObject] = []
+        items, self.unmade = list[JsonObject](), []
         tools = cast("list[JsonObject]", encode(basis.tools))
         chain = [chain_start(basis.system, tools)]
         if messages:
@@ -409,17 +415,24 @@ class NativeHistory:
         more = [spec.name for spec in basis.tools if spec.name not in frozen and not _waits(spec)]
         return MORE_TOOLS.format(names=", ".join(more)) if more else ""
 
-    async def _repair(self, last_calls: Sequence[ToolBlock], later: Sequence[Event]) -> list[Event]:
+    async def _repair(
+        self, blocks: Sequence[ToolBlock], later: Sequence[Event], *, resumes: bool
+    ) -> list[Event]:
         """Append what a program that ended at any moment had not appended yet (H-5).
 
         The results of the last reply's calls, then what ``later`` events tell that was said after
         it. Returns a notice if the result of a call is not known.
         """
         provider = self._basis.provider
-        calls = provider.open_calls(self.items)
-        known = {block.call_id: block for block in last_calls if block.state in ("done", "error")}
-        items = provider.result_items([_result(call, known.get(call.id)) for call in calls])
-        items += self._items_of(unheard(later))
+        calls, newest = provider.open_calls(self.items), {one.call_id: one for one in blocks}
+        known = {id: one for id, one in newest.items() if one.state in ("done", "error")}
+        results = [_result(call, known.get(call.id)) for call in calls]
+        said, unbegun = unheard(later), {id for id, one in newest.items() if one.unbegun}
+        if resumes and not said and any(call.id in unbegun for call in calls):
+            made = (None if one.call_id in unbegun else one for one in results)
+            self.unmade = list(zip(calls, made, strict=True))
+            return []
+        items = [*provider.result_items(results), *self._items_of(said)]
         if items:  # at once, or a second crash would lose the rest
             await self.append(items)
         lost = sum(call.id not in known for call in calls)

@@ -163,6 +163,7 @@ class Session:
         invokes: bool = False,
         least: Mode = "inline",
         call: ToolCall | None = None,
+        resumable: bool = False,
     ) -> AsyncGenerator[EventEnvelope, None]:
         """Run one turn and yield what the channel carries of this session meanwhile.
 
@@ -184,6 +185,9 @@ class Session:
 
         With a ``call`` the turn is that one call, and no model is asked (``CallLoop``).
 
+        A ``resumable`` turn that is stopped leaves its calls without results, as a killed program
+        does. The next one makes those first that never began: they waited for the person, say.
+
         A queued message leaves the queue as its turn begins. With nothing said it tries the
         last message again. An error in the set-up ends the turn as an error in the transcript,
         so that what the person typed is kept.
@@ -200,6 +204,7 @@ class Session:
             caps,
             least=least,
             call=call,
+            resumable=resumable,
         )
         self._require_idle()
         words = repair_text(self.queue.send(said) if isinstance(said, MessageQueued) else said)

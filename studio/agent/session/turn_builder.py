@@ -36,7 +36,7 @@ from studio.agent.services import Services
 from studio.agent.usage_costs import token_rates
 from studio.domain.agents import Agent, longer
 from studio.domain.aio import BackgroundTasks
-from studio.domain.blocks import UserBlock
+from studio.domain.blocks import ToolBlock, UserBlock
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import (
     CompletionReason,
@@ -141,7 +141,7 @@ class TurnBuilder:
         # A client that asks a bare model has the conversation, and its answer once that is stored.
         asked_by_client = info.origin == "server" and options.within is not None
         self.history.awaits_disk = not (asked_by_client and setup.agent.bare)
-        is_new = await self._open(started, setup, routed)
+        is_new = await self._open(started, setup, routed, resumes=options.resumable)
         if self._ledger is None:
             self._ledger = CacheLedger(None if is_new else await session.store.last_sent(info.id))
         mode = routed[0].mode if routed else options.mode or setup.agent.mode
@@ -164,7 +164,13 @@ class TurnBuilder:
         await self._begin(started, setup, access, options)
         updates = TurnUpdates(session, self.history, setup, schema, orienter, guidance, titles)
         context = TurnContext(
-            started=replace(started, provider=info.provider, model=info.model, mode=mode),
+            started=replace(
+                started,
+                provider=info.provider,
+                model=info.model,
+                mode=mode,
+                again=tuple(call.id for call, made in self.history.unmade if made is None),
+            ),
             access=model,
             history=self.history,
             compactor=self.compactor,
@@ -176,6 +182,7 @@ class TurnBuilder:
             opened=self.opened,
             recorder=self.recorder if self._services.settings.values.records_exchanges else None,
             opening=options.opening,
+            resumable=options.resumable,
         )
         guards: list[Guard] = []
         events, tools = self._tools(access, state, budget, guards, options, setup)
@@ -279,7 +286,12 @@ class TurnBuilder:
         )
 
     async def _open(
-        self, started: TurnStarted, setup: AgentSetup, routed: Sequence[Routed]
+        self,
+        started: TurnStarted,
+        setup: AgentSetup,
+        routed: Sequence[Routed],
+        *,
+        resumes: bool,
     ) -> bool:
         """Open the history for a message, and collect the events of that in ``opened``.
 
@@ -289,7 +301,7 @@ class TurnBuilder:
             if reason := setup.provider.media_problem(block, setup.facts):
                 raise ConfigurationError(f"{reason} Remove it, or choose another model.")
         is_new = self.history.new
-        self.opened = [*routed, *await self.open(setup)]
+        self.opened = [*routed, *await self.open(setup, resumes=resumes)]
         self.opened += [Notice(one) for one in setup.notices if one not in self._notices]
         self._notices = setup.notices
         if any(spec.hosted for spec in setup.offered):  # its results do not pass the content filter
@@ -400,7 +412,7 @@ class TurnBuilder:
                 parent.record(exposed)
         return await self._undo.end(turn_id)
 
-    async def open(self, setup: AgentSetup) -> list[Event]:
+    async def open(self, setup: AgentSetup, *, resumes: bool = False) -> list[Event]:
         """Open the native history, or begin a new one; returns the events of that."""
         transcript = self._session.transcript
         stale = transcript.stale
@@ -412,7 +424,9 @@ class TurnBuilder:
             transcript.conversation,
             setup.facts,
         )
-        events = await self.history.open(basis, self._session.pending.epoch, transcript.last_calls)
+        epoch = self._session.pending.epoch
+        calls = [block for block in transcript.blocks if isinstance(block, ToolBlock)]
+        events = await self.history.open(basis, epoch, calls, resumes=resumes)
         if stale:
             events += await self.history.renew(stale, quiet=True)
         return events

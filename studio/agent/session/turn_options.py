@@ -95,6 +95,8 @@ class TurnOptions:
     """The mode of a turn that would have a shorter one."""
     call: ToolCall | None = None
     """The one call of a turn without a model; ``limits`` are its limits."""
+    resumable: bool = False
+    """Whether the work goes on in a later turn if this one is stopped: see ``Session.turn``."""
     opening: Sequence[ToolCall] = ()
     """Calls of the agent with which the turn begins, before the model is asked."""
     escalated: bool = False
