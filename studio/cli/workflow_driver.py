@@ -86,6 +86,7 @@ class WorkflowDriver:
         runner = self._runner
         unsubscribe = runner.subscribe(self._event)
         asking = asyncio.create_task(self._ask_all())
+        asking.add_done_callback(self._asked_no_more)
         for one in runner.run.questions if runner.attended else ():
             if not one[1].session_id:  # else its session asks again
                 self._asked.put_nowait(one)
@@ -97,8 +98,16 @@ class WorkflowDriver:
             asking.cancel()
             await asyncio.wait([asking])
         if not asking.cancelled() and (error := asking.exception()) is not None:
+            if runner.run.end is None:
+                self._end()
             raise error
         return self._end()
+
+    def _asked_no_more(self, asking: asyncio.Task[None]) -> None:
+        """Leave the run as it is where a question failed: it would wait for its answer for ever."""
+        failed = not asking.cancelled() and asking.exception() is not None
+        if failed and self._work is not None:
+            self._work.cancel()
 
     async def _run(self) -> None:
         runner = self._runner
@@ -108,8 +117,10 @@ class WorkflowDriver:
         except asyncio.CancelledError:
             if not self._interrupted:
                 raise
-        if work.cancelled():
+        if work.cancelled() and self._interrupted:
             await runner.pause(INTERRUPTED)
+        elif work.cancelled():
+            return  # nobody can be asked any more
         else:
             work.result()
 
@@ -319,9 +330,11 @@ def describe_run(workflow: Workflow, run: Run, *, live: bool) -> list[str]:
 
 def describe_tally(tally: ItemTally) -> str:
     """How far the items of a step are, in one line."""
-    parts = [f"{tally.done + tally.failed:,} of {tally.count:,} done"]
+    parts = [f"{tally.over:,} of {tally.count:,} done"]
     if tally.failed:
         parts.append(f"{tally.failed:,} failed")
+    if tally.skipped:
+        parts.append(f"{tally.skipped:,} left out")
     if tally.sent:
         parts.append(f"{tally.sent:,} in batches")
     if tally.left and (cost := format_dollars(tally.dollars_left)):

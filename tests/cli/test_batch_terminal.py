@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 from studio.cli.exit_codes import CANCELLED, DONE
@@ -24,9 +26,9 @@ Work.
 
 
 def acts(view: RequestView) -> Turn:
-    """Runs the command that its item is, again if it was stopped, and tells what came of it."""
+    """Runs the command that its item is, and tells what came of it."""
     for one in view.items:
-        if isinstance(one, Returned) and "stopped the turn" not in one.text:
+        if isinstance(one, Returned):
             return Turn(Text(f"ran {one.text.strip()}"))
     return Turn(Call("run", {"command": asked_in(view).partition("Run: ")[2].split("\n")[0]}))
 
@@ -89,3 +91,29 @@ async def test_w15_w22_the_question_of_an_item_is_left_with_ctrl_c_and_asked_aga
             text = await person.until("Story is done")
             assert await person.end() == DONE
             assert text.count("Allow?") == 2, text
+
+
+async def test_w22_an_answer_that_cannot_be_stored_is_told_at_once(tmp_path: Path) -> None:
+    """The run does not wait for an answer that nobody asks for any more, and goes on later."""
+    async with at_provider(tmp_path, "ollama", acts) as (terminal, _):
+        write(terminal.folder, "gate", workflow('  - {id: ok, approve: "Go on?"}\n'))
+        base = ("workflow", "run", "gate", *BASE)
+        async with at_terminal(terminal, *base, rows=40) as person:
+            text = await person.until("[y]es, [n]o")
+            run_id = text.partition("run 1 (")[2].partition(")")[0]
+            full = """CREATE TRIGGER full BEFORE INSERT ON run_events
+            BEGIN SELECT RAISE(ABORT, 'there is no room'); END"""
+            with closing(sqlite3.connect(terminal.home / "studio.db")) as db:
+                db.execute(full)
+            person.type("y\r")
+            assert await person.end() not in (DONE, CANCELLED)
+            said = person.glass.text
+            assert "there is no room" in said, said
+            assert f"To go on: agent-studio workflow resume {run_id}" in said, said
+        with closing(sqlite3.connect(terminal.home / "studio.db")) as db:
+            db.execute("DROP TRIGGER full")
+        async with at_terminal(terminal, "workflow", "resume", run_id, rows=40) as person:
+            await person.until("[y]es, [n]o")
+            person.type("y\r")
+            await person.until("Story is done")
+            assert await person.end() == DONE
