@@ -11,8 +11,9 @@ from typing import Literal, TypeAlias
 from .jsonvalue import Json
 from .records import dataclass
 
-ItemState: TypeAlias = Literal["pending", "sent", "done", "failed"]
-"""``pending``: to be done, ``sent``: part of a provider's batch that has no result yet."""
+ItemState: TypeAlias = Literal["pending", "sent", "done", "failed", "skipped"]
+"""``pending``: to be done, ``sent``: part of a provider's batch that has no result yet,
+``skipped``: the person left it out."""
 MANY = 50
 """With more items than these a step works on a table, and asks after a sample (W-55)."""
 SAMPLE = 20
@@ -90,15 +91,20 @@ class ItemTally:
     found: int = 0
     rate: float = 0.0
     tried_again: dict[str, int] = field(default_factory=dict[str, int], hash=False)
+    skipped: int = 0
+
+    @property
+    def over(self) -> int:
+        return self.done + self.failed + self.skipped
 
     @property
     def left(self) -> int:
-        return self.count - self.done - self.failed
+        return self.count - self.over
 
     @property
     def paid(self) -> int:
         """Items that were worked on here."""
-        return self.done + self.failed - self.linked
+        return self.over - self.linked
 
     @property
     def dollars_left(self) -> float:

@@ -308,6 +308,10 @@ class Run:
             if one.question is not None:
                 yield one, one.question
 
+    def is_of_item(self, one: StepRun, question: RunQuestion) -> bool:
+        """Whether an item asks a question of a step, so that it can be left out."""
+        return bool(one.item) or (one.step in self.tallies and bool(question.session_id))
+
     @property
     def busy(self) -> Iterator[StepRun]:
         """The steps and items that run, or wait for the person: no step that has items."""

@@ -121,13 +121,14 @@ class ItemStore:
         """How many items are in which state, and what all tries used."""
         rows = await self._db.rows(
             """SELECT count(*), total(state = 'done'), total(state = 'failed'),
-            total(linked <> ''), total(state = 'sent'), total(tokens), total(dollars)
+            total(linked <> ''), total(state = 'sent'), total(tokens), total(dollars),
+            total(state = 'skipped')
             FROM run_items WHERE queue = ?""",
             queue.id,
         )
-        count, done, failed, linked, sent, tokens, dollars = rows[0]
+        count, done, failed, linked, sent, tokens, dollars, skipped = rows[0]
         whole = (int(done), int(failed), int(linked), int(sent), int(tokens))
-        return ItemTally(int(count), *whole, float(dollars))
+        return ItemTally(int(count), *whole, float(dollars), skipped=int(skipped))
 
     async def pending(self, queue: ItemQueue, after: int, most: int) -> list[Item]:
         """The next items that are to be done, in their order."""
@@ -141,12 +142,15 @@ class ItemStore:
         return [_item(row) for row in rows]
 
     async def spread(self, queue: ItemQueue, most: int) -> list[Item]:
-        """Some of the pending items, evenly from the whole list."""
+        """Some of the pending items, evenly from the whole list; first those that were begun."""
 
         def read(db: Connection) -> list[tuple[Any, ...]]:
-            query = "SELECT place FROM run_items WHERE queue = ? AND state = 'pending'"
-            places = [place for (place,) in db.execute(query, (queue.id,))]
-            some = [places[number * len(places) // most] for number in range(most)]
+            query = """SELECT place, session_id <> '' FROM run_items
+            WHERE queue = ? AND state = 'pending'"""
+            found = db.execute(query, (queue.id,)).fetchall()
+            some = [place for place, begun in found if begun][:most]
+            places, more = [place for place, begun in found if not begun], most - len(some)
+            some += [places[number * len(places) // more] for number in range(more) if places]
             marks = ", ".join("?" * len(set(some)))
             return db.execute(
                 f"""SELECT place, key, value, state, session_id FROM run_items
@@ -160,6 +164,16 @@ class ItemStore:
         """Note where an item is worked on, before anything happens there."""
         query = "UPDATE run_items SET session_id = ? WHERE queue = ? AND place = ?"
         await self._db.execute(query, session_id, queue.id, place)
+
+    async def of_session(self, queue: ItemQueue, session_id: str) -> Item | None:
+        """The item that is worked on in a session, if it is not over."""
+        rows = await self._db.rows(
+            """SELECT place, key, value, state, session_id FROM run_items
+            WHERE queue = ? AND session_id = ? AND state = 'pending'""",
+            queue.id,
+            session_id,
+        )
+        return _item(rows[0]) if rows else None
 
     async def record(self, queue: ItemQueue, results: Sequence[ItemResult]) -> None:
         """Store results and what they used, all in one transaction."""
@@ -220,8 +234,8 @@ class ItemStore:
         rows = await self._db.rows(
             """SELECT place, value, state, text, outputs, reason, fault, tokens, dollars, seconds,
             ended, session_id, linked FROM run_items
-            WHERE queue = ?1 AND state IN ('done', 'failed') AND (?2 = 'all' OR state = ?2)
-            AND (?3 = '' OR instr(
+            WHERE queue = ?1 AND state IN ('done', 'failed', 'skipped')
+            AND (?2 = 'all' OR state = ?2) AND (?3 = '' OR instr(
                 lower(value || text || coalesce(outputs, '') || reason), lower(?3)) > 0)
             AND (?5 = '' OR fault = ?5)
             ORDER BY ended DESC, place LIMIT ?4""",

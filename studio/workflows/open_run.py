@@ -57,9 +57,7 @@ from .run_recorder import RunRecorder
 from .step_sessions import StepSessions
 from .step_tasks import StepTasks
 from .step_tries import StepTries, approved
-from .step_work import YOU_STOPPED, StepWork, seconds_of
-
-LEFT_OUT = "You left it out."
+from .step_work import LEFT_OUT, YOU_STOPPED, StepWork, seconds_of
 
 
 class OpenRun:
@@ -344,10 +342,13 @@ class OpenRun:
 
         Raises ConfigurationError if no item asks it.
         """
-        found = next((one for one, asked in self.run.questions if asked.id == question_id), None)
-        if found is None or not found.item:
+        found = next((pair for pair in self.run.questions if pair[1].id == question_id), None)
+        if found is None or not self.run.is_of_item(*found):
             raise ConfigurationError("No item of a step asks this any more.")
-        self._left_out.add(found.key)
+        if not found[0].item:
+            await self.items.leave_out(*found)
+            return
+        self._left_out.add(found[0].key)
         if self.run.paused is not None:  # else who carries the run out does it before it goes on
             await self.leave_items_out()
         self.tasks.note_change()

@@ -109,6 +109,11 @@ class StepSessions:
         if session is not None and session.running:
             session.steer(session.queue.add([Text(text)]))
 
+    def stop(self, question: RunQuestion) -> None:
+        """End the turn that asks a question, if it is still here."""
+        if (session := self._of(question)) is not None:
+            session.stop()
+
     def asks(self, question: RunQuestion) -> bool:
         """Whether the session of a try waits for the answer to its question."""
         session = self._of(question)

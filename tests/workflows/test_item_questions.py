@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from studio.domain.blocks import ToolBlock
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import AwaitingPermission, AwaitingReply
 from studio.domain.items import SAMPLE
 from studio.domain.questions import AskedQuestion, Choice
 from studio.domain.run_events import RunEvent, StepAsked
+from studio.domain.transcript import Transcript
 from studio.simulator import Call, RequestView, Returned, Text, Turn
 from studio.storage.run_items import ItemRow, ItemStore
 from studio.workflows.items.shift import ASKING
@@ -117,6 +120,94 @@ async def test_w22_w53_items_ask_one_after_the_other_hold_no_place_and_ask_again
         assert not home.simulator.violations
 
 
+def gives_up(view: RequestView) -> Turn:
+    """Runs a command of its item's own once, and tells what came of it, whatever that is."""
+    number = asked_in(view).partition("Item ")[2].split(".")[0]
+    for one in view.items:
+        if isinstance(one, Returned):
+            return Turn(Text(one.text.strip()))
+    return Turn(Call("run", {"command": f"echo {number}"}))
+
+
+@pytest.mark.parametrize("count", [2, COUNT])
+async def test_w15_w17_what_an_item_waited_for_is_asked_again_and_no_model_hears_otherwise(
+    tmp_path: Path, count: int
+) -> None:
+    """Its program ended while it waited: that is no answer that a model could give up at."""
+    text = ACTS.replace(str([*range(COUNT)]), str([*range(count)]))
+    async with engine_home(tmp_path, "anthropic", gives_up) as home:
+        prepare(home)
+        runner = await begin(home, text)
+        for _ in range(2):  # nobody is there; and once more
+            run = await carry_out(runner)
+            assert run.end is None and [*run.questions]
+            runner = await reopened(home, runner)
+        tasks, asked = list[asyncio.Task[None]](), list[StepAsked]()
+
+        def answer(event: RunEvent) -> None:
+            if isinstance(event, StepAsked):
+                asked.append(event)
+                given = "run" if event.question.kind == "permission" else "keep"
+                if event.question.kind != "permission" or count == COUNT or len(asked) == 1:
+                    tasks.append(asyncio.create_task(runner.answer(event.question.id, given)))
+
+        run = await carry_out(runner, answer)
+        await asyncio.gather(*tasks)
+        assert run.end is not None and run.end.state == ("done" if count == 2 else "stopped")
+        if count == 2:
+            told = {one.item: one.last.text for one in run.steps.values() if one.item and one.last}
+            assert sorted(told.values()) == ["0", "1"], told
+        else:
+            found = [one for one in await rows(home, run.id) if one.state == "done"]
+            assert [one.text for one in found] == [str(one.value) for one in found], found
+            assert len(found) == SAMPLE
+        report = await replay(await read_record(home.engine, run.id))
+        assert report.difference is None, report.difference
+        assert not home.simulator.violations
+
+
+async def test_w15_w17_a_reply_is_asked_for_again_beside_calls_that_are_done(
+    tmp_path: Path,
+) -> None:
+    """Of one message's calls only what was not answered is made once more."""
+    text = workflow('  - {id: act, agent: Asker, prompt: "Go."}\n')
+
+    def asks(view: RequestView) -> Turn:
+        found = [one.text for one in view.items if isinstance(one, Returned)]
+        if found:
+            return Turn(Text(" / ".join(found)))
+        return Turn(
+            Call("read", {"path": "a.txt"}), Call("ask", {"question": "Which?"}), stop="tool_use"
+        )
+
+    async with engine_home(tmp_path, "anthropic", asks) as home:
+        agents = home.engine.paths.agent_places[0]
+        agents.mkdir(parents=True, exist_ok=True)
+        (agents / "asker.md").write_text("---\nname: Asker\ntools: [read, ask]\n---\nWork.\n")
+        (home.folder / "a.txt").write_text("first\n")
+        runner = await begin(home, text)
+        assert (await carry_out(runner)).state == "needs_you"
+        (home.folder / "a.txt").write_text("second\n")
+        runner = await reopened(home, runner)
+        tasks = list[asyncio.Task[None]]()
+
+        def answer(event: RunEvent) -> None:
+            if isinstance(event, StepAsked):
+                tasks.append(asyncio.create_task(runner.answer(event.question.id, "this one")))
+
+        run = await carry_out(runner, answer)
+        await asyncio.gather(*tasks)
+        (one,) = run.steps.values()
+        assert one.state == "done" and one.last is not None, one
+        assert "first" in one.last.text and "second" not in one.last.text, one.last.text
+        assert one.last.text.endswith("this one"), one.last.text
+        events = await home.engine.store.events(one.session_id)
+        transcript = Transcript(events)
+        calls = [block for block in transcript.blocks if isinstance(block, ToolBlock)]
+        assert [(block.name, block.state) for block in calls] == [("read", "done"), ("ask", "done")]
+        assert not home.simulator.violations
+
+
 async def test_w22_an_item_that_asks_is_left_out_and_the_others_go_on(tmp_path: Path) -> None:
     """W-28: the record has no word of it that a replay would miss."""
     text = workflow(
@@ -154,6 +245,48 @@ async def test_w22_an_item_that_asks_is_left_out_and_the_others_go_on(tmp_path: 
         assert report.difference is None, report.difference
         with pytest.raises(ConfigurationError, match="any more"):
             await runner.leave_out(tasks[0].get_name())
+
+
+async def test_w22_w53_an_item_of_a_table_that_asks_is_left_out_and_the_others_go_on(
+    tmp_path: Path,
+) -> None:
+    """One that a program left waiting, and one that waits now."""
+    async with engine_home(tmp_path, "anthropic", acts) as home:
+        prepare(home)
+        runner = await begin(home, ACTS)
+        assert (await carry_out(runner)).state == "needs_you"
+        runner = await reopened(home, runner)
+        ((one, stale),) = runner.run.questions
+        assert runner.run.is_of_item(one, stale)
+        await runner.leave_out(stale.id)
+        assert not [*runner.run.questions]
+        assert [one.state for one in await rows(home, runner.run.id)].count("skipped") == 1
+        tasks, asked = list[asyncio.Task[None]](), list[StepAsked]()
+
+        def answer(event: RunEvent) -> None:
+            if isinstance(event, StepAsked):
+                asked.append(event)
+                second = len(asked) == 2
+                kind, asks = event.question.kind, event.question.id
+                given = "keep" if kind == "sample" else "once" if len(asked) == 1 else "run"
+                does = runner.leave_out(asks) if second else runner.answer(asks, given)
+                tasks.append(asyncio.create_task(does))
+
+        run = await carry_out(runner, answer)
+        await asyncio.gather(*tasks)
+        found = Counter(one.state for one in await rows(home, run.id))
+        assert found == {"done": SAMPLE - 2, "skipped": 2, "pending": COUNT - SAMPLE}, found
+        tally = run.tallies["act"]
+        assert (tally.done, tally.failed, tally.skipped) == (SAMPLE - 2, 0, 2)
+        assert tally.left == COUNT - SAMPLE and tally.paid == SAMPLE
+        (skipped, other) = (r for r in await rows(home, run.id) if r.state == "skipped")
+        assert skipped.reason == other.reason == "You left it out."
+        assert skipped.tokens > 0 and other.tokens > 0, "what they used counts"
+        sample = asked[-1].question
+        assert sample.kind == "sample" and sample.text.startswith(f"{SAMPLE - 2} of {COUNT} items")
+        with pytest.raises(ConfigurationError, match="any more"):
+            await runner.leave_out(sample.id)
+        assert not home.simulator.violations
 
 
 async def test_w22_an_answer_for_the_run_reaches_all_while_items_end(tmp_path: Path) -> None:

@@ -114,7 +114,7 @@ async def _status(
     return DONE
 
 
-_COUNTED = ("count", "done", "failed", "linked", "sent", "tokens", "dollars")
+_COUNTED = ("count", "done", "failed", "skipped", "linked", "sent", "tokens", "dollars")
 
 
 def _as_json(

@@ -21,7 +21,7 @@ from studio.domain.run_events import (
     StepAnswered,
     StepAsked,
 )
-from studio.domain.runs import Run, StepKey
+from studio.domain.runs import Run, StepKey, StepRun
 from studio.domain.workflows import Step
 from studio.workflows.cluster.coordinator import coordinator_of
 from studio.workflows.expressions import ExpressionError
@@ -29,7 +29,7 @@ from studio.workflows.step_work import Outcome
 
 from .answerer import ItemAnswerer, answers_itself
 from .batches import BatchWork
-from .shift import ItemParts, Shift
+from .shift import ItemParts, Shift, left_out
 from .sources import read_call, read_items
 
 
@@ -87,6 +87,23 @@ class ItemWork:
         if (shift := self._shifts.get(key[0])) is not None:
             shift.note_question(key[1], asks=isinstance(event, StepAsked))
         return self.questions.follow(event)
+
+    async def leave_out(self, one: StepRun, question: RunQuestion) -> None:
+        """Leave out the item that asks this; raises ConfigurationError if none does any more."""
+        sessions, shift = self._parts.work.sessions, self._shifts.get(one.step)
+        key = sessions.key_of(question.session_id) if sessions.asks(question) else None
+        if shift is not None and key is not None:
+            shift.left_out.add(key[1])
+            sessions.stop(question)
+            return
+        queue = await self._store.queue(self._run.id, one.step)
+        found = queue and await self._store.of_session(queue, question.session_id)
+        if shift is not None or queue is None or found is None:
+            raise ConfigurationError("This is asked again when the run goes on.")
+        used = await self._parts.work.spent(question.session_id)
+        await self._store.record(queue, [left_out(found, *used)])
+        counted = ItemsCounted(one.step, await self._store.tally(queue))
+        await self._recorder.record(StepAnswered(*one.key, question.id, None), counted)
 
     def named(self, key: StepKey) -> Json:
         """The value of an item that is worked on."""

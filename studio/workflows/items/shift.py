@@ -35,7 +35,15 @@ from studio.workflows.expressions import ExpressionError
 from studio.workflows.file_reads import FileReads
 from studio.workflows.run_accounts import RunAccounts
 from studio.workflows.run_recorder import RunRecorder
-from studio.workflows.step_work import Held, Interrupted, Outcome, StepWork, Waiting, seconds_of
+from studio.workflows.step_work import (
+    LEFT_OUT,
+    Held,
+    Interrupted,
+    Outcome,
+    StepWork,
+    Waiting,
+    seconds_of,
+)
 from studio.workflows.unsure_actions import unsure_actions
 
 from .answerer import ItemAnswerer, answers_itself
@@ -94,6 +102,8 @@ class Shift:
         self.lane: Lane
         self.waits = False
         """Whether all that is worked on waits for the person, and nothing more can begin."""
+        self.left_out: set[str] = set()
+        """The keys of items that the person leaves out, and whose turns end."""
         self._exposed: Sequence[Exposed] = ()
         self._others: dict[str, Json] = {}
         self._told = ""
@@ -342,6 +352,8 @@ class Shift:
                 made = (outcome.text, outcome.outputs, outcome.reason, outcome.fault)
                 used = (outcome.tokens, outcome.dollars, outcome.seconds)
                 return ItemResult(item.place, state, *made, *used)
+            case Interrupted() if item.key in self.left_out:
+                return left_out(item, *await of.work.spent(session.info.id))
             case Interrupted():
                 self._active.pop(item.place, None)
             case _:
@@ -393,7 +405,12 @@ class Shift:
         self._results.append(result)
         self._ended.append(time.monotonic())
         tally = self.tally
-        self.tally = replace(tally, done=tally.done + (not failed), failed=tally.failed + failed)
+        self.tally = replace(
+            tally,
+            done=tally.done + (result.state == "done"),
+            failed=tally.failed + failed,
+            skipped=tally.skipped + (result.state == "skipped"),
+        )
 
     # Results
 
@@ -440,7 +457,7 @@ class Shift:
 
     async def _ask(self, id: str, took: float) -> RunQuestion:
         rows = await self.of.store.newest(self.queue, SAMPLE)
-        tried = [one for one in rows if not one.linked]
+        tried = [one for one in rows if not one.linked and one.state != "skipped"]
         costs, seconds = [one.dollars for one in tried], [one.seconds for one in tried]
         tally = await self.of.store.tally(self.queue)
         most = self.step.max_parallel or MOST
@@ -469,6 +486,11 @@ class Shift:
             dollars=tally.dollars,
             exposed=tuple(self._exposed),
         )
+
+
+def left_out(item: Item, tokens: int, dollars: float | None) -> ItemResult:
+    """That the person left an item out, after its session had used so much."""
+    return ItemResult(item.place, "skipped", reason=LEFT_OUT, tokens=tokens, dollars=dollars)
 
 
 def _failed(item: Item, reason: str, fault: str, began: float) -> ItemResult:

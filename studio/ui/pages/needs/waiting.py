@@ -100,7 +100,7 @@ async def _of_runs(engine: Engine, known: dict[str, Known]) -> list[Waiting]:
         for step, question in run.questions:
             path = question.path or (started.name, step.step or tr("Merge"))
             since = one.asked.get(question.id, run.changed)
-            asker, item = question.session_id, bool(step.item)
+            asker, item = question.session_id, run.is_of_item(step, question)
             found.append(
                 Waiting(group, path, question, since, run_id=run_id, asker=asker, item=item)
             )

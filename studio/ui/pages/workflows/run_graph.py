@@ -61,7 +61,7 @@ def _node(step: Step, run: Run, agents: Mapping[str, Agent]) -> GraphNode:
         keys = run.items.get(step.id, {})
         items = (sum(run.step(step.id, key).over for key in keys), len(keys))
         if (tally := run.tallies.get(step.id)) is not None:
-            items = tally.done + tally.failed, tally.count
+            items = tally.over, tally.count
     asked = any(found.step == id for found, _ in run.questions)
     state = "needs_you" if asked and one.state == "running" else one.state
     words = next((line for line in one.text.splitlines() if line.strip()), "")

@@ -26,7 +26,7 @@ class Figure(NamedTuple):
 
 def figures(tally: ItemTally, *, running: bool) -> list[Figure]:
     """How many are done, the time and the money to go, how many are worked on at a time."""
-    over = number(tally.done + tally.failed)
+    over = number(tally.over)
     found = [Figure(tr("Done"), over, tr("of {count} items").format(count=number(tally.count)))]
     about = tr("about {amount}")
     if running and tally.left and tally.seconds_left:
@@ -56,6 +56,8 @@ def legend(tally: ItemTally) -> list[tuple[str, str]]:
     parts = [("accent_text", tr("{count} passed").format(count=number(tally.done)))]
     if tally.failed:
         parts.append(("err", tr("{count} failed").format(count=number(tally.failed))))
+    if tally.skipped:
+        parts.append(("strong", tr("{count} left out").format(count=number(tally.skipped))))
     if tally.left:
         parts.append(("text2", tr("{count} to go").format(count=number(tally.left))))
     return parts
@@ -113,7 +115,11 @@ class ItemFigures(PaintedWidget):
         painter.save()
         painter.setClipPath(outline)
         x = bar.x()
-        for count, ink in ((tally.done, "accent_text"), (tally.failed, "err")):
+        for count, ink in (
+            (tally.done, "accent_text"),
+            (tally.failed, "err"),
+            (tally.skipped, "strong"),
+        ):
             wide = bar.width() * count / max(tally.count, 1)
             if count:  # a few among thousands are still seen
                 wide = max(wide, float(t.px(3)))

@@ -33,6 +33,7 @@ SHOWN: tuple[Shown, ...] = ("all", "done", "failed")
 STATES = {
     "done": ("check", "ok", tr_later("Passed")),
     "failed": ("x", "err", tr_later("Failed")),
+    "skipped": ("minus", "text3", tr_later("Left out")),
 }
 MOST_OUTPUTS = 4
 """Outputs that have a column of their own; the file has them all."""
@@ -66,7 +67,7 @@ def words_of(value: Json) -> str:
 
 def result_of(row: ItemRow) -> str:
     """What came of an item, or why nothing did."""
-    if row.state == "failed":
+    if row.state in ("failed", "skipped"):
         return tr_engine(row.reason)
     return words_of(row.outputs) if row.outputs is not None else words_of(row.text)
 
