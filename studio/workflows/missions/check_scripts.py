@@ -6,8 +6,11 @@ not over: the person says whether that counts.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import os
+import re
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import fnmatch
 from itertools import islice
@@ -34,6 +37,19 @@ READS: Mapping[str, tuple[str, ...]] = {
     "go": ("*_test.go",),
 }
 """What programs that test run without being told, by the names of the files."""
+TESTS = ("test_*.py", "*_test.py", "conftest.py", "check_*.py", "*_check.py")
+PLACES = frozenset({"test", "tests", "testing", "check", "checks", "spec", "specs"})
+"""How files, and folders, are called that are a part of tests."""
+SHELLS = (".sh", ".bash", ".zsh", ".ksh")
+LONGEST = 1_000_000
+"""Bytes of a script in which its parts are looked for."""
+_SHEBANG = re.compile(r"#!.*\b(?:ba|da|z|k)?sh\b")
+_SOURCED = re.compile(
+    r"""^[ \t]*(?:source|\.)[ \t]+(["']*(?:.*[$`)}][^/\s]*(?=/))?)([\w.+/-]+)"""
+    r"""["']*[ \t]*(?:[;&|#].*)?$""",
+    re.MULTILINE,
+)
+"""``source lib.sh``, also ``. "$(dirname "$0")/lib.sh"``: what is before the path, and the path."""
 _LEFT_OUT = frozenset({"node_modules", "__pycache__", "venv", "build", "dist", "target"})
 
 
@@ -43,8 +59,7 @@ def script_digests(workflow: Workflow, folder: Path) -> JsonObject:
     One that is not there yet has an empty one: who makes it decides whether the check passes.
     """
     paths = (path for line in _commands(workflow) for path in _scripts(line, folder))
-    unique = islice(dict.fromkeys(paths), MOST_SCRIPTS)
-    return {f"{SCRIPT}{path}": digest_of(_content(folder / path)) for path in unique}
+    return {f"{SCRIPT}{path}": digest_of(one) for path, one in _with_parts(folder, paths).items()}
 
 
 def scripts_of(parts: JsonObject) -> dict[str, str]:
@@ -82,6 +97,68 @@ def _scripts(line: str, folder: Path) -> Iterator[str]:
     if patterns:
         found = (path for path in _files(folder) if _fits(path.name, patterns))
         yield from _inside(folder, found)
+
+
+def _with_parts(folder: Path, paths: Iterable[str]) -> dict[str, bytes | None]:
+    """The contents of scripts, and of the files that these have as a part of themselves."""
+    found = dict[str, bytes | None]()
+    left = deque(islice(dict.fromkeys(paths), MOST_SCRIPTS))
+    while left and len(found) < MOST_SCRIPTS:
+        path = left.popleft()
+        if path in found:
+            continue
+        content = found[path] = _content(folder / path)
+        if content is not None and len(content) <= LONGEST:
+            parts = _parts_of(folder, folder / path, content.decode("utf-8", "replace"))
+            left.extend(_inside(folder, parts))
+    return found
+
+
+def _parts_of(folder: Path, script: Path, text: str) -> Iterator[Path]:
+    """The files that a script sources, or those that it imports and that are tests, too.
+
+    What else it imports is what it tests: the work itself.
+    """
+    if script.suffix == ".py":
+        yield from (one for one in _imported(folder, script, text) if _is_of_tests(folder, one))
+    elif script.suffix in SHELLS or _SHEBANG.match(text):
+        for match in _SOURCED.finditer(text):
+            begins, path = match[1], match[2]
+            path = path.lstrip("/") if begins.rstrip("\"'") else path  # after $HERE
+            near = script.parent / path
+            yield folder / path if (folder / path).is_file() and not near.is_file() else near
+
+
+def _imported(folder: Path, script: Path, text: str) -> Iterator[Path]:
+    """The files of the folder that a Python file imports by its own words."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        bases, names = (script.parent, folder), list[str]()
+        if isinstance(node, ast.Import):
+            names = [one.name for one in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            if node.level:
+                above = script.joinpath(*[os.pardir] * node.level)
+                bases = (Path(os.path.normpath(above)),)
+            start = f"{node.module}." if node.module else ""
+            names = [node.module or "", *(f"{start}{one.name}" for one in node.names)]
+        for base in bases:
+            for name in names:
+                place = base.joinpath(*name.split("."))
+                yield from (one for one in _module(place) if one.is_file())
+
+
+def _module(place: Path) -> tuple[Path, Path]:
+    return place.with_name(f"{place.name}.py"), place / "__init__.py"
+
+
+def _is_of_tests(folder: Path, path: Path) -> bool:
+    """Whether a file is a part of tests by its name, or by that of a folder above it."""
+    inside = Path(os.path.relpath(os.path.normpath(path), folder))
+    return _fits(inside.name, TESTS) or any(one.lower() in PLACES for one in inside.parts[:-1])
 
 
 def _fits(name: str, patterns: Iterable[str]) -> bool:

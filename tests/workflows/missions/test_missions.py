@@ -198,6 +198,47 @@ def test_w48_the_scripts_of_a_check_are_those_that_it_runs(tmp_path: Path) -> No
     assert scripts("$RUN x.sh") == {"x.sh"}, "what cannot be read is taken word by word"
 
 
+def test_w48_what_a_checks_script_sources_or_has_from_the_tests_is_a_part_of_it(
+    tmp_path: Path,
+) -> None:
+    """What else it imports is the work, which the mission is there to change."""
+    for name, text in {
+        "check.sh": '#!/bin/sh\n. ./lib.sh\nsource "$(dirname "$0")/bin/more.sh"; x\n. "$HERE/own.sh"\n',
+        "lib.sh": "  source deep.sh  # more\n. lib.sh\n",
+        "bin/more.sh": ". /etc/profile\n. later.sh\necho . lib2.sh\n",
+        "deep.sh": "true\n",
+        "own.sh": "true\n",
+        "lib2.sh": "true\n",
+        "tests/test_a.py": "import app\nfrom . import rules\nfrom helpers import given\n",
+        "tests/helpers.py": "from tests.deep import more\nimport sys\n",
+        "tests/rules.py": "def broken(:\n",
+        "tests/deep/__init__.py": "",
+        "tests/deep/more.py": "",
+        "tests/unused.py": "",
+        "app.py": "import helpers_of_app\n",
+        "helpers_of_app.py": "",
+        "verify.py": "import app, check_rules\n",
+        "check_rules.py": "",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True, parents=True)
+        (tmp_path / name).write_text(text)
+
+    def scripts(line: str) -> set[str]:
+        workflow = Workflow("Story", (), done_when=(Check("run", line),))
+        return {*scripts_of(script_digests(workflow, tmp_path))}
+
+    assert scripts("sh check.sh") == {
+        *("check.sh", "lib.sh", "bin/more.sh", "deep.sh", "own.sh"),
+        "bin/later.sh",
+    }
+    assert scripts("python verify.py") == {"verify.py", "check_rules.py"}
+    parts = {f"tests/{one}" for one in ("helpers.py", "rules.py", "deep/__init__.py")}
+    assert {one for one in scripts("pytest") if (tmp_path / one).is_file()} == {
+        *("tests/test_a.py", "tests/deep/more.py"),
+        *parts,
+    }
+
+
 @pytest.mark.long
 @pytest.mark.skipif(sys.platform == "win32", reason="it forks")
 async def test_w51_a_killed_mission_goes_on_in_its_cycle_and_ends_by_its_checks(
