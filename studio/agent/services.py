@@ -48,6 +48,7 @@ from studio.storage.snapshots.blob_store import BlobStore
 from studio.tools import DraftTargets, Tool, Workspace
 from studio.tools.discovery import Toolbox, ToolDiscovery
 from studio.tools.language.language_servers import LanguageServers
+from studio.tools.memory.nearness import Nearness
 from studio.tools.memory.note_store import NoteStore
 from studio.tools.packs.persons_act import ActBook
 from studio.tools.sdk.context import ServiceRegistry
@@ -198,6 +199,8 @@ class Services(ServiceRegistry):
         """The desks that sessions work on instead of their folders."""
         self.kept_agents: dict[str, Mapping[str, Agent]] = {}
         """Agents as they were when a run began, by the sessions that work for it."""
+        self.nearness = Nearness(self.environment)
+        """Finds notes by their meaning, where that is installed (W-41)."""
         self.note_store = NoteStore(self.notes)
         """The notes of all folders, as the person decides about them (W-44)."""
         self.toolbox = Toolbox()
@@ -481,6 +484,7 @@ class Services(ServiceRegistry):
         await self.languages.end()
         await self.servers.close()
         await self.sandbox_probe.close()
+        await asyncio.to_thread(self.nearness.close)
         await asyncio.to_thread(self.packs.close)
         await asyncio.to_thread(self.keeper.close)
 

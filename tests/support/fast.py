@@ -44,6 +44,7 @@ SLOW = (
     "studio.storage.config.key_command",
     "studio.tools.builtin.run",
     "studio.tools.builtin.search",
+    "studio.tools.memory.nearness",
     "studio.tools.workspace.grep",
     "studio.workflows.cluster.lines.connect",
     "subprocess",

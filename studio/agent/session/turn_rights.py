@@ -104,6 +104,7 @@ class TurnRights:
                         session.transcript.blocks, setup.tools, trusted=setup.layers.trusted
                     ),
                 ),
+                nearness=services.nearness,
             ),
             spill=services.spill(info.id),
             checks=setup.layers.checks,

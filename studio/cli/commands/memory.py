@@ -60,9 +60,12 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     import asyncio
 
     from studio.domain.errors import ToolFailed
+    from studio.processes.environment import child_environment
+    from studio.tools.memory.nearness import Nearness
     from studio.tools.memory.note_store import EVERYWHERE, NoteStore, place_of
 
-    store = NoteStore(context.paths.data / "notes")
+    nearness = Nearness(child_environment)
+    store = NoteStore(context.paths.data / "notes", nearness)
     place = place_of((options.folder or Path.cwd()).resolve())
     try:
         if options.what in ("list", "search"):
@@ -85,6 +88,8 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
                     context.console.say(f"The note {name} is {done}.")
     except ToolFailed as failure:
         raise ConfigurationError(str(failure)) from failure
+    finally:
+        nearness.close()
     return DONE
 
 
@@ -100,7 +105,7 @@ def _require_person(console: Console, what: str) -> None:
 def _found(store: NoteStore, places: Sequence[str], options: argparse.Namespace) -> list[Entry]:
     if options.what == "search":
         words = " ".join(options.words)
-        return store.index.find(places, words, limit=20) if places else []
+        return store.index.find(places, words, limit=20, near=True) if places else []
     waiting = store.index.entries(places, "proposed") if places else []
     kept = store.index.entries(places, "kept") if places and not options.waiting else []
     return [*waiting, *kept]

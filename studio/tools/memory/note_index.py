@@ -22,6 +22,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from studio.domain.errors import ToolFailed
 from studio.domain.records import dataclass
 
+from .nearness import Nearness
 from .note import NAME, Kind, Note, Trust
 from .order_marks import marks_of
 
@@ -120,11 +121,17 @@ def stems(word: str) -> tuple[str, ...]:
 class NoteIndex:
     """The index of all folders of notes below ``place``. Methods read the disk.
 
-    ``read`` reads a note of a folder by its state and name; None if it cannot be.
+    ``read`` reads a note of a folder by its state and name; None if it cannot be. ``nearness``
+    finds them by meaning, too.
     """
 
-    def __init__(self, place: Path, read: Callable[[str, State, str], Note | None]) -> None:
-        self._place = place
+    def __init__(
+        self,
+        place: Path,
+        read: Callable[[str, State, str], Note | None],
+        nearness: Nearness | None = None,
+    ) -> None:
+        self._place, self._nearness = place, nearness
         self._path = place / "index.db"
         self._read = read
         self._looked: set[str] = set()
@@ -162,11 +169,19 @@ class NoteIndex:
         state: State = "kept",
         trusts: Sequence[Trust] = (),
         limit: int = 10,
+        near: bool = False,
     ) -> list[Entry]:
-        """The notes that fit a query best, by words, stems, beginnings and pieces of words."""
+        """The notes that fit a query best, by words, stems, beginnings and pieces of words.
+
+        With ``near`` also by their meaning, where that is installed.
+        """
 
         def search(db: Connection) -> list[tuple[Any, ...]]:
-            return _Search(db, query, *_where(places, state, trusts)).rows(limit)
+            found: list[int] = []
+            if near and self._nearness is not None:
+                index = self._path.absolute()
+                found = self._nearness.nearest(index, places, state, trusts, fold(query))
+            return _Search(db, query, *_where(places, state, trusts)).rows(limit, found)
 
         rows = self._look_up(places, search)
         if not all(self._is_current(row) for row in rows):  # changed in place, by hand
@@ -337,7 +352,8 @@ class _Search:
         found = list(dict.fromkeys(_WORD.findall(fold(query))))
         self._terms = ([one for one in found if one not in _PASSED] or found)[:MOST_TERMS]
 
-    def rows(self, limit: int) -> list[tuple[Any, ...]]:
+    def rows(self, limit: int, near: Sequence[int] = ()) -> list[tuple[Any, ...]]:
+        """The best notes; ``near`` are the ids of those that are near by their meaning."""
         if not self._terms:
             return []
         lists = [self._by_words(" AND ")]
@@ -351,7 +367,7 @@ class _Search:
         if not any(lists) and (grams := self._grams()):
             lists.append(self._ids("pieces", grams, "pieces, 4.0, 1.0", 0))
         scores: dict[int, float] = {}
-        for found in lists:
+        for found in (*lists, near):
             for at, row_id in enumerate(found):
                 scores[row_id] = scores.get(row_id, 0.0) + 1 / (SMOOTH + at)
         best = sorted(scores, key=lambda one: -scores[one])[:limit]
@@ -359,10 +375,11 @@ class _Search:
         rows = {
             row[0]: row[1:]
             for row in self._db.execute(
-                f"SELECT note.id, {_COLUMNS} FROM note WHERE id IN ({marks})", best
+                f"SELECT note.id, {_COLUMNS} FROM note WHERE id IN ({marks}) AND {self._where}",
+                [*best, *self._values],
             )
         }
-        return [rows[one] for one in best]
+        return [rows[one] for one in best if one in rows]
 
     def _by_words(self, between: str, terms: Sequence[str] | None = None) -> list[int]:
         wanted = self._terms if terms is None else terms

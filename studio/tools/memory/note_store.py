@@ -20,6 +20,7 @@ from studio.domain.records import dataclass
 from studio.files.atomic_write import write_atomically
 from studio.tools.workspace.folder import reason
 
+from .nearness import Nearness
 from .note import LARGEST, NAME, Kind, Note, Source, lowest, read_note
 from .note_index import Entry, NoteIndex, State, fold
 
@@ -51,9 +52,9 @@ class Change:
 class NoteStore:
     """All notes below ``place``. Methods touch the disk; call them in a thread."""
 
-    def __init__(self, place: Path) -> None:
+    def __init__(self, place: Path, nearness: Nearness | None = None) -> None:
         self.place = place
-        self.index = NoteIndex(place, self._read_or_none)
+        self.index = NoteIndex(place, self._read_or_none, nearness)
 
     def places(self) -> list[str]:
         """The folders that have notes, by the names of theirs here."""

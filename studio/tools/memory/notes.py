@@ -15,6 +15,7 @@ from pathlib import Path
 from studio.domain.errors import ToolFailed
 from studio.domain.records import dataclass
 
+from .nearness import Nearness
 from .note import LARGEST, Kind, Note, Source, Trust, lowest
 from .note_index import Entry
 from .note_store import EVERYWHERE, MOST, NoteStore, place_of
@@ -55,9 +56,10 @@ class Notes:
         folder: Path = Path(),
         origin: Callable[[], str] = str,
         writer: Writer | None = None,
+        nearness: Nearness | None = None,
     ) -> None:
         self._about = folder
-        self._store = NoteStore(place) if place is not None else None
+        self._store = NoteStore(place, nearness) if place is not None else None
         self._place = place_of(folder)
         self._writer = writer or Writer(origin=origin)
         self.folder = place / self._place if place is not None else None
@@ -90,7 +92,8 @@ class Notes:
         if self._store is None:
             return []
         trusts: tuple[Trust, ...] = () if strangers else ("yours", "agent")
-        found = self._store.index.find(self._places, query, trusts=trusts, limit=limit)
+        index = self._store.index
+        found = index.find(self._places, query, trusts=trusts, limit=limit, near=True)
         notes = (self._store.get(one.place, one.name) for one in found)
         return [note for note in notes if note is not None]
 

@@ -74,6 +74,22 @@ async def test_titles_that_are_trusted_are_told_once_and_the_cache_holds(tmp_pat
         assert "> - build (fact): The ‹b›build‹/b› takes" in again.text, "an agent's are a quote"
 
 
+@pytest.mark.parametrize(
+    ("memory", "told"),
+    [("", 0), ("memory: off", 0), ("memory: index", 1), ("memory: read", 1), ("memory: write", 1)],
+)
+async def test_w42_titles_are_told_from_memory_index_on(
+    tmp_path: Path, memory: str, told: int
+) -> None:
+    async with engine_home(tmp_path, "anthropic", [Turn(Text("."))]) as home:
+        save(home.engine.paths.agents, agent("Keeper", memory, "notes_detail"))
+        notes_of(home).write("style", "Always short commits.")
+        session = await home.session("Keeper")
+        events = await say(session)
+        found = [one for one in events if isinstance(one, Told) and one.topic == "memory"]
+        assert len(found) == told and ("short commits" in str(home.asked[0].json)) is bool(told)
+
+
 async def test_what_an_agent_notes_waits_unless_a_rule_allows_it(tmp_path: Path) -> None:
     """W-44: nobody is asked meanwhile; a rule or the setting keeps it, and never strangers' words.
 

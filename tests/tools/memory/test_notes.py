@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ def store(tmp_path: Path) -> tuple[NoteStore, str]:
 
 def test_a_proposal_waits_and_is_read_by_no_other_chat(tmp_path: Path) -> None:
     """W-44: until the person keeps it; its own chat goes on with it."""
-    source = Source("file", "a.py:1-9", "yours")
+    source, before = Source("file", "a.py:1-9", "yours"), time.time()
     note = chat(tmp_path, turn=lambda: "t7", sources=lambda: [source]).remember(
         "clock", "Tests need a fake clock.", "mistake"
     )
@@ -43,6 +44,7 @@ def test_a_proposal_waits_and_is_read_by_no_other_chat(tmp_path: Path) -> None:
     change = kept.keep(place, "clock")
     (found,) = own(tmp_path).recall("clock")
     assert (found.by, found.session, found.turn, found.kind) == ("Coder", "one", "t7", "mistake")
+    assert int(before) <= found.written <= time.time(), "W-43: when it was noted, too"
     assert found.sources == (source,) and found.trust == "agent", "keeping it raises nothing"
     kept.undo(change)
     assert not own(tmp_path).all() and chat(tmp_path).get("clock").proposed

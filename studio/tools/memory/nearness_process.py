@@ -1,0 +1,126 @@
+"""Nearness process: runs as ``python -m studio.tools.memory.nearness_process SECONDS`` (W-41).
+
+Each line of standard input is a query as JSON: ``index`` (the file of the note index), ``places``,
+``state``, ``trusts`` (empty for all) and ``query``. The answer is a line with the ids of the
+nearest notes, best first. The process ends when standard input does, and after so many seconds
+without a query. Its vectors are made of what is in the index, and stay in memory.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+NEAREST = 20
+LEAST = 0.3
+"""The cosine of two texts that have little to do with each other is below it."""
+CHUNK = 512
+FRESH_NS = 100_000_000
+"""An index that changed so lately may change again within the tick of the disk's clock."""
+LONGEST = 2_000
+"""Characters of a note that are looked at."""
+
+
+class NoteVectors:
+    """The vectors of all notes of one index, as it is now."""
+
+    def __init__(self, index: Path, model: Any) -> None:
+        self._index, self._model = index, model
+        self._numpy: Any = import_module("numpy")
+        self._stamp: object = None
+        self._rows: dict[int, tuple[Any, ...]] = {}
+        self._vectors: dict[int, Any] = {}
+        self._ids: list[int] = []
+        self._matrix: Any = None
+
+    def nearest(
+        self, places: Sequence[str], state: str, trusts: Sequence[str], query: str
+    ) -> list[int]:
+        self._follow()
+        if not self._ids:
+            return []
+        vector = self._embedded([query])[0]
+        near = self._matrix @ vector
+        found: list[int] = []
+        order: list[int] = self._numpy.argsort(-near).tolist()
+        for at in order:
+            if near[at] < LEAST or len(found) == NEAREST:
+                break
+            row = self._rows[self._ids[at]]
+            if row[2] in places and row[3] == state and (not trusts or row[4] in trusts):
+                found.append(self._ids[at])
+        return found
+
+    def _follow(self) -> None:
+        """Take what changed in the index."""
+        now = self._index.stat()
+        stamp = (now.st_ino, now.st_size, now.st_mtime_ns)
+        if stamp == self._stamp:
+            return
+        address = f"{self._index.as_uri()}?mode=ro"
+        with closing(sqlite3.connect(address, uri=True, timeout=10.0)) as db:
+            db.execute("BEGIN")
+            sql = "SELECT id, changed, size, place, state, trust FROM note"
+            rows = {row[0]: row[1:] for row in db.execute(sql)}
+            new = [id for id, row in rows.items() if self._rows.get(id) != row]
+            for at in range(0, len(new), CHUNK):
+                ids = new[at : at + CHUNK]
+                marks = ", ".join("?" * len(ids))
+                sql = f"SELECT id, heading || ' ' || body FROM note WHERE id IN ({marks})"
+                texts = dict(db.execute(sql, ids).fetchall())
+                made = self._embedded([texts[id][:LONGEST] for id in ids])
+                self._vectors |= dict(zip(ids, made, strict=True))
+        self._vectors = {id: self._vectors[id] for id in rows}
+        self._rows = {id: (row[0], row[1], *row[2:]) for id, row in rows.items()}
+        self._ids = [*rows]
+        self._matrix = self._numpy.stack([*self._vectors.values()]) if rows else None
+        self._stamp = stamp if time.time_ns() - now.st_mtime_ns > FRESH_NS else None
+
+    def _embedded(self, texts: Sequence[str]) -> Any:
+        """Their vectors, each of length one."""
+        made = self._model.embed([*texts]).astype("float32")
+        return made / (self._numpy.linalg.norm(made, axis=1, keepdims=True) + 1e-8)
+
+
+def load() -> Any:
+    """The model with all that it needs from its own package; it asks no network for anything."""
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    module: Any = import_module("wordllama")
+    folder = Path(module.__file__).parent
+    return module.WordLlama.load(cache_dir=folder, disable_download=True)
+
+
+def main() -> None:
+    idle = float(sys.argv[1])
+    out, sys.stdout = sys.stdout, sys.stderr  # what libraries print is no answer
+    model, known = load(), dict[str, NoteVectors]()
+    while True:
+        timer = threading.Timer(idle, os._exit, (0,))
+        timer.daemon = True
+        timer.start()
+        line = sys.stdin.readline()
+        timer.cancel()
+        if not line:
+            return
+        wanted: dict[str, Any] = json.loads(line)
+        index = wanted.pop("index")
+        vectors = known.setdefault(index, NoteVectors(Path(index), model))
+        try:
+            found = vectors.nearest(**wanted)
+        except (OSError, sqlite3.Error):  # it is made anew just now
+            found = []
+        out.write(f"{json.dumps(found)}\n")
+        out.flush()
+
+
+if __name__ == "__main__":
+    main()

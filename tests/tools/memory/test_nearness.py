@@ -1,0 +1,96 @@
+"""Notes that are found by their meaning, in a child process (W-41, W-46)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+import pytest
+
+from studio.tools.memory.nearness import Nearness
+from studio.tools.memory.note_store import NoteStore, place_of
+from studio.tools.memory.notes import Notes
+
+pytest.importorskip("wordllama", reason="the extra recall is not installed")
+
+NOTES = {
+    "car": "The automobile needs petrol before a long journey.",
+    "food": "The canteen serves soup and bread at noon.",
+    "tests": "Slow integration checks run at night.",
+}
+
+
+def without_network() -> Mapping[str, str]:
+    """No address can be reached, so what asks a network for something fails."""
+    nowhere = "http://127.0.0.1:9"
+    names = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy")
+    return {**os.environ, **dict.fromkeys(names, nowhere), "HF_ENDPOINT": nowhere}
+
+
+@pytest.fixture
+def nearness() -> Iterator[Nearness]:
+    made = Nearness(without_network)
+    yield made
+    made.close()
+
+
+def noted(tmp_path: Path, nearness: Nearness | None) -> Notes:
+    notes = Notes(tmp_path / "notes", tmp_path / "work", nearness=nearness)
+    for name, text in NOTES.items():
+        notes.write(name, text)
+    return notes
+
+
+def test_w41_notes_are_found_by_what_they_mean_without_a_network(
+    tmp_path: Path, nearness: Nearness
+) -> None:
+    notes = noted(tmp_path, nearness)
+    assert not noted(tmp_path, None).recall("fuel for vehicles"), "no word of it is there"
+    assert [one.name for one in notes.recall("fuel for vehicles")] == ["car"]
+    assert notes.recall("where to eat")[0].name == "food"
+    assert not notes.recall("zebra") and not notes.recall("…")
+    assert notes.recall("bread at noon")[0].name == "food", "words count all the same"
+
+
+def test_w46_a_deleted_note_is_found_by_its_meaning_no_more(
+    tmp_path: Path, nearness: Nearness
+) -> None:
+    """Nor is one that has become another; and no vector is on the disk."""
+    notes = noted(tmp_path, nearness)
+    assert notes.recall("fuel for vehicles")
+    NoteStore(tmp_path / "notes").erase(place_of(tmp_path / "work"), "car")
+    assert not notes.recall("fuel for vehicles")
+    notes.write("food", "The printer is on the second floor.")
+    assert not notes.recall("where to eat")
+    left = {one.name for one in (tmp_path / "notes").rglob("*") if one.is_file()}
+    assert {name for name in left if not name.endswith((".md", ".before"))} <= {
+        "index.db",
+        ".folder",
+    }
+
+
+def test_w41_the_child_ends_when_it_is_idle_and_begins_again(tmp_path: Path) -> None:
+    nearness = Nearness(without_network, idle=0.2)
+    notes = noted(tmp_path, nearness)
+    try:
+        assert notes.recall("fuel for vehicles")
+        first = nearness.process
+        assert first is not None and first.wait(30) == 0, "it ended by itself"
+        assert notes.recall("fuel for vehicles")
+        assert nearness.process is not None and nearness.process is not first
+    finally:
+        nearness.close()
+    assert nearness.process is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it stops a process")
+def test_w41_words_are_found_where_the_child_cannot_begin(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    nearness = Nearness(without_network)
+    notes = noted(tmp_path, nearness)
+    assert notes.recall("petrol")[0].name == "car" and not notes.recall("fuel for vehicles")
+    nearness.close()
