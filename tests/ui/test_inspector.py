@@ -13,6 +13,7 @@ from studio.domain.ledger import LedgerEntry, Sent
 from studio.domain.models import Usage
 from studio.simulator import Call, Text, Turn, stall, status
 from studio.simulator import Usage as Used
+from studio.tools.memory.notes import Notes
 from studio.ui.inspector.facts import ChatCosts, request_rows
 from studio.ui.inspector.inspector import Inspector
 from studio.ui.inspector.run_page import RunFacts, RunPage
@@ -226,3 +227,43 @@ async def test_what_a_chat_has_seen_is_told_in_german(tmp_path: Path) -> None:
             await person.done()
             seen = await until(lambda: inspector.run._facts.seen)
             assert {source for _, source in seen} <= {"Namen im Ordner", "Dateien im Ordner"}, seen
+
+
+@on_window_loop
+async def test_w40_w42_the_board_of_a_chat_and_the_notes_it_was_told_of(tmp_path: Path) -> None:
+    """The board is read whole; the event of what was told names the notes."""
+    whole = "\n".join(f"{number}. A line of what was found." for number in range(40))
+    script = [
+        Turn(
+            Call("task_add", {"text": "Look at the parser"}),
+            Call("board_write", {"key": "found", "text": whole, "version": 0}),
+        ),
+        Turn(Text("Both stand there.")),
+    ]
+    agents = tmp_path / "studio" / "agents"
+    agents.mkdir(parents=True)
+    tools = "task_add, board_write, notes_read"
+    (agents / "keeper.md").write_text(
+        f"---\nname: Keeper\ntools: [{tools}]\nmemory: index\n---\nWork.\n"
+    )
+    async with at_window(tmp_path, "anthropic", script) as person:
+        Notes(person.engine.services.notes, person.folder).write("style", "Short commits.")
+        inspector = await inspected(person)
+        assert inspector.board.isHidden()
+        await person.choose(person.composer.agent, "Keeper")
+        person.composer.setFocus()
+        person.say("Go")
+        await person.done()
+        await until(lambda: len(inspector.board.facts.rows) == 2, "the board")
+        assert [one.fact.left for one in inspector.board.facts.rows] == [
+            "Look at the parser",
+            "found",
+        ]
+        assert inspector.board.isVisible()
+        (box,) = (one for one in inspector.board.boxes if one.isVisible())
+        assert box.edit.toPlainText() == whole
+        assert box.height() < person.window.theme.px(200), "the rest is scrolled to"
+        told = [line for line in lines(inspector) if line.startswith("Told the titles of notes")]
+        assert len(told) == 1 and "style" in told[0]
+        person.window.chat.model.start_new().close()
+        await until(inspector.board.isHidden, "a new chat has none")

@@ -11,8 +11,14 @@ import pytest
 
 from studio.domain.agents import Caps
 from studio.domain.models import Usage as ModelUsage
+from studio.providers.anthropic.batch import AnthropicBatches
+from studio.providers.gemini.batch import GeminiBatches
+from studio.providers.openai.batch import OpenAIBatches
 from studio.providers.pricing import request_cost
 from studio.simulator import BatchPlan, RequestView, Text, Turn, Usage
+from studio.simulator.anthropic import batches as anthropic_desk
+from studio.simulator.gemini import batches as gemini_desk
+from studio.simulator.openai import batches as openai_desk
 from studio.storage.run_items import ItemStore
 from support.engine_home import PROTOCOLS, EngineHome, engine_home
 from support.waiting import until, within
@@ -135,6 +141,18 @@ async def test_w57_a_killed_program_finds_its_batch_again_and_sends_none_twice(
         assert len(await results(home, run.id)) == 60
         assert key not in {one.id for one in desk(home).batches.values()}
         assert not home.simulator.violations
+
+
+def test_w57_batches_are_as_large_as_their_providers_take_them() -> None:
+    """The simulator refuses what is larger, see the test of one in parts below."""
+    for ours, theirs, requests, size in (
+        (AnthropicBatches, anthropic_desk, 100_000, 256_000_000),
+        (OpenAIBatches, openai_desk, 50_000, 200_000_000),
+    ):
+        assert (ours.most_requests, ours.most_bytes) == (requests, size)
+        assert (requests, size) == (theirs.MOST_REQUESTS, theirs.MOST_BYTES)
+    assert gemini_desk.MOST_INLINE == 20_000_000 >= GeminiBatches.most_inline
+    assert GeminiBatches.most_bytes <= gemini_desk.MOST_BYTES
 
 
 async def test_w57_a_stopped_run_cancels_its_batch(tmp_path: Path) -> None:

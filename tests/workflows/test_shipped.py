@@ -139,8 +139,11 @@ async def test_w46_tidy_notes_proposes_and_changes_nothing(tmp_path: Path) -> No
         ]
     )
 
+    listed: list[str] = []
+
     def script(view: RequestView) -> Turn:
         call = next(calls, None)
+        listed.extend(one.text for one in view.items if isinstance(one, Returned) and not listed)
         return Turn(call) if call is not None else Turn(Text("Two notes say how to build."))
 
     async with engine_home(tmp_path, "anthropic", script) as home:
@@ -149,6 +152,7 @@ async def test_w46_tidy_notes_proposes_and_changes_nothing(tmp_path: Path) -> No
             notes.remember(name, text)
         run = await carry_out(await start(home, "tidy-notes"))
         assert run.end is not None and run.end.state == "done", (run.end, states(run))
+        assert listed[0].index("Build with make.") < listed[0].index("It needs 3.11."), listed
         assert {one.name: one.text for one in notes.all()} == {
             "build": "Build with make.",
             "old-build": "It needs 3.11.",

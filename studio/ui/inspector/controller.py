@@ -195,6 +195,9 @@ class InspectorController(QObject):
         self._read()
 
     async def _read_chat(self, engine: Engine, session: Session) -> None:
+        from studio.domain.sessions import Caller
+
+        from .board_list import read_board
         from .facts import chat_costs, history_facts, request_rows
         from .history_page import HistoryFacts
 
@@ -204,6 +207,7 @@ class InspectorController(QObject):
         if self._epoch is not None and epochs and self._epoch == epochs[-1].number:
             self._epoch = None
         context = await session.context.usage()
+        board = await read_board(engine.services.boards, Caller("session", session.info.id))
         native = await engine.store.native(session.info.id, self._epoch)
         if native is not None:
             gate = engine.services.gate(session.info.subject)
@@ -218,6 +222,7 @@ class InspectorController(QObject):
             self._shown_read = number
             self._costs, self._context = costs, context
             self._show(session)
+            self.inspector.board.show_board(board)
             self.inspector.requests.set(request_rows(costs))
             history = HistoryFacts() if native is None else history_facts(native, epochs)
             self.inspector.history.set(history)

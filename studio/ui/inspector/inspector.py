@@ -15,6 +15,7 @@ from studio.ui.widgets.painting import PaintedWidget, paint_text
 from studio.ui.widgets.panels import scrolled
 from studio.ui.widgets.roles import give_role
 
+from .board_list import BoardFacts, BoardList
 from .events_page import EventsPage
 from .fact_list import FactList
 from .history_page import HistoryFacts, HistoryPage
@@ -71,7 +72,8 @@ class Inspector(PaintedWidget):
         self.plan = PlanList(theme)
         self.agents = FactList(theme)
         self.agents.hide()
-        lists = (self.agents, self.plan, self.requests)
+        self.board = BoardList(theme)
+        lists = (self.agents, self.plan, self.board, self.requests)
         whole = widget_of(column_of([self.run, self.cap, *lists, STRETCH], spacing=0))
         area = scrolled(whole)
         area.setAccessibleName(tr_in("a page about a chat", "Run"))
@@ -94,6 +96,7 @@ class Inspector(PaintedWidget):
         self.plan.set(None)
         self.requests.set([])
         self.agents.show_facts([])
+        self.board.show_board(BoardFacts())
         self.history.set(HistoryFacts())
         self.events.set([])
 

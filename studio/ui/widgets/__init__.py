@@ -8,6 +8,7 @@ screen readers find what they expect.
 - ``headed_list``: Choices under headings, moved through by the keys of a field.
 - ``panels``: Text fields, labels, cards, tags, status marks and scroll bars.
 - ``scrolled_body``: Shows a widget up to a height, and scrolls to the rest.
+- ``code_box``: Shows a text that may be long, in a field that scrolls.
 - ``breakable``: Breaks words that are longer than their place.
 - ``layouts``: Puts widgets in rows and columns.
 - ``focus``: Shows a ring around the control that has the keyboard's focus.

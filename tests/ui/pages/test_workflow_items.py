@@ -104,7 +104,13 @@ async def test_w54_w55_items_in_the_window(tmp_path: Path) -> None:
         assert "The estimate is from 19 items that passed" in words.notes
         shown = [row.accessibleName() for row in sample.rows if row.isVisible()]
         assert shown == [", ".join(one[1:]) for one in words.ways]
-        assert "Expected" in [one.left for one in view.inspector.run.budget.facts]
+        tab, head = view.inspector.run, view.head
+        assert "Expected" in [one.left for one in tab.budget.facts]
+        facts = {one.left: one.right for one in tab.state.facts}
+        assert tab.state.facts[0].left == "Waits for your yes"
+        assert facts["Sample"] == "19 of 20 passed" and facts["Model"] == "claude-haiku-4-5"
+        assert tab.how.isVisible() and "what 20 items cost on average, times the 40" in words.how
+        assert head.cancel.isVisible() and head.pause.isHidden() and head.stop.isHidden()
         view.lower_panes.show_pane(TIMELINE)
         assert card.isVisible() and not sample.isVisible(), "elsewhere it stands in the inspector"
         assert [one.text() for one in card.buttons if not one.isHidden()] == [
@@ -178,6 +184,7 @@ def test_w56_how_many_are_worked_on_at_a_time_is_a_curve() -> None:
     theme.deleteLater()
 
 
+LONG = "\n".join(f"Line {number} about zero, which is even." for number in range(30))
 ACTS = workflow(
     f"""\
   - id: act
@@ -197,7 +204,7 @@ def acts(view: RequestView) -> Turn:
     if not made and number == "0":
         return Turn(
             Call("task_add", {"text": "Look at number 7"}),
-            Call("board_write", {"key": "found", "text": "Zero is even.", "version": 0}),
+            Call("board_write", {"key": "found", "text": LONG, "version": 0}),
             Call("post", {"channel": "news", "text": "I began with zero."}),
         )
     return Turn(Call("run", {"command": f"echo {number}"}))
@@ -241,23 +248,34 @@ async def test_w22_w40_what_an_item_asks_and_the_board_of_its_run_in_the_window(
         assert (name, who) == ("Story", "Worker") and item.removeprefix("act ").isdecimal()
         shown = [one.text() for one in tab.card.buttons if one.isVisible()]
         assert shown == ["Allow once", "For this run", "Deny"]
-        assert tab.card.skip.isHidden()
-        await until(lambda: len(tab.board.facts) >= 6, "what is on the board")
-        assert [(one.left, one.right) for one in tab.board.facts] == [
-            ("Board", "0 of 1 tasks"),
-            ("Look at number 7", ""),
-            ("found", "Worker"),
-            ("Zero is even.", ""),
-            ("news", "Worker"),
-            ("I began with zero.", ""),
+        await until(lambda: len(tab.board.facts.rows) >= 3, "what is on the board")
+        assert (tab.board.facts.done, tab.board.facts.tasks) == (0, 1)
+        assert [(one.fact.left, one.fact.right, one.text) for one in tab.board.facts.rows] == [
+            ("Look at number 7", "", ""),
+            ("found", "Worker", LONG),
+            ("news", "Worker", "I began with zero."),
         ]
+        shown = [box.edit.toPlainText() for box in tab.board.boxes if box.isVisible()]
+        assert shown == [LONG, "I began with zero."], "whole, with its lines"
         picture(person, "board")
+        first = tab.card.question
+        person.click(tab.card.skip)
+        await until(
+            lambda: tab.card.question and first and tab.card.question.id != first.id, "another"
+        )
         person.click(tab.card.buttons[1])
         sample = view.lower_panes.items.sample
         await until(lambda: sample.isVisible(), "no other item asks")
         assert view.record is not None
         assert [one.kind for _, one in view.record.run.questions] == ["sample"]
         assert not view.lower_panes.items.unkept.isVisible(), "its sessions keep what was sent"
-        person.click(sample.keep)
+        assert "19 of 60 items tried" in sample.title.text()
+        figures = view.lower_panes.items.figures
+        picture(person, "skipped")
+        person.click(view.head.cancel)
         await until(lambda: view.record and view.record.run.end is not None, "its end")
-        assert view.record.run.tallies["act"].done == 20
+        end, tally = view.record.run.end, view.record.run.tallies["act"]
+        assert end is not None and (end.state, end.reason) == ("stopped", "You stopped it.")
+        assert (tally.done, tally.skipped, tally.left) == (19, 1, 40)
+        await until(lambda: "1 left out" in figures.accessibleName(), "the figures")
+        assert view.head.cancel.isHidden()

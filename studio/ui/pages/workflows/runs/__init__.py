@@ -20,7 +20,6 @@
 - ``pace_chart``: How many items were worked on at a time, as a curve.
 - ``step_tab``: One step: prompt, result, and buttons to continue, change and run again.
   ``step_facts`` has what it shows; free of Qt.
-- ``board_facts``: What the agents of the run share on their board; free of Qt.
 - ``worker_facts``: The workers of a run's cluster, their load and their speed; free of Qt.
 - ``history_tab``: Lists the runs of a workflow, to open, compare and delete.
 - ``question_card``: The question of a step, with the buttons that answer it.

@@ -14,9 +14,8 @@ from studio.ui.settings.form import Slot
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_in, tr_later
 from studio.ui.widgets import Button, Card, Check, Field, Label, Mark
+from studio.ui.widgets.code_box import CodeBox
 from studio.ui.widgets.layouts import STRETCH, WrappingRow, column_of, row_of, widget_of
-
-from .step_tab import CodeBox
 
 ANSWERS: Mapping[str, Sequence[tuple[str, Json]]] = {
     "approve": ((tr_later("Approve"), True), (tr_later("Deny"), False)),

@@ -12,6 +12,7 @@ from studio.ui.widgets.layouts import STRETCH, row_of
 from studio.ui.widgets.painting import PaintedWidget
 
 from .run_record import RunRecord
+from .sample_words import waits_for_yes
 
 HEIGHT = 48
 """Pixels at normal size."""
@@ -34,14 +35,15 @@ class RunHead(PaintedWidget):
         self.answer = Button(theme, tr_in("a button", "Answer"), icon=ask)
         self.pause = Button(theme, tr_in("a run", "Pause"), icon="pause", keycap="P")
         self.stop = Button(theme, tr_in("a run", "Stop"), icon="circle-x")
+        self.cancel = Button(theme, tr("Cancel"), "ghost")
         names = [tr("Graph"), tr("List")]
         icons = ("workflow", "list")
         self.which = Segmented(theme, names, name=tr("View"), icons=icons, marked=True)
         self.side = IconButton(theme, "panel-right", tr("Inspector"))
         self.side.setCheckable(True)
         parts = [self.back, self.title, self.file, self._tag, self.inputs, STRETCH]
-        parts += [self.answer, self.pause, self.stop, self.which, self.side]
-        folding = (self.which, self.stop, self.pause, self.file, self.answer)
+        parts += [self.answer, self.pause, self.stop, self.cancel, self.which, self.side]
+        folding = (self.which, self.cancel, self.stop, self.pause, self.file, self.answer)
         self._row = row_of(parts, folding=folding, on=self)
         theme.changed.connect(self._follow_theme)
         self._follow_theme()
@@ -79,8 +81,10 @@ class RunHead(PaintedWidget):
         It is carried out ``here``, in this window, or ``elsewhere``, by another program.
         """
         running = run is not None and run.state != "paused" and (here or elsewhere)
-        self.pause.setVisible(run is not None)
+        asks = run is not None and waits_for_yes(run)  # there is nothing to pause
+        self.cancel.setVisible(asks)
+        self.pause.setVisible(run is not None and not asks)
         self.pause.setEnabled(not elsewhere)
         self.pause.set_text(tr_in("a run", "Pause") if running else tr("Go on"))
         self.pause.set_icon("pause" if running else "play")
-        self.stop.setVisible(run is not None)
+        self.stop.setVisible(run is not None and not asks)

@@ -13,7 +13,9 @@ from studio.domain.run_events import (
     ItemsCounted,
     RunEvent,
     RunFinished,
+    RunQuestion,
     RunResumed,
+    StepAsked,
     StepState,
 )
 from studio.domain.runs import Run, StepRun
@@ -29,7 +31,7 @@ from studio.workflows.plan import Plan
 from .lanes import Lanes
 from .ledger_rows import LedgerRows
 from .log_rows import LogRow, LogWriter
-from .sample_words import SampleWords, samples_asked
+from .sample_words import SampleWords, samples_asked, waits_for_yes
 
 RUN_STATES: Mapping[str, tuple[str, str, str]] = {
     "running": (tr_later("Running"), "spinner", "accent_text"),
@@ -82,6 +84,8 @@ class RunRecord:
         """How many events it has."""
         self.reached: CapReached | None = None
         """The cap that the run is paused at, until it goes on."""
+        self.samples: dict[str, RunQuestion] = {}
+        """What was asked after the sample of a step's items."""
         self.paces: dict[str, list[tuple[float, int]]] = {}
         """When how many items of a step were worked on at a time."""
         self.lanes = Lanes(workflow, agents)
@@ -97,6 +101,8 @@ class RunRecord:
             self.lanes.apply(at, event)
             if isinstance(event, ItemsCounted) and event.tally.at_a_time:
                 self.paces.setdefault(event.step, []).append((at, event.tally.at_a_time))
+            elif isinstance(event, StepAsked) and event.question.kind == "sample":
+                self.samples[event.step] = event.question
             if isinstance(event, CapReached):
                 self.reached = event
             elif isinstance(event, CapRaised | RunResumed | RunFinished):
@@ -163,7 +169,7 @@ class RunRecord:
         run = self.run
         words, icon, ink = RUN_STATES[run.state]
         asks = len(list(run.questions))
-        title = tr(words)
+        title = tr("Waits for your yes") if waits_for_yes(run) else tr(words)
         if asks and run.state in ("running", "paused"):
             need = tr_plural("{count} needs you", "{count} need you", asks)
             title = tr("{state}, {more}").format(state=title, more=need)
@@ -184,12 +190,18 @@ class RunRecord:
         """How far the steps with many items are, and what was tried again (W-54, W-56)."""
         rows = list[Fact]()
         for step, tally in self.run.tallies.items():
-            over = tally.done + tally.failed
-            words = tr("{used} of {whole}").format(used=number(over), whole=number(tally.count))
+            words = tr("{used} of {whole}")
+            words = words.format(used=number(tally.over), whole=number(tally.count))
             rows.append(Fact(tr("Items"), words))
             rows.append(Fact(tr("From"), escape_line(self.run.sources.get(step, ""), 40)))
+            if model := self._model_of(step):
+                rows.append(Fact(tr("Model"), escape_line(model, 40)))
+            if (asked := self.samples.get(step)) is not None:
+                rows.append(Fact(tr("Sample"), SampleWords(asked).passed))
             if tally.failed:
                 rows.append(Fact(tr("Failed"), number(tally.failed)))
+            if tally.skipped:
+                rows.append(Fact(tr("Left out"), number(tally.skipped)))
             if tally.at_a_time and self.run.end is None:
                 rows.append(Fact(tr("At a time"), number(tally.at_a_time)))
             if tally.found:
@@ -199,6 +211,13 @@ class RunRecord:
                 for why, count in tally.tried_again.items()
             ]
         return rows
+
+    def _model_of(self, id: str) -> str:
+        """The model that answers the items of a step."""
+        step = self.step(id)
+        agent = self.agents.get(step.target) if step is not None else None
+        started = self.run.started.model if self.run.started is not None else ""
+        return (step.model if step is not None else "") or (agent.model if agent else "") or started
 
     def budget_facts(self) -> list[Fact]:
         run = self.run

@@ -9,6 +9,7 @@ from studio.domain.agents import NO_CAPS, Caps
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.run_events import BreakpointCleared, BreakpointSet, CapReached
 from studio.ui.engine_texts import tr_engine
+from studio.ui.inspector.board_list import BoardList
 from studio.ui.inspector.fact_list import FactList
 from studio.ui.pages.workflows.run_graph import merge_step
 from studio.ui.settings.amount_field import AmountField, cycles, dollars, minutes, tokens
@@ -25,6 +26,7 @@ from .mission_part import MissionPart
 from .pace_chart import PaceChart
 from .question_card import QuestionCard
 from .run_record import RunRecord
+from .sample_words import SampleWords, samples_asked
 from .worker_facts import worker_facts
 
 
@@ -81,7 +83,7 @@ class RunTab(QWidget):
         self.mission = MissionPart(theme)
         self.pace = PaceChart(theme)
         self.workers = FactList(theme)
-        self.board = FactList(theme)
+        self.board = BoardList(theme)
         self.agents = FactList(theme)
         self.changes = ChangesList(theme)
         self.breakpoints: list[QWidget] = []
@@ -129,6 +131,10 @@ class RunTab(QWidget):
             4,
             (16, 14, 16, 12),
         )
+        self.how = Label(theme, "", "small", "text2", wrap=True)
+        how_head = Label(theme, tr("How the estimate is made"), "small_strong")
+        self._how = widget_of(column_of([how_head, self.how], 4, (16, 12, 16, 4)))
+        self._how.hide()
         raise_row = row_of([(self._raise, 1)], margins=(16, 0, 16, 0))
         parts = [
             self.state,
@@ -136,6 +142,7 @@ class RunTab(QWidget):
             self.mission,
             self.budget,
             raise_row,
+            self._how,
             self.pace,
             self.workers,
             self.agents,
@@ -170,12 +177,17 @@ class RunTab(QWidget):
         if question is not None and question.path and one is not None and one.step in run.tallies:
             path = [*question.path]  # it names the item
         below = run.started is not None and bool(run.started.parent)
-        item = one is not None and bool(one.item) and not below
+        item = one is not None and question is not None and run.is_of_item(one, question)
+        item = item and not below
         self.card.show_question(question if run.end is None else None, path, item=item)
         others = len(asked) - 1
         words = tr("{count} more wait for you. Choose their steps to see them.")
         self.more.show_text(words.format(count=others) if others > 0 else "")
         self.budget.show_facts(record.budget_facts())
+        estimated = next(iter(samples_asked(run).values()), None)
+        self._how.setVisible(estimated is not None)
+        if estimated is not None:
+            self.how.setText(SampleWords(estimated).how)
         self.raise_button.setVisible(run.end is None)
         if run.end is not None:
             self._raise.hide()

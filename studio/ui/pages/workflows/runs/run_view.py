@@ -29,6 +29,7 @@ from studio.ui.formatting import dollars
 from studio.ui.forms.text_area import QWIDGETSIZE_MAX
 from studio.ui.graph.nodes import Graph
 from studio.ui.graph.pane import GraphPane
+from studio.ui.inspector.board_list import BoardFacts, read_board
 from studio.ui.pages.files.notice import Notice
 from studio.ui.pages.workflows.nested_graph import top_of
 from studio.ui.pages.workflows.run_graph import run_id_of
@@ -48,7 +49,6 @@ from studio.workflows.fork import ForkRequest
 from studio.workflows.run_changes import approve_drafts, changes_by_step
 from studio.workflows.runner import Runner
 
-from .board_facts import board_facts
 from .compare_view import CompareView
 from .lanes import Key
 from .live_runs import LiveRuns
@@ -67,8 +67,6 @@ if TYPE_CHECKING:
 INSPECTOR = 320
 LEAST = 560
 """Pixels that the graph has at least beside the inspector; else that lies over it."""
-MOST_MESSAGES = 10
-"""Messages of the board that are shown."""
 MOST_RUNS = 1_000
 """Runs that are listed."""
 
@@ -130,6 +128,7 @@ class RunView(PaintedWidget):
         head.answer.clicked.connect(self._to_answer)
         head.pause.clicked.connect(self.pause_or_go_on)
         head.stop.clicked.connect(self.stop_run)
+        head.cancel.clicked.connect(self.stop_run)
         head.which.chosen.connect(lambda at: self.pane.show_list(at == 1))
         head.side.clicked.connect(self._toggle_inspector)
         self.column = _Column(t, self)
@@ -264,7 +263,7 @@ class RunView(PaintedWidget):
             self._place()
         self._show()
         self.inspector.run.show_cluster(None)
-        self.inspector.run.board.show_facts([])
+        self.inspector.run.board.show_board(BoardFacts())
         self.pane.view.show_from_top()
         if (stopped := run.stopped) is not None:
             self.choose(stopped.step, stopped.item)
@@ -457,15 +456,14 @@ class RunView(PaintedWidget):
             self._do(self._read_board(record))
 
     async def _read_board(self, record: RunRecord) -> None:
-        boards, self._reads_board = self._engine.services.boards, True
+        self._reads_board = True
         try:
-            root = await boards.root_of(Caller("run", record.run.id))
-            found = await boards.overview(root)
-            messages = await boards.last_messages(root, MOST_MESSAGES)
+            caller = Caller("run", record.run.id)
+            found = await read_board(self._engine.services.boards, caller)
         finally:
             self._reads_board = False
         if record is self.record:
-            self.inspector.run.board.show_facts(board_facts(found, messages))
+            self.inspector.run.board.show_board(found)
 
     def _speak(self, before: str) -> None:
         assert self.record is not None

@@ -57,6 +57,13 @@ class SampleWords:
         return f"{found} {more}".rstrip()
 
     @property
+    def passed(self) -> str:
+        """How many of the sample passed."""
+        tried, failed = int(self._figure("tried")), int(self._figure("failed"))
+        words = tr("{passed} of {tried} passed")
+        return words.format(passed=number(tried - failed), tried=number(tried))
+
+    @property
     def ways(self) -> list[WayOn]:
         """The ways to have the other items worked on, the suggested one first."""
         known = {"all": self._now(), "batch": self._batch()}
@@ -85,6 +92,18 @@ class SampleWords:
         """The button that has the others worked on."""
         left = int(self._figure("left"))
         return tr_plural("Run {count} item", "Run {count} items", left)
+
+    @property
+    def how(self) -> str:
+        """How the estimate is made."""
+        tried, left = int(self._figure("tried")), int(self._figure("left"))
+        found = list[str]()
+        if self._priced:
+            words = tr("Cost: what {count} items cost on average, times the {left} that are left.")
+            found.append(words.format(count=number(tried), left=number(left)))
+        words = tr("Time: as long as these took, with more at a time where the provider takes it.")
+        found.append(words)
+        return " ".join(found)
 
     @property
     def notes(self) -> list[str]:
@@ -118,6 +137,13 @@ def samples_asked(run: Run) -> dict[str, RunQuestion]:
     if run.end is not None:
         return {}
     return {key.step: one for key, one in run.questions if one.kind == "sample"}
+
+
+def waits_for_yes(run: Run) -> bool:
+    """Whether nothing of a run goes on until the person has answered after a sample."""
+    asked = samples_asked(run)
+    others = [one for one in run.busy if one.step not in asked]
+    return bool(asked) and run.paused is None and not others
 
 
 def _money(value: float) -> str:

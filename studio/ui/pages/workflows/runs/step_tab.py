@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QModelIndex, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QPainter, QResizeEvent
-from PySide6.QtWidgets import (
-    QPlainTextEdit,
-    QSizePolicy,
-    QStyledItemDelegate,
-    QStyleOptionViewItem,
-    QWidget,
-)
+from PySide6.QtGui import QPainter
+from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem, QWidget
 
 from studio.ui.graph.nodes import STATES
 from studio.ui.inspector.fact_list import FactList
@@ -19,67 +13,18 @@ from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr
 from studio.ui.widgets import (
     Button,
-    Card,
-    FocusRing,
     Index,
     Label,
     Mark,
-    OverlayBar,
     Tile,
-    make_transparent,
 )
+from studio.ui.widgets.code_box import CodeBox
 from studio.ui.widgets.layouts import STRETCH, WrappingRow, column_of, row_of, widget_of
 from studio.ui.widgets.painting import paint_spinner, paint_text
 from studio.ui.widgets.row_list import RowModel, paint_row_ground
 
 from .letter_list import LetterList
 from .step_facts import ItemRow, StepFacts
-
-
-class _Text(QPlainTextEdit):
-    resized = Signal()
-
-    def resizeEvent(self, event: QResizeEvent) -> None:
-        super().resizeEvent(event)
-        self.resized.emit()
-
-
-class CodeBox(Card):
-    """Some lines of a text, as tall as they are from ``least`` up to ``most``."""
-
-    def __init__(self, theme: Theme, name: str, most: int, least: int = 2) -> None:
-        super().__init__(theme, "sunken", "hair", 6)
-        self._most, self._least = most, least
-        self.edit = _Text()
-        self.edit.resized.connect(self._measure)
-        self.edit.setReadOnly(True)
-        self.edit.setTabChangesFocus(True)
-        self.edit.setAccessibleName(name)
-        make_transparent(self.edit)
-        OverlayBar(self.edit)
-        FocusRing.of(theme).follow(self.edit, inside=False)
-        column_of([self.edit], margins=(6, 4, 6, 4), on=self)
-        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
-        self.edit.document().documentLayout().documentSizeChanged.connect(lambda _: self._measure())
-        theme.changed.connect(self._follow)
-        self._follow()
-
-    def show_text(self, text: str) -> None:
-        """Show a text; another is not being typed."""
-        if text != self.edit.toPlainText():
-            self.edit.setPlainText(text)
-
-    def _follow(self) -> None:
-        self.edit.setFont(self.theme.font("code"))
-        self._measure()
-
-    def _measure(self) -> None:
-        lines, block = 0, self.edit.document().begin()
-        while block.isValid() and lines < self._most:
-            self.edit.document().documentLayout().blockBoundingRect(block)  # lays it out
-            lines, block = lines + block.layout().lineCount(), block.next()
-        line = self.edit.fontMetrics().lineSpacing()
-        self.setFixedHeight(min(max(self._least, lines), self._most) * line + self.theme.px(22))
 
 
 def spoken_item(row: ItemRow) -> str:
