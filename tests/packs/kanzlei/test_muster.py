@@ -205,3 +205,44 @@ async def test_kz25_a_kostennote_is_computed_and_lies_in_the_akte(
         assert (made.name, made.kind) == ("Kostennote R-7-26.docx", "Kostennote")
         text = service(pack, "Dokumente").pages(made)[1]
         assert "VV 2300" in text and "-100,00 €" in text and "Kanzlei Eins" in text
+
+
+async def test_kz25_a_kostennote_bills_the_time_up_to_a_day(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What is billable and not billed yet, of this Akte alone; a day that there is not bills and
+    writes nothing, what is billed stays in the Akte, and a Kostennote that does not hold gives it
+    back."""
+    async with office(tmp_path) as (home, pack, akte):
+        person, zeiten = pack.person, service(pack, "Zeiten")
+        akte = service(pack, "Akten").change(person, akte, "wert", "10.000,00")
+        akte = service(pack, "Akten").change(person, akte, "mandat_seit", "02.06.2025")
+        other = service(pack, "Akten").open(person, "Andere")
+        for number, day, billable in (
+            (akte.id, "2026-05-30", True),
+            (akte.id, "2026-05-31", False),
+            (akte.id, "2026-05-31", True),
+            (akte.id, "2026-06-01", True),
+            (other.id, "2026-05-01", True),
+        ):
+            zeiten.add(person, number, day=day, minutes=30, text="x", billable=billable)
+        run = ("packs", "run", "kanzlei", "kostennote", akte.az, "2300")
+        told = ("--kanzlei", "Eins", "--steuernummer", "1", "--zeiten-bis")
+
+        def billed() -> list[tuple[str, str]]:
+            found = [*zeiten.find(person, akte.id), *zeiten.find(person, other.id)]
+            return sorted((one.day, one.billed) for one in found if one.billed)
+
+        assert await home.command(*run, "R-7", "Mai", "München", *told, "31.02.2026") != 0
+        assert service(pack, "Dokumente").find(akte) == [] == billed()
+        assert await home.command(*run, "R-7", "Mai", "München", *told, "31.05.2026") == 0
+        assert "2 Zeiten sind damit abgerechnet" in capsys.readouterr().out
+        assert billed() == [("2026-05-30", "R-7"), ("2026-05-31", "R-7")]
+        assert await home.command(*run, "R-8", "Juni", "München", *told, "30.06.2026") == 0
+        assert billed()[-1] == ("2026-06-01", "R-8") and len(billed()) == 3
+        assert await home.command("packs", "run", "kanzlei", "zeiten-offen", akte.az, "R-7") == 0
+        assert "2 Zeiten" in capsys.readouterr().out and billed() == [("2026-06-01", "R-8")]
+        rows = pack.records.read(
+            "SELECT feld FROM verlauf WHERE was = 'zeit' AND akte = ?", akte.id
+        )
+        assert [row["feld"] for row in rows].count("abgerechnet") == 5

@@ -676,11 +676,15 @@ async def test_kz25_a_bill_has_free_positions_and_becomes_a_kostennote(tmp_path:
         await until(lambda: "kanzlei" in page.note.problem.text())
         for name, field in page.note.fields.items():
             field.setText(name)
+        zeiten, today = service(pack, "Zeiten"), TODAY.isoformat()
+        zeiten.add(pack.person, akte.id, day=today, minutes=6, text="Gelesen", billable=True)
+        page.note.until.setText(f"{TODAY:%d.%m.%Y}")
         page.note.save.click()
         await until(lambda: "liegt in" in page.told.text())
         (made,) = service(pack, "Dokumente").find(akte)
         text = service(pack, "Dokumente").pages(made)[1]
         assert "Aktenversendung" in text and "-119,00 €" in text and page.note.isHidden()
+        assert [one.billed for one in zeiten.find(pack.person, akte.id)] == ["rechnungsnummer"]
 
 
 @on_window_loop
@@ -906,6 +910,22 @@ async def test_kz49_large_text_in_a_small_window_hides_nothing(tmp_path: Path) -
         assert not inside(scroll, last)
         last.click()
         await until(lambda: inside(scroll, last))
+        page = await page_of(person, "kosten")
+        page.open(str(akte.id))
+        page.value.setText("10.000,00")
+        await until(lambda: page.to_note.isEnabled())
+        page.to_note.click()
+        form = page.note
+
+        def apart() -> bool:
+            tops = [
+                one.mapTo(form, QPoint(0, 0)).y() for one in (form.first, form.until, form.save)
+            ]
+            high = form.first.sizeHint().height()
+            return tops[1] >= tops[0] + high and tops[2] >= tops[1] + high
+
+        await until(lambda: page.note_place.verticalScrollBar().maximum() > 0 and apart())
+        assert page.note_place.height() <= page.height() // 3
         page = await page_of(person, "recherche")
         page.to_load.click()
         card = page.card

@@ -210,6 +210,8 @@ async def test_the_other_pages(tmp_path: Path) -> None:
         for number in ("2300", "3100", "3104"):
             page.add_position(number)
         await camera.show("33-kanzlei-kosten", BOTH)
+        page.to_note.click()
+        await camera.show("33b-kanzlei-kostennote", BOTH)
         page = await page_of(person, "recherche")
         page.search.setText("Kündigung wegen Eigenbedarfs")
         await until(lambda: page.found)

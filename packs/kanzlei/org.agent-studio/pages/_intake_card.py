@@ -230,13 +230,18 @@ class JLawyerCard(IntakeCard):
 class CardPlace(QScrollArea):
     """Where a card stands that is shown at times: with room around it, and none without it.
 
-    A card that would take more than most of the page scrolls.
+    A card that would take more than a part of the page, most of it unless said, scrolls.
     """
 
-    def __init__(self, card: QWidget) -> None:
+    def __init__(
+        self,
+        card: QWidget,
+        part: float = 2 / 3,
+        margins: tuple[int, int, int, int] = (20, 20, 20, 0),
+    ) -> None:
         super().__init__()
-        self._card = card
-        self._inside = widget_of(row_of([card], margins=(20, 20, 20, 0)))
+        self._card, self._part = card, part
+        self._inside = widget_of(row_of([card], margins=margins))
         self.setWidgetResizable(True)
         self.setFrameShape(QFrame.Shape.NoFrame)
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -262,12 +267,12 @@ class CardPlace(QScrollArea):
         self._fit()
 
     def _fit(self) -> None:
-        """Be as high as the card, and leave a third of the page."""
+        """Be as high as the card, and leave the rest of the page."""
         page, inside = self.parentWidget(), self._inside
         if page is None or self._card.isHidden():
             return
         high = inside.heightForWidth(self.width()) if inside.hasHeightForWidth() else -1
         wanted = max(high, inside.minimumSizeHint().height())
-        wanted = min(wanted, page.height() * 2 // 3)
+        wanted = min(wanted, int(page.height() * self._part))
         if wanted != self.height():
             self.setFixedHeight(wanted)

@@ -41,11 +41,14 @@ class NoteForm(OfficeForm):
                 (("mandant_anschrift", 4), ("kanzlei", 2), ("steuernummer", 2)),
             )
         ]
+        title = "Zeiten abgerechnet bis"
+        self.until = Field(t, "leer: keine", name=title)
+        rows[1].append((title, self.until, 2))
         super().__init__(page, "Kostennote", rows)
         self.save.set_text("In die Akte legen")
 
     def work(self, akte: Akte) -> Callable[[Home], tuple[str, str]]:
-        bill = self.bill
+        bill, until = self.bill, self.until.text()
         given = {name: field.text() for name, field in self.fields.items()}
         values = [
             one.value
@@ -59,7 +62,8 @@ class NoteForm(OfficeForm):
         def enter(home: Home) -> tuple[str, str]:
             if bill is None:
                 raise ToolFailed("Es ist nichts gerechnet. Gib Wert und Positionen ein.")
-            made = write_note(home, home.person, akte, bill, given)
-            return f"{made.name} liegt in {akte.az}. Prüfe und unterschreibe sie.", ""
+            made, billed = write_note(home, home.person, akte, bill, given, until)
+            told = f" {billed} Zeiten sind damit abgerechnet." if billed else ""
+            return f"{made.name} liegt in {akte.az}. Prüfe und unterschreibe sie.{told}", ""
 
         return enter

@@ -39,9 +39,12 @@ from ..tools.fees.note import NAMES
 from ..tools.fees.positions import find_position, positions
 from ..tools.fees.tables import lawyers_table
 from ..tools.office.akten import Akten
+from ._intake_card import CardPlace
 from ._note_form import NoteForm
 from ._rows import ElidedLabel, ScrolledColumn, pair
 
+_NOTE = 1 / 3
+"""Of the page is what the form of a Kostennote takes at most, beside the bill and its inputs."""
 SIDE = 308
 ROOM = 640
 """The width of a bill from which on value and norm have columns of their own."""
@@ -127,8 +130,9 @@ class KostenPage(Page):
         self.note.entered.connect(lambda told, _: self.told.show_text(told))
         self.body = ScrolledColumn(t)
         self.body.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAsNeeded)
+        self.note_place = CardPlace(self.note, _NOTE, (0, 0, 0, 0))
         form = column_of(
-            [self._inputs, self.add_row, self.problem, self.told, self.note], spacing=10
+            [self._inputs, self.add_row, self.problem, self.told, self.note_place], spacing=10
         )
         form.setContentsMargins(20, 14, 20, 12)
         left = column_of([form, Hairline(t), (self.body, 1)], spacing=0)

@@ -43,6 +43,7 @@ def zeiten(context: Context, az: str) -> list[dict[str, object]]:
             "person": zeit.person,
             "text": zeit.text,
             "abrechenbar": "abrechenbar" if zeit.billable else "nicht abrechenbar",
+            "kostennote": zeit.billed,
         }
         for zeit in context.service(Zeiten).find(context.person, one.id)
     ]
@@ -404,6 +405,7 @@ def kostennote(
     kanzlei: str = "",
     steuernummer: str = "",
     anschrift: str = "",
+    zeiten_bis: str = "",
 ) -> str:
     """Eine Kostennote nach § 10 RVG als Word-Datei in die Akte legen; zu unterschreiben ist sie.
 
@@ -415,6 +417,7 @@ def kostennote(
     kanzlei: Name der Kanzlei, wenn er nicht eingestellt ist.
     steuernummer: Wenn sie nicht eingestellt ist.
     anschrift: Anschrift des Mandanten, wenn sie in den Kontakten fehlt.
+    zeiten_bis: Bis zu diesem Tag gelten die Zeiten der Akte als damit abgerechnet: 31.05.2026.
     """
     given = {
         "rechnungsnummer": rechnungsnummer,
@@ -426,8 +429,21 @@ def kostennote(
     }
     akte = _akte(context, az)
     bill = bill_of(context.home, akte, nummern)
-    made = write_note(context.home, context.person, akte, bill, given)
-    return f"{made.id}: {made.name} liegt in {az}. Prüfe und unterschreibe sie."
+    made, billed = write_note(context.home, context.person, akte, bill, given, zeiten_bis)
+    told = f" {billed} Zeiten sind damit abgerechnet." if billed else ""
+    return f"{made.id}: {made.name} liegt in {az}. Prüfe und unterschreibe sie.{told}"
+
+
+@verb
+def zeiten_offen(context: Context, az: str, rechnungsnummer: str) -> str:
+    """Die Zeiten einer Kostennote, die nicht gilt, wieder als nicht abgerechnet führen.
+
+    az: Das Aktenzeichen.
+    rechnungsnummer: Die Nummer der Kostennote.
+    """
+    akte = _akte(context, az)
+    count = context.service(Zeiten).unbill(context.person, akte.id, rechnungsnummer.strip())
+    return f"{count} Zeiten in {az} sind wieder offen."
 
 
 def _akte(context: Context, az: str) -> Akte:
@@ -448,4 +464,5 @@ COMMANDS = (
     *(kontakte, kontakt, beteiligte, beteiligen, konflikt, konflikte, akte_aendern),
     kosten,
     kostennote,
+    zeiten_offen,
 )

@@ -10,7 +10,7 @@ from studio.packs import Home, Person, ToolFailed, Value
 
 from .. import _german as german
 from .history import note, now
-from .persons import number_of
+from .persons import number_of, require_may_enter
 from .rows import AkteRows
 
 MOST_MINUTES = 1440
@@ -139,6 +139,33 @@ class Zeiten:
             note(self._records, person, akte, "zeit", number, field="angelegt", new=words,
                  draft=draft)  # fmt: skip
         return number
+
+    def bill(self, person: Person, akte: int, until: str, number: str) -> int:
+        """Mark what is billable and not billed, up to an ISO day, as standing in a Kostennote;
+        returns how many entries. They are those of all who work on the Akte."""
+        require_may_enter(person, "Kostennoten")
+        open_ones = [
+            one for one in self.find(person, akte, until=until) if one.billable and not one.billed
+        ]
+        with self._records.together():
+            for one in open_ones:
+                self._set_billed(person, one, number)
+        return len(open_ones)
+
+    def unbill(self, person: Person, akte: int, number: str) -> int:
+        """Mark what stands in a Kostennote as not billed; returns how many entries."""
+        require_may_enter(person, "Kostennoten")
+        billed = [one for one in self.find(person, akte) if number and one.billed == number]
+        with self._records.together():
+            for one in billed:
+                self._set_billed(person, one, "")
+        return len(billed)
+
+    def _set_billed(self, person: Person, one: Zeit, number: str) -> None:
+        sql = "UPDATE zeit SET abgerechnet = ? WHERE id = ?"
+        self._records.write(sql, number or None, one.id)
+        note(self._records, person, one.akte, "zeit", one.id, field="abgerechnet",
+             old=one.billed, new=number)  # fmt: skip
 
     def take_back(self, person: Person, draft: str) -> None:
         """Remove what came of a draft; its history stays. Raises ToolFailed where it is billed."""
