@@ -25,6 +25,7 @@ from studio.domain.errors import StorageError, StudioError
 from studio.domain.events import Event, TurnStarted
 from studio.domain.jsonvalue import is_clean_json
 from studio.domain.messages import ToolCall
+from studio.domain.redaction import without_keys
 from studio.domain.sessions import Origin, SessionInfo
 from studio.domain.transcript import Transcript
 from studio.providers.registry import PROVIDER_TITLES
@@ -39,7 +40,6 @@ from .session.import_export import (
     as_json,
     as_markdown,
     conversation_of,
-    without_keys,
 )
 from .session.import_formats import ConversationFile
 from .session.import_values import ImportedConversation

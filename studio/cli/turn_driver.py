@@ -216,12 +216,11 @@ class TurnDriver:
                 return
 
     def _ask(self, question: Coroutine[Any, Any, None]) -> None:
-        self._questions.start(question).add_done_callback(self._question_ended)
+        self._questions.start(question, self._question_failed)
 
-    def _question_ended(self, task: asyncio.Task[None]) -> None:
-        if not task.cancelled() and (error := task.exception()):
-            self._question_error = error  # the turn would wait forever
-            self._session.stop()
+    def _question_failed(self, error: BaseException) -> None:
+        self._question_error = error  # the turn would wait forever
+        self._session.stop()
 
     async def _permission(self, question: Question) -> None:
         if self._window is not None:

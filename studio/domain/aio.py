@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
+from functools import partial
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -18,11 +19,17 @@ class BackgroundTasks:
     def __len__(self) -> int:
         return len(self._tasks)
 
-    def start(self, work: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
-        """Run ``work`` as a task; the caller handles its exception."""
+    def start(
+        self,
+        work: Coroutine[Any, Any, T],
+        failed: Callable[[BaseException], object] | None = None,
+    ) -> asyncio.Task[T]:
+        """Run ``work`` as a task; ``failed`` gets its exception, or the caller handles it."""
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        if failed is not None:
+            task.add_done_callback(partial(_tell, failed))
         return task
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
@@ -42,6 +49,11 @@ class BackgroundTasks:
         """Return when no task is running."""
         while self._tasks:
             await asyncio.wait(self._tasks)
+
+
+def _tell(failed: Callable[[BaseException], object], task: asyncio.Task[Any]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        failed(error)
 
 
 async def settled(*futures: asyncio.Future[Any]) -> None:

@@ -7,6 +7,7 @@ write a very long one.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from .jsonvalue import Json, JsonObject
@@ -126,6 +127,21 @@ def without_secrets(text: str) -> str:
 def holds_secret(text: str) -> bool:
     """Whether a text, the value of a variable for instance, surely holds a secret."""
     return any(pattern.search(text) for pattern in (_SERVICES, _LOGIN, *_FORMS))
+
+
+def without_keys(value: Json, keys: Sequence[str]) -> Json:
+    """The value with these keys left out of all texts."""
+    match value:
+        case str():
+            for key in keys:
+                value = value.replace(key, "[key]")
+            return value
+        case list():
+            return [without_keys(one, keys) for one in value]
+        case Mapping():
+            return {name: without_keys(one, keys) for name, one in value.items()}
+        case _:
+            return value
 
 
 def arguments_without_secrets(arguments: JsonObject) -> JsonObject:

@@ -17,10 +17,11 @@ from studio.domain.blocks import (
 )
 from studio.domain.codec import decode, encode
 from studio.domain.events import Event
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.jsonvalue import JsonObject
 from studio.domain.ledger import canonical_json
 from studio.domain.messages import File, Image, Message, Text, with_distinct_calls
 from studio.domain.records import dataclass
+from studio.domain.redaction import without_keys
 from studio.domain.sessions import SessionInfo
 from studio.domain.transcript import Transcript
 
@@ -130,18 +131,3 @@ def of_json(data: JsonObject) -> list[PortableConversation]:
             raise ValueError(f"conversation {number}: {error}") from error
         found.append(replace(one, messages=with_distinct_calls(one.messages)))
     return found
-
-
-def without_keys(value: Json, keys: Sequence[str]) -> Json:
-    """The value with the person's keys left out of all texts."""
-    match value:
-        case str():
-            for key in keys:
-                value = value.replace(key, "[key]")
-            return value
-        case list():
-            return [without_keys(one, keys) for one in value]
-        case dict():
-            return {name: without_keys(one, keys) for name, one in value.items()}
-        case _:
-            return value

@@ -486,10 +486,4 @@ class MainWindow(QMainWindow):
         if self.done:
             work.close()
             return None
-        task = self._tasks.start(work)
-        task.add_done_callback(self._report)
-        return task
-
-    def _report(self, task: asyncio.Task[Any]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self.show_error(error)
+        return self._tasks.start(work, self.show_error)

@@ -186,7 +186,7 @@ class Program(QObject):
             return
         if self._closing is None and len(self.windows) > 1:
             self.windows.remove(window)
-            self._leaving.start(self._leave(window)).add_done_callback(self._report)
+            self._leaving.start(self._leave(window), self._show_error)
         else:
             self.quit()
 
@@ -547,13 +547,7 @@ class Program(QObject):
         if self._closing is not None:
             work.close()
             return None
-        task = self._tasks.start(work)
-        task.add_done_callback(self._report)
-        return task
-
-    def _report(self, task: asyncio.Task[Any]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._show_error(error)
+        return self._tasks.start(work, self._show_error)
 
 
 def _import_news() -> type[UpdateNews]:

@@ -52,6 +52,16 @@ class SettingsPage(QScrollArea):
         dialog = QFileDialog(self.window(), title, folder)
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        self._open_dialog(dialog, chosen)
+
+    def ask_for_file(self, title: str, names: str, chosen: Callable[[str], object]) -> None:
+        """The same for a file; ``names`` are those that are offered: “Packs (*.zip)”."""
+        dialog = QFileDialog(self.window(), title)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        dialog.setNameFilter(names)
+        self._open_dialog(dialog, chosen)
+
+    def _open_dialog(self, dialog: QFileDialog, chosen: Callable[[str], object]) -> None:
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
         dialog.fileSelected.connect(chosen)
         dialog.open()

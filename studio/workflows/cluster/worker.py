@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from contextlib import suppress
 from typing import cast
 
@@ -15,8 +15,8 @@ from studio import __version__
 from studio.agent.models.provider_factory import ProviderFactory
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError, ProviderError
-from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.redaction import redact
+from studio.domain.jsonvalue import JsonObject
+from studio.domain.redaction import redact, without_keys
 from studio.storage.config.keychain import Keychain
 from studio.workflows.items.answerer import whole_answer
 
@@ -135,19 +135,6 @@ class Worker:
 
     def _without_keys(self, message: JsonObject) -> bytes:
         keys = {*self._keys, *self._keychain.known()}
-        return encode(cast("JsonObject", _hidden(message, [one for one in keys if len(one) >= 8])))
-
-
-def _hidden(value: Json, keys: Sequence[str]) -> Json:
-    """The same without keys, which a server may have put into its answer."""
-    match value:
-        case str():
-            for key in keys:
-                value = value.replace(key, "[key]")
-            return value
-        case list():
-            return [_hidden(one, keys) for one in value]
-        case Mapping():
-            return {name: _hidden(one, keys) for name, one in value.items()}
-        case _:
-            return value
+        return encode(
+            cast("JsonObject", without_keys(message, [one for one in keys if len(one) >= 8]))
+        )

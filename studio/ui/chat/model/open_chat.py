@@ -166,13 +166,9 @@ class OpenChat:
 
     def run(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         """Run a coroutine in the background; a failure is reported to the person."""
-        task = self._tasks.start(work)
-        task.add_done_callback(self._report_failure)
-        return task
-
-    def _report_failure(self, task: asyncio.Task[Any]) -> None:
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self.report(str(error) or type(error).__name__)
+        return self._tasks.start(
+            work, lambda error: self.report(str(error) or type(error).__name__)
+        )
 
     async def finish(self) -> None:
         """Wait a second for the background tasks, then cancel those that are left."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QFileDialog, QWidget
+from PySide6.QtWidgets import QWidget
 from shiboken6 import isValid
 
 from studio.domain.errors import StudioError
@@ -192,13 +192,8 @@ class PacksPage(SettingsPage):
         self.ask_for_folder(tr("Folder of the pack"), "", self._look_chosen)
 
     def _choose_file(self) -> None:
-        dialog = QFileDialog(self.window(), tr("Zip file of the pack"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        packs = tr("Packs")
-        dialog.setNameFilter(f"{packs} (*.zip marketplace.json)")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self._look_chosen)
-        dialog.open()
+        names = f"{tr('Packs')} (*.zip marketplace.json)"
+        self.ask_for_file(tr("Zip file of the pack"), names, self._look_chosen)
 
     def _look_chosen(self, path: str) -> None:
         self.origin.setText(path)

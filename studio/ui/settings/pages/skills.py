@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QFileDialog, QLayout, QWidget
+from PySide6.QtWidgets import QLayout, QWidget
 from shiboken6 import isValid
 
 from studio.agent.permission.invisible_characters import escape_line
@@ -265,13 +265,8 @@ class SkillsPage(SettingsPage):
         self.ask_for_folder(tr("Folder of the skills"), "", self.bring_in)
 
     def _choose_file(self) -> None:
-        dialog = QFileDialog(self.window(), tr("Zip file of the skills"))
-        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
-        skills = tr("Skills")
-        dialog.setNameFilter(f"{skills} (*.zip *.skill)")
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self.bring_in)
-        dialog.open()
+        names = f"{tr('Skills')} (*.zip *.skill)"
+        self.ask_for_file(tr("Zip file of the skills"), names, self.bring_in)
 
     def bring_in(self, path: str) -> None:
         """Copy the skills of a folder or a zip file to the person's own."""
