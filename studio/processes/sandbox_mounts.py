@@ -71,6 +71,8 @@ ENVIRONMENT = (
 )
 """Variables that lead to other programs of the person, which are outside the sandbox."""
 
+_BEGINS = {name: name.partition("/")[0].casefold() for name in (*PROGRAMS, *SECRETS)}
+"""What each begins with, as a system that takes letters of any case compares it."""
 _PREFIX = ("lib", "libexec", "share", "versions", "pyvenv.cfg")
 _CREDENTIAL = re.compile(rb"extraheader|://[^/\s]*@|token|passw", re.I)
 
@@ -127,10 +129,11 @@ class VisiblePaths:
         """What is shown of the home folder: known places of programs, and those on PATH."""
         home = Path(os.path.realpath(self.home))
         found = [*map(Path, _existing(home, PROGRAMS))]
-        for entry in environment.get("PATH", "").split(os.pathsep):
-            for place in (self.home, home):
-                if Path(entry).is_relative_to(place):
-                    found.append(_whole(home / os.path.relpath(entry, place), home))
+        places = list(dict.fromkeys(str(one).rstrip("/") for one in (self.home, home)))
+        for entry in dict.fromkeys(environment.get("PATH", "").split(os.pathsep)):
+            for place in places:
+                if entry == place or entry.startswith(f"{place}/"):
+                    found.append(_whole(home / os.path.relpath(entry, place or "/"), home))
                     break
         # The Python that runs this program, wherever it is: virtual environments often link to
         # it, and the person's own tools call it.
@@ -147,7 +150,7 @@ def _existing(home: Path, names: Iterable[str]) -> Iterator[str]:
     wanted = list(names)
     try:  # one look in place of one for each name
         there = {one.casefold() for one in os.listdir(above or "/")}  # noqa: PTH208
-        wanted = [one for one in wanted if one.partition("/")[0].casefold() in there]
+        wanted = [one for one in wanted if _BEGINS[one] in there]
     except OSError:  # it cannot be listed, and yet what is in it may be there
         pass
     places = (f"{above}/{name}" for name in wanted)
@@ -158,7 +161,8 @@ def _whole(folder: Path, home: Path) -> Path:
     """The whole installation if ``folder`` is its ``bin``, else ``folder``."""
     above = folder.parent
     shared = above == home or above.name in (".local", ".cargo")
-    return above if not shared and any((above / x).exists() for x in _PREFIX) else folder
+    whole = not shared and any(os.path.exists(f"{above}/{x}") for x in _PREFIX)  # noqa: PTH110
+    return above if whole else folder
 
 
 def _may_be_shown(path: Path) -> bool:
