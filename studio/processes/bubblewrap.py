@@ -61,6 +61,7 @@ _NEEDED = (
 """What of those is shown all the same: DNS configuration, and the system of NixOS."""
 _KERNEL = ("/proc/sys", "/proc/sysrq-trigger")
 """Where root may change the kernel without any capability."""
+_ROOT = Path("/")
 _Kind: TypeAlias = Literal["empty", "read", "write", "nothing", "tmp"]
 
 
@@ -128,13 +129,13 @@ class Bubblewrap:
     def _mounts(self, folder: Path, kept: Sequence[Path], launch: Launch) -> dict[Path, _Kind]:
         places = self._places
         mounts: dict[Path, _Kind] = {
-            path: "empty"
+            Path(name): "empty"
             for name in _PRIVATE
-            if (path := Path(name)).is_dir() and not path.is_symlink()
+            if os.path.isdir(name) and not os.path.islink(name)  # noqa: PTH112, PTH114 - texts are faster
         }
         mounts[Path("/tmp")] = "tmp"
         mounts |= dict.fromkeys(places.hidden(), "empty")
-        shown = [path for name in _NEEDED if (path := Path(name)).exists()]
+        shown = [Path(name) for name in _NEEDED if os.path.exists(name)]  # noqa: PTH110
         for path in (*shown, *places.programs(launch.environment)):
             if not path.is_relative_to(folder) and not _inside(path, mounts, "read"):
                 mounts[path] = "read"
@@ -220,10 +221,12 @@ def _protected(folder: Path, kept: Iterable[Path]) -> dict[Path, _Kind]:
 
 def _inside(path: Path, mounts: Mapping[Path, _Kind], *kinds: _Kind) -> bool:
     """Whether the innermost mount around ``path`` is of one of these kinds."""
-    for place in (path, *path.parents):
-        if place in mounts:
-            return mounts[place] in kinds
-    return False
+    text, longest, found = f"{path}/", 0, ""
+    for place, kind in mounts.items():  # texts are compared faster than the folders above are made
+        around = f"{place}/" if place != _ROOT else "/"
+        if len(around) > longest and text.startswith(around):
+            longest, found = len(around), kind
+    return found in kinds
 
 
 def _sockets() -> Iterable[Path]:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import socket
 import sys
+import textwrap
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -163,6 +166,55 @@ async def test_m18_one_that_does_not_start_may_want_to_download(
         assert ("give it a network for one start" in str(told.value)) == (where == "offline")
 
 
+def processes(folder: Path) -> list[int]:
+    """Processes of this computer that have the folder in their variables."""
+    found: list[int] = []
+    for one in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if str(folder).encode() in (one / "environ").read_bytes():
+                found.append(int(one.name))
+    return found
+
+
+HOST_PROGRAM = """
+    import asyncio, sys
+    from dataclasses import replace
+    from pathlib import Path
+    sys.path.insert(0, sys.argv[1])
+    from studio.processes.keeper import Keeper
+    from studio.processes.sandbox import find_sandbox
+    from support.mcp_servers import raw_server, running_servers
+
+    async def main():
+        folder = Path(sys.argv[2])
+        entry = replace(raw_server("deaf", folder=folder), sandbox="offline")
+        sandbox = find_sandbox(Keeper(), home=folder / "home")
+        async with running_servers(folder, entry, sandbox=sandbox) as servers:
+            await servers.call("raw", "silent", {})
+
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
+async def test_m18_nothing_is_left_of_it_when_the_program_is_killed(
+    tmp_path: Path, sandbox: Sandbox
+) -> None:
+    """M-4: with a call under way."""
+    tests = str(Path(__file__).parents[1])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(Path(tests).parent), tests))}
+    (tmp_path / "home").mkdir()
+    host = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", textwrap.dedent(HOST_PROGRAM), tests, str(tmp_path)),
+        env=environment,
+    )
+    await until(lambda: (tmp_path / "pids").exists() or host.returncode is not None)
+    host.send_signal(signal.SIGKILL)
+    await host.wait()
+    assert (tmp_path / "pids").exists()
+    await until(lambda: not processes(tmp_path))
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="it looks into /proc")
 async def test_m18_nothing_is_left_of_a_confined_server(tmp_path: Path, sandbox: Sandbox) -> None:
     """M-4: deaf to the end of its input and to SIGTERM, with a grandchild in its own session."""
@@ -170,23 +222,12 @@ async def test_m18_nothing_is_left_of_a_confined_server(tmp_path: Path, sandbox:
     (tmp_path / "named").mkdir()
     entry = replace(plain, sandbox="offline", approved=plain.digest)
 
-    def processes() -> list[int]:
-        found: list[int] = []
-        for one in Path("/proc").iterdir():
-            if one.name.isdigit():
-                try:
-                    if str(tmp_path).encode() in (one / "environ").read_bytes():
-                        found.append(int(one.name))
-                except OSError:
-                    continue
-        return found
-
     async with running_servers(tmp_path, entry, times=QUICK, sandbox=sandbox) as servers:
         await servers.start("raw")
         await until((tmp_path / "named" / "pids").exists)
-        assert len(processes()) >= 2
+        assert len(processes(tmp_path)) >= 2
         await servers.stop("raw")
-        await until(lambda: not processes())
+        await until(lambda: not processes(tmp_path))
 
 
 async def test_m18_where_there_is_no_sandbox_it_does_not_run(tmp_path: Path) -> None:
