@@ -41,7 +41,7 @@ class ChatBeside(QSplitter):
         self.chat_width = CHAT_WIDTH
         """As the person dragged it, at normal text."""
         self._subject = ""
-        """What the page is about beside which the chat stands; empty while it does not."""
+        """What the chat that stands here was wanted to be about; empty for one that was kept."""
         self.setHandleWidth(1)
         self.setChildrenCollapsible(False)
         self.addWidget(pages)
@@ -79,13 +79,13 @@ class ChatBeside(QSplitter):
             self._place(shown)
         if shown:
             self._arrange()
-        subject = page.subject if page is not None and shown else ""
-        before, self._subject = self._subject, subject
+        about = page.subject if page is not None and shown and not page.keeps_chat else ""
+        before, self._subject = self._subject, about
         if page is None:
             return
         page.chat_shown(shown)
-        if subject and subject != before and not page.keeps_chat:
-            self.about_wanted.emit(subject, page.agent)
+        if about and about != before:
+            self.about_wanted.emit(about, page.agent)
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -123,7 +123,7 @@ class ChatBeside(QSplitter):
         page = self._page
         if page is None or not page.subject:
             return
-        self.wanted = True
+        self.wanted, page.keeps_chat = True, False
         self.follow()
         if self.shown:
             self._chat.composer.setFocus()

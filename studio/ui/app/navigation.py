@@ -79,9 +79,8 @@ class Navigation:
         It is not brought on screen: it stands beside the page of that thing. One about it that is
         open already stays.
         """
-        if self._chat.model.options.subject != subject:
-            self._opening += 1
-            self._later(self._take_about(subject, agent, self._opening))
+        self._opening += 1  # also where it stays: another may still be on its way
+        self._later(self._take_about(subject, agent, self._opening))
 
     def open_about(self, subject: str, agent: str) -> None:
         """Show that chat in place of the page."""
@@ -194,6 +193,9 @@ class Navigation:
         self._later(work())
 
     def leave(self, session_id: str) -> None:
-        """Show a new chat in place of one that is being deleted."""
-        if self._chat.session is not None and self._chat.session.info.id == session_id:
-            self._later(self._chat.model.start_new())
+        """Show a new chat in place of one that is being deleted; beside a page about the same."""
+        session = self._chat.session
+        if session is not None and session.info.id == session_id:
+            info, beside = session.info, self._chat.beside
+            subject, agent = (info.subject, info.agent) if beside else ("", "")
+            self._later(self._chat.model.start_new(subject=subject, agent=agent))

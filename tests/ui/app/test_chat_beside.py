@@ -113,8 +113,34 @@ async def test_kz48_a_chat_whose_source_led_to_a_page_stays_beside_it(tmp_path: 
         page = window.pages.currentWidget()
         await until(lambda: page.subject == RIVERS)  # type: ignore[attr-defined]
         assert chat.session is session and window.beside.shown
+        await topic(person, "rivers")
+        await until(lambda: chat.model.options.subject == RIVERS)
+        assert chat.session is None and window.beside.shown
         window.sidebar._rows["pack:notes/list"].click()
         assert not window.shows_chat
+
+
+@on_window_loop
+async def test_kz48_no_other_chat_comes_beside_a_page_that_is_back(tmp_path: Path) -> None:
+    """KZ-47, KZ-48: neither one that was on its way, nor one about nothing after a deletion."""
+    async with at_window(tmp_path, "anthropic", [Turn(Text("They flow."))]) as person:
+        window, chat = person.window, person.window.chat
+        options = chat.model.options
+        await with_notes(person, tmp_path / "packs")
+        await topic(person, "rivers")
+        await until(lambda: options.subject == RIVERS)
+        chat.composer.setFocus()
+        await options.found()
+        person.say("What do rivers do?")
+        await person.done()
+        session = person.session
+        window.pages.show_page(TOPICS, "lakes")
+        window.pages.show_page(TOPICS, "rivers")  # before the chat about lakes was found
+        await window._tasks.settled()
+        assert options.subject == RIVERS and chat.session is session
+        window.chats.delete([session.info.id])
+        await until(lambda: chat.session is None)
+        assert window.beside.shown and options.subject == RIVERS
 
 
 @on_window_loop
