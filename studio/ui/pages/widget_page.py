@@ -72,6 +72,32 @@ class PackWidget(PaintedWidget):
         """Do what blocks in a thread."""
         return await in_daemon_thread(work)
 
+    def attempt(
+        self, work: Callable[[], T], done: Callable[[T | None, str], object], *buttons: QWidget
+    ) -> None:
+        """Do what blocks in a thread, and call ``done`` with what came of it and with what went
+        wrong, in the person's words.
+
+        The ``buttons`` that begin it are off meanwhile: two clicks do it once.
+        """
+        for one in buttons:
+            one.setEnabled(False)
+
+        async def attempted() -> None:
+            found, problem = None, ""
+            try:
+                found = await self.in_thread(work)
+            except StudioError as error:
+                problem = tr_engine(str(error))
+            finally:
+                if here := isValid(self):
+                    for one in buttons:
+                        one.setEnabled(True)
+            if here:
+                done(found, problem)
+
+        self.run(attempted())
+
 
 class PackWindow:
     """What a page of a pack can ask of the window it is in."""

@@ -9,12 +9,15 @@ from pathlib import Path
 
 import pytest
 
+from studio.domain.errors import StorageError
 from studio.extensions.packs.brought import brought_packs
 from studio.extensions.packs.installed import InstalledPacks
 from studio.ui.pages.pack_page import DeclaredPage
 from studio.ui.pages.widget_page import WidgetPage
 from studio.ui.settings.pages.packs import PacksPage
 from studio.ui.sidebar.sidebar import PackName
+from studio.ui.widgets import Button
+from support.languages import language
 from support.pack_home import PACKS
 from support.waiting import until
 from support.window import Person, alone, at_window, on_window_loop
@@ -74,6 +77,30 @@ async def test_kz9_a_page_is_loaded_when_it_is_opened_and_goes_with_its_pack(
         assert not sidebar._pack_names
         assert len(packs._listeners) == 1
     assert not packs._listeners, "a window that is closed hears of nothing"
+
+
+@on_window_loop
+async def test_kz9_what_a_button_attempts_is_told_and_leaves_the_button_on(tmp_path: Path) -> None:
+    """KZ-9: what it raises goes to the card that asked, in the person's language."""
+    with language("de"):
+        async with at_window(tmp_path, "anthropic", []) as person:
+            ship_notes(person, tmp_path / "packs").switch("notes", on=True)
+            await until(lambda: TOPICS in person.window.sidebar._rows)
+            person.window.sidebar._rows[TOPICS].click()
+            page = person.window.pages.currentWidget()
+            assert isinstance(page, WidgetPage)
+            shown = await until(lambda: page.shown)
+            button, came = Button(person.window.theme, "Go"), list[tuple[object, str]]()
+
+            def full() -> None:
+                raise StorageError("The file cannot be written.")
+
+            for work in (full, lambda: 7):
+                shown.attempt(work, lambda *found: came.append(found), button)
+                assert not button.isEnabled()
+                await until(button.isEnabled)
+            assert came == [(None, "Die Datei kann nicht geschrieben werden."), (7, "")]
+            assert page.problem is None
 
 
 @pytest.mark.qt_no_exception_capture

@@ -101,6 +101,9 @@ class AkteView(QWidget):
         super().__init__()
         self.page, self.theme = page, page.theme
         self.facts: AkteFacts | None = None
+        self._wanted = 0
+        """The Akte that the person wants to see: one that was wanted before and is read later is
+        not shown."""
         self.rows: list[FristRow] = []
         self._chat_beside = False
         self.setAcceptDrops(True)
@@ -150,6 +153,7 @@ class AkteView(QWidget):
 
     def show_akte(self, number: int, *target: str) -> None:
         """Show an Akte; ``target`` is a tab, or ``dokument``, its id, a page and a paragraph."""
+        self._wanted = number
         self.tell("")
         for tab in self._records:
             tab.close_form()
@@ -180,10 +184,13 @@ class AkteView(QWidget):
         try:
             facts = await self.page.in_thread(lambda: read_facts(self.page.home, number))
         except ToolFailed as error:
-            self.tell("", str(error))
+            if number == self._wanted:
+                self._wanted = self.facts.akte.id if self.facts is not None else 0
+                self.tell("", str(error))
             return False
-        self._fill(facts)
-        return True
+        if number == self._wanted:
+            self._fill(facts)
+        return number == self._wanted
 
     def show_tab(self, index: int) -> None:
         self.tabs.set_current(index)
@@ -343,19 +350,16 @@ class AkteView(QWidget):
         assert self.facts is not None
         akte, home = self.facts.akte, self.page.home
 
-        async def made() -> None:
-            rows, end = await self.page.in_thread(
-                lambda: (audit.rows_of(home.records, akte.id), audit.verify(home.records)[1])
-            )
-            body = table(f"Protokoll {akte.title}", audit.HEADS, rows)
-            try:
-                write_pdf(Path(path), akte.title, f"{body}<p>Ende der Kette: {end}</p>")
-            except ToolFailed as error:
-                self.tell("", str(error))
-                return
-            self.tell(f"{len(rows)} Zeilen stehen in {path}.")
+        def work() -> int:
+            rows, end = audit.rows_of(home.records, akte.id), audit.verify(home.records)[1]
+            parts = table(f"Protokoll {akte.title}", audit.HEADS, rows)
+            write_pdf(Path(path), akte.title, [*parts, f"<p>Ende der Kette: {end}</p>"])
+            return len(rows)
 
-        self.page.run(made())
+        def done(count: int | None, problem: str) -> None:
+            self.tell(f"{count} Zeilen stehen in {path}." if count is not None else "", problem)
+
+        self.page.attempt(work, done)
 
     # What the person does
 

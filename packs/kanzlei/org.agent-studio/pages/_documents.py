@@ -73,7 +73,7 @@ class DocumentsTab(QWidget):
         """The number of the one that is marked; empty for none."""
         self._marked = 0
         """The page that is marked as a whole, because a source names no paragraph of it."""
-        self._reading = 0
+        self._reading = self._opening = 0
         t = self.theme
         self.search = Field(t, "In dieser Akte suchen", icon="search", name="Dokumente suchen")
         self._soon = QTimer(self, singleShot=True, interval=_WAIT)
@@ -144,6 +144,8 @@ class DocumentsTab(QWidget):
     def show_documents(self, akte: Akte, documents: Sequence[Dokument]) -> None:
         """List an Akte's documents; the one that is open stays open if it is hers."""
         if self.akte is None or akte.id != self.akte.id:
+            self._reading += 1  # what is still read of another Akte is not shown
+            self._opening += 1
             self.search.blockSignals(True)
             self.search.clear()
             self.search.blockSignals(False)
@@ -201,6 +203,7 @@ class DocumentsTab(QWidget):
         home, akte = self.page.home, self.akte
         if akte is None:
             return
+        self._opening = opening = self._opening + 1
 
         def read() -> tuple[Dokument, dict[int, str], str]:
             service = home.service(Dokumente)
@@ -216,6 +219,8 @@ class DocumentsTab(QWidget):
             self.nothing.setText(str(error))
             self.close_document()
             return
+        if opening != self._opening:
+            return  # another one was wanted meanwhile
         self.shown, self._texts, self._numbers = document, texts, sorted(texts)
         pages = [page] if page in texts else self._numbers
         found = [one for one in pages if paragraph_of(texts[one], paragraph)]
@@ -270,21 +275,22 @@ class DocumentsTab(QWidget):
 
     def _mark(self) -> None:
         """Mark the paragraph that a source named, where the page has it, or the page it named."""
-        text = self.words.toPlainText()
-        place = paragraph_of(text, self._paragraph)
+        whole = self.words.toPlainText()
+        place = paragraph_of(whole, self._paragraph)
         if self._marked and self._numbers[self._at] == self._marked:
-            place = 0, len(text)
+            place = 0, len(whole)
         self.words.setExtraSelections([])
         if place is None:
             return
+        begin, end = (len(whole[:at].encode("utf-16-le")) // 2 for at in place)  # as Qt counts
         mark: Any = QTextEdit.ExtraSelection()  # whose parts the stubs lack
         mark.cursor = QTextCursor(self.words.document())
-        mark.cursor.setPosition(place[0])
-        mark.cursor.setPosition(place[1], QTextCursor.MoveMode.KeepAnchor)
+        mark.cursor.setPosition(begin)
+        mark.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
         mark.format.setBackground(self.theme.color("warn_soft"))
         self.words.setExtraSelections([mark])
         caret = self.words.textCursor()
-        caret.setPosition(place[0])
+        caret.setPosition(begin)
         self.words.setTextCursor(caret)
         self.words.centerCursor()
 
@@ -296,34 +302,27 @@ class DocumentsTab(QWidget):
         home, program = self.page.home, libreoffice()
         name = f"{PurePath(document.name).stem}.pdf"
 
-        async def made() -> None:
-            self.as_pdf.setEnabled(False)
-            told = problem = ""
-            try:
-                with tempfile.TemporaryDirectory() as folder:
-                    path = Path(folder) / name
-                    if program:
-                        service = home.service(Dokumente)
-                        await self.page.in_thread(lambda: path.write_bytes(by_libreoffice(
-                            program, document.name,
-                            service.content(akte, document.folder, document.name))))  # fmt: skip
-                    else:
-                        write_pdf(path, document.name, text("\n".join(texts.values())))
-                        told = " LibreOffice fehlt: es hat nur die Worte, nicht die Gestaltung."
-                    kept = await self.page.in_thread(
-                        lambda: home.service(Dokumente).add(
-                            home.person, akte, path, folder=document.folder, kind=document.kind
-                        )
-                    )
-                told = f"{kept.name} liegt daneben.{told}"
-            except ToolFailed as error:
-                problem = str(error)
-            self.as_pdf.setEnabled(True)
-            self.told.show_text(told)
+        def work() -> str:
+            service, told = home.service(Dokumente), ""
+            with tempfile.TemporaryDirectory() as folder:
+                path = Path(folder) / name
+                if program:
+                    content = service.content(akte, document.folder, document.name)
+                    path.write_bytes(by_libreoffice(program, document.name, content))
+                else:
+                    write_pdf(path, document.name, text("\n".join(texts.values())))
+                    told = " LibreOffice fehlt: es hat nur die Worte, nicht die Gestaltung."
+                kept = service.add(
+                    home.person, akte, path, folder=document.folder, kind=document.kind
+                )
+            return f"{kept.name} liegt daneben.{told}"
+
+        def done(told: str | None, problem: str) -> None:
+            self.told.show_text(told or "")
             self.problem.show_text(problem)
             self.changed.emit()
 
-        self.page.run(made())
+        self.page.attempt(work, done, self.as_pdf)
 
     def _open_outside(self) -> None:
         if self.akte is None or self.shown is None:

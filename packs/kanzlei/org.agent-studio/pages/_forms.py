@@ -87,24 +87,24 @@ class OfficeForm(Card):
         raise NotImplementedError
 
     def enter(self) -> None:
-        if self.akte is None:
+        akte, home = self.akte, self.page.home
+        if akte is None:
             self.problem.show_text(NO_AKTE)
-        elif self.save.isEnabled():
-            self.page.run(self._enter(self.akte))
+        elif self.save.isEnabled():  # Enter twice enters once
+            try:
+                work = self.work(akte)
+            except ToolFailed as error:
+                self.problem.show_text(str(error))
+                return
+            self.page.attempt(lambda: work(home), self._entered, self.save)
 
-    async def _enter(self, akte: Akte) -> None:
-        self.save.setEnabled(False)  # Enter twice enters once
-        try:
-            work = self.work(akte)
-            told, warned = await self.page.in_thread(lambda: work(self.page.home))
-        except ToolFailed as error:
-            self.problem.show_text(str(error))
+    def _entered(self, told: tuple[str, str] | None, problem: str) -> None:
+        if told is None:
+            self.problem.show_text(problem)
             return
-        finally:
-            self.save.setEnabled(True)
         self.clear()
         self.closed.emit()
-        self.entered.emit(told, warned)
+        self.entered.emit(*told)
 
 
 class AktePicker(QWidget):

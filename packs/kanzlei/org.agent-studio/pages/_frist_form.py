@@ -118,17 +118,16 @@ class FristForm(Card):
             self.problem.show_text("" if found is not None else words)
 
     def _save(self) -> None:
+        home = self.page.home
         if self.akte is None:
             self.problem.show_text(NO_AKTE)
-        else:
-            self.page.run(self._enter(self.fields()))
+        elif self.save.isEnabled():  # Enter twice enters one Frist
+            fields = self.fields()
+            self.page.attempt(lambda: enter(home.person, fields, home), self._entered, self.save)
 
-    async def _enter(self, fields: FristFields) -> None:
-        home = self.page.home
-        try:
-            await self.page.in_thread(lambda: enter(home.person, fields, home))
-        except ToolFailed as error:
-            self.problem.show_text(str(error))
+    def _entered(self, _: object, problem: str) -> None:
+        if problem:
+            self.problem.show_text(problem)
             return
         for field in (self.event_day, self.extension, self.reason):
             field.clear()

@@ -133,33 +133,30 @@ class IntakeCard(Card):
 
     def undo(self) -> None:
         number, home = self.number, self.page.home
-        self.number = 0
-        self._do(lambda: home.service(Intake).undo(home.person, number), changes=True)
+
+        def work() -> list[str]:
+            told = home.service(Intake).undo(home.person, number)
+            self.number = 0  # else it can be tried again
+            return told
+
+        self._do(work, changes=True)
 
     def _do(self, work: Callable[[], list[str]], *, changes: bool = False) -> None:
-        for one in (self.look_button, self.keep_button, self.undo_button):
-            one.setEnabled(False)
         asked = self._asked
         self.problem.show_text("")
         self.told.show_text("Wird gelesen …")
 
-        async def done() -> None:
-            told, problem = list[str](), ""
-            try:
-                told = await self.page.in_thread(work)
-            except ToolFailed as error:
-                problem = str(error)
+        def done(told: list[str] | None, problem: str) -> None:
             here = asked == self._asked
-            self.told.show_text("\n".join(told) * here)
+            self.told.show_text("\n".join(told or ()) * here)
             self.problem.show_text(problem * here)
-            self.look_button.setEnabled(True)
-            self.undo_button.setEnabled(True)
             self.undo_button.setVisible(bool(self.number))
             self.keep_button.setEnabled(self.plan is not None and has_new(self.plan))
             if changes:
                 self.changed.emit()
 
-        self.page.run(done())
+        buttons = (self.look_button, self.keep_button, self.undo_button)
+        self.page.attempt(work, done, *buttons)
 
 
 class FileCard(IntakeCard):

@@ -176,31 +176,22 @@ class LawCard(Card):
     def _do(self, work: Callable[[Callable[[Path], Imported]], Imported | None]) -> None:
         home, decisions = self.page.home, self.decisions
         take = home.service(Urteile).add if decisions else home.service(Normen).add
-
-        buttons = (self.load_button, self.file_button, self.list_button, self.open_button)
-        for one in buttons:
-            one.setEnabled(False)
         self.problem.show_text("")
         self.told.show_text("Wird geladen …")
 
-        async def done() -> None:
-            told, problem = "", ""
-            try:
-                found = await self.page.in_thread(lambda: work(take))
-                noun = "Entscheidungen" if decisions else "Gesetze"
-                if found is not None:
-                    told = f"{found.laws} {noun}, {found.changed} neu oder geändert"
-                    problem = "\n".join(found.problems[:20])
-            except ToolFailed as error:
-                problem = str(error)
+        def done(found: Imported | None, problem: str) -> None:
+            noun = "Entscheidungen" if decisions else "Gesetze"
+            told = ""
+            if found is not None:
+                told = f"{found.laws} {noun}, {found.changed} neu oder geändert"
+                problem = "\n".join(found.problems[:20])
             self.told.show_text(told)
             self.problem.show_text(problem)
-            for one in buttons:
-                one.setEnabled(True)
             self.changed.emit()
-            await self._find()
+            self.page.run(self._find())
 
-        self.page.run(done())
+        buttons = (self.load_button, self.file_button, self.list_button, self.open_button)
+        self.page.attempt(lambda: work(take), done, *buttons)
 
 
 def _state(many: int, day: str) -> str:

@@ -96,17 +96,16 @@ class ZeitForm(OfficeForm):
         self._watch(lambda zeiten, home: zeiten.stop(home.person))
 
     def _watch(self, work: Callable[[Zeiten, Home], None]) -> None:
-        async def done() -> None:
-            home = self.page.home
-            try:
-                await self.page.in_thread(lambda: work(home.service(Zeiten), home))
-            except ToolFailed as error:
-                self.problem.show_text(str(error))
+        home = self.page.home
+
+        def done(_: None, problem: str) -> None:
+            if problem:
+                self.problem.show_text(problem)
                 return
             self.closed.emit()
             self.watched.emit()
 
-        self.page.run(done())
+        self.page.attempt(lambda: work(home.service(Zeiten), home), done, self.start, self.drop)
 
 
 class NotizForm(OfficeForm):
@@ -246,8 +245,8 @@ class ParticipantForm(OfficeForm):
 
         return enter
 
-    async def _enter(self, akte: Akte) -> None:
-        await super()._enter(akte)
+    def _entered(self, told: tuple[str, str] | None, problem: str) -> None:
+        super()._entered(told, problem)
         self.save.set_text("Trotzdem eintragen" if self._warned else "Prüfen und eintragen")
 
 

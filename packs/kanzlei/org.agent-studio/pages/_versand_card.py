@@ -135,24 +135,23 @@ class VersandCard(Card):
             if not where:
                 raise ToolFailed("Wähle, wohin die Versandmappe kommt.")
             folder = Path(where).expanduser()
-            if folder.is_dir() and any(folder.iterdir()):
-                folder = folder / f"Versand {akte.az.replace('/', '-')}"
-            elif folder.is_dir():
-                folder.rmdir()  # an empty one, made in the dialog
+            try:
+                if folder.is_dir() and any(folder.iterdir()):
+                    folder = folder / f"Versand {akte.az.replace('/', '-')}"
+                elif folder.is_dir():
+                    folder.rmdir()  # an empty one, made in the dialog
+            except OSError as error:
+                words = f"{folder} kann nicht verwendet werden: {error.strerror}."
+                raise ToolFailed(words) from error
             sent = versand.put_together(home, home.person, akte, numbers, folder,
                                         xjustiz=xjustiz, stands=stands)  # fmt: skip
             names = "\n".join([*(one.name for one in sent), *([FILENAME] if xjustiz else [])])
             return f"In {folder} liegen {versand.LIST} und:\n{names}"
 
-        async def done() -> None:
-            self.go.setEnabled(False)
-            told = problem = ""
-            try:
-                told = await self.page.in_thread(work)
-            except (ToolFailed, OSError) as error:
-                problem = str(error)
-            self.told.show_text(told)
-            self.problem.show_text(problem)
+        def done(told: str | None, problem: str) -> None:
+            if self.akte is not None and self.akte.id == akte.id:  # else another one is open now
+                self.told.show_text(told or "")
+                self.problem.show_text(problem)
             self.go.setEnabled(bool(self.chosen))
 
-        self.page.run(done())
+        self.page.attempt(work, done, self.go)

@@ -71,7 +71,7 @@ class AktenPage(Page):
         parts = [Label(self.theme, "Akten", "heading"), (self.search, 1), read, new]
         head = row_of(parts, spacing=14, margins=(20, 10, 14, 10))
         self.form = NewAkte(self.theme)
-        self.form.save.clicked.connect(lambda: self.run(self.add()))
+        self.form.save.clicked.connect(self.add)
         self.form_place = widget_of(row_of([self.form], margins=(20, 20, 20, 0)))
         self.form.cancel.clicked.connect(self.form_place.hide)
         self.form_place.hide()
@@ -189,24 +189,25 @@ class AktenPage(Page):
         self.form_place.show()
         self.form.rubrum.setFocus()
 
-    async def add(self) -> None:
+    def add(self) -> None:
         """Open the Akte of the form; a refusal is shown in it."""
         rubrum, court, place = self.form.values()
-        try:
-            made = await self.in_thread(
-                lambda: self.home.service(Akten).open(
-                    self.home.person, rubrum, gericht=court, gericht_ort=place
-                )
-            )
-        except ToolFailed as error:
-            self.form.problem.setText(str(error))
-            self.form.problem.show()
-            return
-        self.form.clear()
-        self.form_place.hide()
-        self.wanted = str(made.id)
-        self.search.clear()
-        await self.load()
+        home = self.home
+
+        def work() -> Akte:
+            akten = home.service(Akten)
+            return akten.open(home.person, rubrum, gericht=court, gericht_ort=place)
+
+        def done(made: Akte | None, problem: str) -> None:
+            self.form.problem.show_text(problem)
+            if made is not None:
+                self.form.clear()
+                self.form_place.hide()
+                self.wanted = str(made.id)
+                self.search.clear()
+                self.run(self.load())
+
+        self.attempt(work, done, self.form.save)
 
 
 class AkteRow(QWidget):

@@ -203,16 +203,10 @@ class KalenderPage(Page):
         """Write all that is open as a file that each calendar reads (KZ-21)."""
         home = self.home
 
-        def work() -> str:
-            return f"{write_calendar(home, home.person, Path(path))} Einträge stehen in {path}."
+        def done(count: int | None, problem: str) -> None:
+            self.tell("" if problem else f"{count} Einträge stehen in {path}.", problem)
 
-        async def done() -> None:
-            try:
-                self.tell(await self.in_thread(work))
-            except ToolFailed as error:
-                self.tell("", str(error))
-
-        self.run(done())
+        self.attempt(lambda: write_calendar(home, home.person, Path(path)), done)
 
     def print_month(self, path: str) -> None:
         """Write what the month shows as a page for paper (KZ-21)."""
@@ -227,12 +221,12 @@ class KalenderPage(Page):
         ]  # fmt: skip
         heads = ("Tag", "Zeit", "Art", "Was", "Akte", "")
         stand = f"<p>Stand: {datetime.datetime.now():%d.%m.%Y %H:%M}</p>"
-        try:
-            write_pdf(Path(path), title, table(f"Kalender {title}", heads, rows) + stand)
-        except ToolFailed as error:
-            self.tell("", str(error))
-            return
-        self.tell(f"{len(rows)} Einträge stehen in {path}.")
+        parts = [*table(f"Kalender {title}", heads, rows), stand]
+
+        def done(_: None, problem: str) -> None:
+            self.tell("" if problem else f"{len(rows)} Einträge stehen in {path}.", problem)
+
+        self.attempt(lambda: write_pdf(Path(path), title, parts), done)
 
     def tell(self, words: str, problem: str = "") -> None:
         self.told.show_text(words)

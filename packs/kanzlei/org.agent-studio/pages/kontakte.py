@@ -5,7 +5,6 @@ from __future__ import annotations
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QWidget
 
-from studio.packs import ToolFailed
 from studio.packs.ui import (
     STRETCH,
     Button,
@@ -68,9 +67,9 @@ class KontaktePage(Page):
         parts = [Label(t, "Kontakte", "heading"), (self.search, 1), check, read, new]
         head = row_of(parts, spacing=14, margins=(20, 10, 14, 10))
         self.form = KontaktForm(t)
-        self.form.save.clicked.connect(lambda: self.run(self.add()))
+        self.form.save.clicked.connect(self.add)
         self.check = CheckForm(t)
-        self.check.go.clicked.connect(lambda: self.run(self.look()))
+        self.check.go.clicked.connect(self.look)
         self.check.name.returnPressed.connect(self.check.go.click)
         self.places = [widget_of(row_of([one])) for one in (self.form, self.check)]
         for form, place in zip((self.form, self.check), self.places, strict=True):
@@ -124,31 +123,35 @@ class KontaktePage(Page):
         self.places[1].show()
         self.check.name.setFocus()
 
-    async def add(self) -> None:
+    def add(self) -> None:
         """Keep the contact of the form; a refusal is shown in it."""
-        values = self.form.values()
-        try:
-            await self.in_thread(
-                lambda: self.home.service(Kontakte).add(self.home.person, **values)
-            )
-        except ToolFailed as error:
-            self.form.problem.show_text(str(error))
-            return
-        self.form.clear()
-        self.places[0].hide()
-        await self.load()
+        values, home = self.form.values(), self.home
 
-    async def look(self) -> None:
+        def done(_: object, problem: str) -> None:
+            self.form.problem.show_text(problem)
+            if not problem:
+                self.form.clear()
+                self.places[0].hide()
+                self.run(self.load())
+
+        self.attempt(
+            lambda: home.service(Kontakte).add(home.person, **values), done, self.form.save
+        )
+
+    def look(self) -> None:
         """Check whether somebody may be taken on; the result is kept with its day."""
-        name, side = self.check.name.text(), self.check.side.current
-        try:
-            found = await self.in_thread(
-                lambda: self.home.service(Konflikte).check(self.home.person, [named(name)], side)
-            )
-        except ToolFailed as error:
-            self.check.show_problem(str(error))
-            return
-        self.check.show_result(found)
+        name, side, home = self.check.name.text(), self.check.side.current, self.home
+
+        def work() -> Check:
+            return home.service(Konflikte).check(home.person, [named(name)], side)
+
+        def done(found: Check | None, problem: str) -> None:
+            if found is None:
+                self.check.show_problem(problem)
+            else:
+                self.check.show_result(found)
+
+        self.attempt(work, done, self.check.go)
 
 
 class KontaktRow(QWidget):
