@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from measure import HERE, Row, child, middle, quick, show
-from streaming import KEY, PROVIDER, TOKEN, check, run_window, when_idle
+from streaming import KEY, PROVIDER, TOKEN, check, run_window, when_idle, with_titles
 
 if TYPE_CHECKING:
     from studio.simulator import Turn
@@ -42,13 +42,9 @@ UPDATES = 50
 
 async def serve(reply: Callable[[RequestView], Turn]) -> None:
     """Stand in for the provider until standard input ends; prints the address."""
-    from studio.agent.prompts import TITLE_SYSTEM
-    from studio.simulator import Simulator, Text, Turn
+    from studio.simulator import Simulator
 
-    def answer(request: RequestView) -> Turn:
-        return Turn(Text("Going on")) if request.system == TITLE_SYSTEM else reply(request)
-
-    async with Simulator(answer) as server:
+    async with Simulator(with_titles(reply)) as server:
         print(json.dumps(server.url("chat")), flush=True)
         await asyncio.to_thread(sys.stdin.read)
 

@@ -19,9 +19,13 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from measure import HERE, Row, child, middle, quick, show
+
+if TYPE_CHECKING:
+    from studio.simulator import Turn
+    from studio.simulator.request_view import RequestView
 
 TOKEN = 3.66
 TOKENS = 5_000
@@ -36,11 +40,26 @@ def words() -> str:
     return prose(random.Random(1), int(TOKENS * TOKEN))
 
 
+def with_titles(reply: Callable[[RequestView], Turn]) -> Callable[[RequestView], Turn]:
+    """Answer as ``reply`` does, but what asks for a chat's title with a short one.
+
+    It is asked for beside the first answers: another long one would be measured with them.
+    """
+    from studio.agent.prompts import TITLE_SYSTEM
+    from studio.simulator import Text, Turn
+
+    def answer(request: RequestView) -> Turn:
+        return Turn(Text("Going on")) if request.system == TITLE_SYSTEM else reply(request)
+
+    return answer
+
+
 async def serve() -> None:
     from studio.simulator import Pace, Simulator, Text, Turn
 
     text = words()
-    async with Simulator(lambda _: Turn(Text(text), pace=Pace(0.05, RATE))) as server:
+    reply = with_titles(lambda _: Turn(Text(text), pace=Pace(0.05, RATE)))
+    async with Simulator(reply) as server:
         print(json.dumps([server.url("chat"), len(text)]), flush=True)
         await asyncio.to_thread(sys.stdin.read)
 
