@@ -66,7 +66,7 @@ from .paint_style import PaintStyle
 from .painting import paint_viewport
 from .text.formulas import Formulas
 from .text.highlight import CodeColours
-from .viewport import AVATAR, Viewport
+from .viewport import Viewport
 
 FRAME = 0.016
 """Seconds between two frames, at the least; four times what the last one cost, if more."""
@@ -263,7 +263,7 @@ class TranscriptView(QAbstractScrollArea):
         self._flushes += 1
         dirty, self._dirty = self._dirty, set()
         self.finder.changed(dirty)
-        value = self.scroller.value
+        value, end = self.scroller.value, self._painted_end
         pill = self.canvas_viewport.pill
         running = self._transcript is not None and self._transcript.running
         turned, self.context.running = running != self.context.running, running
@@ -282,7 +282,8 @@ class TranscriptView(QAbstractScrollArea):
         before, self._thumb = self._thumb, self.scroller.bar.thumb
         if self._thumb != before or self.finder.find is not None:
             self.viewport().update(self.scroller.bar.strip.toAlignedRect())
-        self._repaint(None if covered else unchanged_above, round(self.scroller.value - value))
+        moved = round(self.scroller.value - value)
+        self._repaint(None if covered else unchanged_above, max(end, self._painted_end), moved)
         if self.canvas.has_unparsed and self._transcript is not None:
             self._dirty.add(len(self._transcript.blocks) - 1)
         self._flushed_at = time.perf_counter()
@@ -290,8 +291,14 @@ class TranscriptView(QAbstractScrollArea):
         if self._dirty:
             self._schedule()
 
-    def _repaint(self, unchanged_above: float | None, moved: int) -> None:
-        """Repaint below the height ``unchanged_above``; the rest is moved, not repainted."""
+    @property
+    def _painted_end(self) -> float:
+        """The height of the canvas below which nothing is painted."""
+        works = self.canvas_viewport.working_since is not None
+        return self.canvas.total if works else self.canvas.bottom
+
+    def _repaint(self, unchanged_above: float | None, end: float, moved: int) -> None:
+        """Repaint from the height ``unchanged_above`` to ``end``; the rest is moved."""
         viewport, scroller = self.viewport(), self.scroller
         if unchanged_above is None or abs(moved) > scroller.height / 2 or scroller.below > 1:
             viewport.update()
@@ -301,9 +308,10 @@ class TranscriptView(QAbstractScrollArea):
         if moved:
             viewport.scroll(0, -moved, rect)
         top = max(0, int(unchanged_above - scroller.value) - 1)
-        left = int(self.canvas_viewport.column_left) - self.paint_style.px(AVATAR)
-        wide = int(self.context.width) + 2 * self.paint_style.px(AVATAR)
-        viewport.update(QRect(left, top, wide, rect.height()).intersected(rect))
+        tall = max(0, int(end - scroller.value) + 2 - top)
+        left = int(self.canvas_viewport.column_left) - 4
+        wide = int(self.context.width) + 8
+        viewport.update(QRect(left, top, wide, tall).intersected(rect))
 
     def _start_countdown(self, block: TranscriptBlock, since: float) -> None:
         """Remember when the wait of a retry began."""

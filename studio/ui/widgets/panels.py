@@ -208,17 +208,24 @@ class Card(QFrame):
 
 
 class Column(QWidget):
-    """A column of widgets with a fixed width, ``width`` pixels at text size 100 %."""
+    """A column of widgets, ``width`` pixels wide at text size 100 %.
 
-    def __init__(self, theme: Theme, width: int, parent: QWidget | None = None) -> None:
+    With ``least`` it becomes as narrow where there is no room.
+    """
+
+    def __init__(
+        self, theme: Theme, width: int, parent: QWidget | None = None, *, least: int = 0
+    ) -> None:
         super().__init__(parent)
         self.theme = theme
-        self._width = width
+        self._width, self._least = width, least
         self._follow()
         theme.changed.connect(self._follow)
 
     def _follow(self) -> None:
         self.setFixedWidth(self.theme.px(self._width))
+        if self._least:
+            self.setMinimumWidth(self.theme.px(self._least))
 
 
 class Hairline(PaintedWidget):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
-from PySide6.QtGui import QAccessible, QGuiApplication, QRegion
+from PySide6.QtGui import QAccessible, QColor, QGuiApplication, QRegion
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
@@ -38,8 +38,11 @@ from studio.domain.models import Usage
 from studio.domain.permissions import Question, Rule
 from studio.domain.transcript import Transcript
 from studio.ui.markdown.parser import parse
+from studio.ui.theme.accents import blend
 from studio.ui.transcript.items.answer_item import TextItem
 from studio.ui.transcript.items.approval_item import GUARD, PAUSE, ApprovalItem
+from studio.ui.transcript.items.reasoning_item import ReasoningItem
+from support.languages import language
 from support.transcript_window import TranscriptWindow, shown
 from support.waiting import HANG_MS
 
@@ -507,6 +510,26 @@ def test_a_draft_waits_and_then_is_a_row(shown: TranscriptWindow) -> None:
     assert "undo" not in [hit.action for hit in item.hits]
 
 
+def test_the_tag_of_a_draft_keeps_off_its_figures(shown: TranscriptWindow) -> None:
+    """Also in a narrow chat, where the path gives way."""
+    shown.view.resize(420, 600)
+    shown.ask()
+    path = f"src/{'long/' * 30}a.py"
+    shown.tell(DraftCreated("c1", FileDraft("d1", path, None, "b\nc\n", "")))
+    shown.view.canvas_viewport.scroll_to(0)
+    style, at = shown.view.paint_style, shown.view.canvas_viewport.place_of(2)
+    with language("de"):  # its “New file” is longer
+        image = shown.view.viewport().grab().toImage()
+    tag, ok = style.theme.color("track"), style.color("ok")
+    surface = style.color("surface")
+    ground = QColor(blend(tag.rgb() & 0xFFFFFF, tag.alphaF(), surface.rgb() & 0xFFFFFF))
+    rows = range(at.top() + 12, at.top() + 27)
+    across = [(x, image.pixelColor(x, y)) for x in range(at.left(), at.right()) for y in rows]
+    tagged = [x for x, colour in across if colour == ground]
+    figures = [x for x, colour in across if colour == ok]
+    assert tagged and figures and min(figures) - max(tagged) > style.px(9), (tagged[-1], figures[0])
+
+
 def test_a_draft_of_a_record_is_a_card_like_a_files(shown: TranscriptWindow) -> None:
     """T-5: its fields are compared as text, and nobody edits them by hand."""
     draft = RecordDraft("d1", "contacts", "ada", {"mail": "old"}, {"mail": "new"})
@@ -580,6 +603,19 @@ def test_rows_open_and_show_the_last_lines_while_running(shown: TranscriptWindow
     assert "failed, exit 1" in shown.view.canvas.items[-1].name
     shown.click("copy_output")
     assert QGuiApplication.clipboard().text() == "all of it"
+
+
+def test_a_second_of_thinking_is_counted_once_it_is_over(shown: TranscriptWindow) -> None:
+    """As while it works unseen: so that the figure does not go back to 0."""
+    now = [1000.0]
+    shown.view.context.now = lambda: now[0]
+    shown.ask()
+    shown.tell(ReasoningDelta("Let me think."))
+    item = shown.view.canvas.items[2]
+    assert isinstance(item, ReasoningItem)
+    assert item.title(shown.view.context) == "Thinking…"
+    now[0] += 1.5
+    assert item.title(shown.view.context) == "Thinking… 1 s"
 
 
 def test_thoughts_open_by_key(shown: TranscriptWindow) -> None:
@@ -796,13 +832,14 @@ def test_long_text_paints_its_last_lines_alone(
     shown.tell(TextDelta(text))
     shown.view.flush()
     qapp.processEvents()
-    viewport, tops = shown.view.viewport(), list[int]()
+    viewport, tops, ends = shown.view.viewport(), list[int](), list[int]()
     strip = shown.view.scroller.bar.strip.toAlignedRect()
 
     class Eye(QObject):
         def eventFilter(self, watched: QObject, event: QEvent) -> bool:
             if event.type() == QEvent.Type.Paint and watched is viewport:
                 tops.extend(box.top() for box in event.region())  # type: ignore[attr-defined]
+                ends.append(event.region().boundingRect().bottom())  # type: ignore[attr-defined]
                 assert not event.region().intersects(strip)  # type: ignore[attr-defined]
             return False
 
@@ -814,6 +851,8 @@ def test_long_text_paints_its_last_lines_alone(
     assert bool(shown.view.scroller.most) is (tall == 400)
     end = shown.view.canvas.total - shown.view.scroller.value
     assert tops and all(end - one < 120 for one in tops), (tops, end)
+    last = shown.view.canvas.bottom - shown.view.scroller.value
+    assert all(one < last + 4 for one in ends), "the room below the last line is empty"
 
 
 def test_thoughts_that_are_not_shown_make_no_empty_box(shown: TranscriptWindow) -> None:

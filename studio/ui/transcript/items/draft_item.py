@@ -22,7 +22,7 @@ from studio.ui.transcript.text.highlight import CodeColours, Spans
 from studio.ui.transcript.text.leaf import Leaf
 from studio.ui.transcript.text.text_layout import LineLayout, TextFormat, coloured
 from studio.ui.translation import tr, tr_later, tr_plural
-from studio.ui.widgets.painting import paint_tag
+from studio.ui.widgets.painting import paint_tag, tag_width
 
 from .base import Hit, Item, ItemContext, PaintPass, button_row, paint_button
 
@@ -506,12 +506,13 @@ class DraftItem(Item[DraftBlock]):
             right -= width + style.px(8)
             style.icon(painter, QPointF(right - style.px(7), middle), mark, color, 14)
             right -= style.px(22)
-        left = style.px(38)
-        room = QRectF(left, row.top(), right - left - style.px(60), row.height())
-        used = style.text(
-            painter, room, draft.label, "code", "text1", LEFT, Qt.TextElideMode.ElideMiddle
-        )
         tag = tr(_TAGS[draft.action])
         if part.about.is_new:
             tag = tr("New file") if part.about.noun == "file" else tr("New record")
+        left = style.px(38)
+        end = right - tag_width(style.theme, tag) - style.px(10)
+        room = QRectF(left, row.top(), end - left, row.height())
+        used = style.text(
+            painter, room, draft.label, "code", "text1", LEFT, Qt.TextElideMode.ElideMiddle
+        )
         paint_tag(painter, style.theme, QPointF(left + used + style.px(10), middle), tag)

@@ -23,8 +23,9 @@ class ReasoningItem(Item[ReasoningBlock]):
     def title(self, context: ItemContext) -> str:
         block = self.block
         if block.live:
-            begun = context.started.get(id(block), context.now())
-            return tr("Thinking… {number} s").format(number=int(context.now() - begun))
+            seconds = int(context.now() - context.started.get(id(block), context.now()))
+            # As of “Working…”, which it follows: a second that is not over is not counted.
+            return tr("Thinking… {number} s").format(number=seconds) if seconds else tr("Thinking…")
         return self.name
 
     @property
