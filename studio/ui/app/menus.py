@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
 from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QKeySequence
@@ -25,6 +26,7 @@ from shiboken6 import isValid
 
 from studio.ui.translation import tr, tr_later
 from studio.ui.widgets.letters import LetterStyle
+from studio.ui.widgets.shadow import cast_shadow
 
 Std = QKeySequence.StandardKey
 
@@ -282,6 +284,7 @@ class MenuLetters(QObject):
         for menu in bar.findChildren(QMenu):
             menu.setStyle(self._style)
             menu.aboutToHide.connect(self.hide)
+            menu.aboutToShow.connect(partial(cast_shadow, menu))
 
     def show(self) -> None:
         """Underline the letters: Alt was pressed."""

@@ -15,7 +15,15 @@ from PySide6.QtCore import (
     Qt,
     Signal,
 )
-from PySide6.QtGui import QGuiApplication, QKeyEvent, QMouseEvent, QPainter, QPainterPath, QRegion
+from PySide6.QtGui import (
+    QGuiApplication,
+    QHideEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPainterPath,
+    QRegion,
+)
 from PySide6.QtWidgets import (
     QLineEdit,
     QStyle,
@@ -38,6 +46,7 @@ from studio.ui.widgets.painting import (
     paint_text,
     tag_width,
 )
+from studio.ui.widgets.shadow import cast_shadow
 
 from .model.model_choices import Kind, ModelChoice, matching
 
@@ -187,6 +196,7 @@ class ModelPicker(PaintedWidget):
     chosen = Signal(str, str)
     starred = Signal(str)
     settings_wanted = Signal()
+    closed = Signal()
 
     def __init__(
         self,
@@ -229,6 +239,7 @@ class ModelPicker(PaintedWidget):
         self._search()
         self.list.choose(lambda one: one.used)
         self._fit()
+        cast_shadow(self)
         self.show()
         self.field.setFocus(Qt.FocusReason.PopupFocusReason)
         self.list.scrollToTop()
@@ -344,6 +355,10 @@ class ModelPicker(PaintedWidget):
             x += width + t.px(14)
 
     # Keys and mouse
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self.closed.emit()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress:

@@ -206,6 +206,7 @@ class OptionMenus(QObject):
             self.picker = ModelPicker(self._composer.theme, self._choices, self._composer)
             self.picker.chosen.connect(self._model.options.choose_model)
             self.picker.chosen.connect(lambda *_: self._composer.setFocus())
+            self.picker.closed.connect(self._composer.model.find_mouse)
             self.picker.starred.connect(self._star)
             self.picker.settings_wanted.connect(lambda: self.settings_wanted.emit("providers", ""))
         button = self._composer.model

@@ -15,6 +15,7 @@ from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets import HeadedView
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded
+from studio.ui.widgets.shadow import cast_shadow
 
 from .entries import ALONE, Entries, FoundEntry
 from .palette import ROW, ResultList, ResultRow
@@ -119,6 +120,8 @@ class Completion(PaintedWidget):
         assert self._word is not None
         found = self._found(self._word)
         self.results.set_rows(found)
+        if found and self.isHidden():
+            cast_shadow(self)
         self.setVisible(bool(found))
         if found:
             self._place()

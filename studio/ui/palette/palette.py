@@ -37,6 +37,7 @@ from studio.ui.widgets.painting import (
     paint_text,
     paint_tile,
 )
+from studio.ui.widgets.shadow import paint_shadow
 
 from .entries import GROUPS, Entries, FoundEntry
 
@@ -45,6 +46,8 @@ TOP = 0.16
 """The top edge, as a part of the window's height."""
 FADE = 90
 """Milliseconds in which the page behind is dimmed."""
+REACH = 24
+"""Pixels that the box's shadow goes beyond it."""
 FIELD, FOOT, PAD = 51, 37, 8
 ROW, HEADING = 36, 26
 
@@ -275,10 +278,7 @@ class Palette(PaintedWidget):
         scrim = QColor(t.color("scrim"))
         scrim.setAlphaF(scrim.alphaF() * self._dim)
         painter.fillRect(rect, scrim)
-        shade = QColor(0, 0, 0, 2)
-        for grow in range(24, 0, -1):  # so many that no edge is seen
-            around = box.adjusted(-grow, 8 - grow, grow, 8 + grow)
-            paint_rounded(painter, around, 12 + grow, shade)
+        paint_shadow(painter, box, 12, REACH)
         paint_rounded(painter, box, 12, t.color("raised"), t.color("control"))
         field, foot = t.height(FIELD), t.height(FOOT)
         side = t.px(18)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QMenu
 
 from studio.ui.formatting import keys
 from studio.ui.translation import tr, tr_plural
+from studio.ui.widgets.shadow import cast_shadow
 
 from .chat_list import ChatList
 from .chat_list_model import ChatListModel, ChatRow
@@ -99,4 +100,5 @@ def _heading_menu(view: ChatList, row: ChatRow) -> QMenu:
 def _menu(view: ChatList) -> QMenu:
     menu = QMenu(view)
     menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+    cast_shadow(menu)
     return menu

@@ -43,6 +43,7 @@ from studio.domain.transcript import Transcript
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets.announcement import announce
+from studio.ui.widgets.shadow import cast_shadow
 
 from . import accessibility
 from .actions import Actions, pinned
@@ -345,6 +346,7 @@ class TranscriptView(QAbstractScrollArea):
             return
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        cast_shadow(menu)
         for answer, where in SCOPES:
             menu.addAction(
                 tr("Always allow {where}").format(where=tr(where)),
@@ -446,6 +448,7 @@ class TranscriptView(QAbstractScrollArea):
         """What can be done with a message, of which the mouse or the focus is on ``item``."""
         menu = QMenu(self)
         menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        cast_shadow(menu)
         items, actions = self.canvas.items, self.item_actions
         place = QRectF(self.viewport().mapFromGlobal(at), QSizeF())
         names = [] if message is None else offered(message, items, self.context)

@@ -18,6 +18,7 @@ screen readers find what they expect.
 - ``answer_row``: One of the answers to a question, with the key that chooses it.
 - ``question_tile``: Stands before what waits for the person.
 - ``painting``: Paints the shapes that controls share and the logo, and times animations.
+- ``shadow``: What a menu or a list that lies over the window casts on it.
 - ``announcement``: Lets a screen reader speak what happened.
 - ``roles``: Tells screen readers another role of a widget than that of its class.
 - ``letters``: Underlines the letters of menus and buttons only while they are of use, and waits

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Literal, TypeAlias
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
-from PySide6.QtGui import QFocusEvent, QPainter, QPaintEvent
+from PySide6.QtGui import QCursor, QFocusEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QAbstractButton, QSizePolicy, QWidget
 
 from studio.ui.theme import Theme, elided
@@ -70,6 +70,12 @@ class PaintedButton(QAbstractButton):
         """Darken or lighten ``rect`` while the mouse is over the button or presses it."""
         if over := self.overlay():
             paint_rounded(painter, rect, self.radius, self.theme.color(over))
+
+    def find_mouse(self) -> None:
+        """Find out whether the mouse is here: no button is told while a list lies over it."""
+        over = self.rect().contains(self.mapFromGlobal(QCursor.pos()))
+        self.setAttribute(Qt.WidgetAttribute.WA_UnderMouse, over)
+        self.update()
 
     def overlay(self) -> str | None:
         """The overlay of the present state, if any."""

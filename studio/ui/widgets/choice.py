@@ -14,6 +14,7 @@ from studio.ui.theme import Theme, joined
 from .buttons import FoldingButton, PaintedButton
 from .layouts import row_of
 from .painting import PaintedWidget, centred, paint_check, paint_rounded, paint_text, paint_tile
+from .shadow import cast_shadow
 
 
 class _Segment(FoldingButton):
@@ -330,6 +331,7 @@ class MenuButton(FoldingButton):
         fill_menu(menu, self.theme, self._items, self._pick, self._current)
         if self._boxed:
             menu.setMinimumWidth(self.width())
+        menu.aboutToHide.connect(self.find_mouse)
         self._menu = menu
         place = self.mapToGlobal(QPoint(0, self.height() + 4))
         screen = self.screen().availableGeometry()
@@ -412,7 +414,8 @@ def fill_menu(
     picked: Callable[[str], None],
     current: str = "",
 ) -> None:
-    """Put ``items`` into ``menu``; ``current`` is marked."""
+    """Put ``items`` into ``menu``, which gets a shadow; ``current`` is marked."""
+    cast_shadow(menu)
     for item in items:
         if not item.key:
             if menu.actions():

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QImage, QPainter
+from PySide6.QtCore import QPoint, QRectF, Qt
+from PySide6.QtGui import QCursor, QImage, QPainter
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QStyleOptionViewItem, QWidget
 
@@ -118,8 +118,11 @@ async def test_a_model_is_chosen_by_keys_and_kept_as_a_favourite(tmp_path: Path)
         QTest.keyClick(picker.field, Key.Key_D, CTRL)
         assert rows(picker) == ["Favourites", "third"]
         await until(lambda: person.engine.settings.values.favourite_models)
+        QCursor.setPos(person.window.mapToGlobal(QPoint(5, 5)))
+        button.setAttribute(Qt.WidgetAttribute.WA_UnderMouse)  # as the click on it left it
         QTest.keyClick(picker.field, Key.Key_Escape)
         assert not picker.isVisible()
+        assert button.overlay() is None, "nothing is lit where the mouse is no more"
         assert person.session.info.model == "sim-model", "Escape chooses nothing"
         person.click(button)
         assert rows(picker)[:2] == ["Favourites", "third"]
