@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import TYPE_CHECKING, Any
 
-from PySide6.QtCore import QObject, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QObject, QPointF, QRect, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPainter, QResizeEvent, QShowEvent
 from PySide6.QtWidgets import (
     QHBoxLayout,
@@ -25,6 +25,7 @@ from studio.ui.chat.page import ChatPage
 from studio.ui.engine_texts import tr_engine
 from studio.ui.settings.key_row import provider_of_key
 from studio.ui.theme import Theme, joined
+from studio.ui.theme.mirroring import draw_text
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import (
     Button,
@@ -50,7 +51,9 @@ from studio.ui.widgets.painting import (
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
 
-WIDTH = 480
+WIDTH, LEAST = 480, 380
+"""Pixels of a row's width at normal text size, and the least, with a line that is wrapped."""
+_WRAP = int(Qt.TextFlag.TextWordWrap)
 
 
 class ChoiceRow(PaintedButton):
@@ -79,6 +82,9 @@ class ChoiceRow(PaintedButton):
         lines = t.metrics("heading").height() + t.metrics("ui").height()
         return QSize(t.px(WIDTH), max(t.px(72), lines + 24))
 
+    def minimumSizeHint(self) -> QSize:
+        return QSize(self.theme.px(LEAST), self.sizeHint().height())
+
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         t = self.theme
         paint_rounded(painter, rect, self.radius, t.color("surface"), t.color("control"))
@@ -88,8 +94,9 @@ class ChoiceRow(PaintedButton):
         paint_rounded(painter, tile, 8, t.color("track"))
         t.paint_icon(painter, centred(tile, t.px(18)), self._icon, "text1")
         x, room = tile.right() + 16, rect.width() - tile.right() - 16 - 52
-        head, line = t.metrics("heading"), t.metrics("ui")
-        y = (rect.height() - head.height() - line.height() - 4) / 2
+        head, whole = t.metrics("heading"), QRect(0, 0, int(room) + 10, int(rect.height()))
+        below = t.metrics("ui").boundingRect(whole, _WRAP, self._line).height()
+        y = (rect.height() - head.height() - below - 4) / 2
         place = QRectF(x, y, room + 10, head.height())
         paint_text(painter, t, place, self.text(), "heading")
         if self._status:
@@ -100,8 +107,10 @@ class ChoiceRow(PaintedButton):
             place.setLeft(dot.right() + 6)
             space = x + room - place.x()
             paint_text(painter, t, place, self._status, "small", "text2", room=space)
-        place = QRectF(x, y + head.height() + 4, room + 10, line.height())
-        paint_text(painter, t, place, self._line, "ui", "text2", room=place.width())
+        place = QRectF(x, y + head.height() + 4, room + 10, below)
+        painter.setFont(t.font("ui"))
+        painter.setPen(t.color("text2"))
+        draw_text(painter, place, _WRAP, self._line)
         paint_keycaps(painter, t, QPointF(rect.width() - 34, rect.center().y()), self._key)
 
 
@@ -147,19 +156,17 @@ class _Start(QWidget):
         column.addStretch(10)
         for widget, space in (
             (self._logo, 18),
-            (Label(theme, tr("Welcome to Agent Studio"), "display"), 4),
-            (Label(theme, line, "body", "text2"), 24),
+            (_words(theme, tr("Welcome to Agent Studio"), "display", "text1"), 4),
+            (_words(theme, line, "body", "text2"), 24),
             (self.demo, 10),
             (self.key, 10),
             (self.ollama, 16),
             (self.builtin, 0),
+            (_words(theme, about, "small", "text3"), 18),
+            (_words(theme, private, "small", "text2"), 0),
         ):
-            column.addWidget(widget, 0, middle)
-            column.addSpacing(space)
-        for words, ink, space in ((about, "text3", 18), (private, "text2", 0)):
-            label = Label(theme, words, "small", ink, wrap=True)
-            label.setAlignment(middle)
-            column.addWidget(label)
+            wraps = isinstance(widget, Label)
+            column.addWidget(widget, 0, Qt.AlignmentFlag(0) if wraps else middle)
             column.addSpacing(space)
         column.addStretch(11)
 
@@ -168,15 +175,22 @@ class _Start(QWidget):
         self._logo.setVisible(self.height() >= self._theme.px(500))
 
 
+def _words(theme: Theme, words: str, role: str, ink: str) -> Label:
+    """Words in the middle of the page, on as many lines as they need."""
+    label = Label(theme, words, role, ink, wrap=True)
+    label.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+    return label
+
+
 class _KeyPage(QWidget):
     """Paste a key, see whose it is, try it once, keep it."""
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
-        inner = Column(theme, WIDTH)
+        inner = Column(theme, WIDTH, least=LEAST)
         outer = QHBoxLayout(self)
         outer.addStretch(1)
-        outer.addWidget(inner)
+        outer.addWidget(inner, 100)  # as wide as it may be
         outer.addStretch(1)
         self.note = Label(
             theme,

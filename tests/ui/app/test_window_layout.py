@@ -10,6 +10,8 @@ from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QApplication, QWidget
 
 from studio.storage.config.settings import SettingsFile
+from studio.ui.app.window_layout import SIDEBAR_MOST
+from studio.ui.pages.first_run import WIDTH, ChoiceRow
 from studio.ui.sidebar.rail import Rail
 from support.languages import language
 from support.waiting import until
@@ -129,3 +131,25 @@ async def test_no_button_is_cut_at_any_size_of_window_and_text(tmp_path: Path, s
             QApplication.processEvents()
             assert not composer.mode.folded and composer.mode.toolTip() == ""
             assert not composer.agent.folded and not composer.model.folded
+
+
+@pytest.mark.parametrize("spoken", ["en", "de"])
+@on_window_loop
+async def test_the_first_page_leaves_the_sidebar_its_width(tmp_path: Path, spoken: str) -> None:
+    """Its rows become narrower, and their lines are wrapped, not cut."""
+    with language(spoken):
+        async with at_window(tmp_path, "ollama", [], first_run=True) as person:
+            window = person.window
+            rows = window.pages.currentWidget().findChildren(ChoiceRow)
+            assert len(rows) == 3
+            wide = rows[0].width()
+            window.theme.set(scale=1.6)
+            for size in ((1000, 640), (1432, 860)):
+                window.resize(*size)
+                QApplication.processEvents()
+                assert window.sidebar.width() >= min(
+                    SIDEBAR_MOST, window.sidebar.sizeHint().width()
+                )
+                for row in rows:
+                    assert row.geometry().right() < row.parentWidget().width()
+            assert rows[0].width() == window.theme.px(WIDTH) > wide
