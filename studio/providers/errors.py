@@ -336,7 +336,7 @@ class ErrorFactory:
             "not_found": (
                 f"{title} has no model called {model}." if model else f"{title} did not find it."
             ),
-            "rate_limited": f"{title} asks for a pause between requests.",
+            "rate_limited": f"{title} is limiting requests.",
             "overloaded": f"{title} is overloaded.",
             "too_long": "The conversation is too long for this model.",
             "refused": f"{title} refused to answer.",

@@ -30,7 +30,7 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("{title} does not permit this."),
     tr_later("{title} has no model called {model}."),
     tr_later("{title} did not find it."),
-    tr_later("{title} asks for a pause between requests."),
+    tr_later("{title} is limiting requests."),
     tr_later("{title} is overloaded."),
     tr_later("The conversation is too long for this model."),
     tr_later("The conversation needs {amount} tokens. The model takes {amount_most}."),

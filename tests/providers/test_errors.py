@@ -122,6 +122,8 @@ def test_l12_a_full_chat_without_figures_quotes_the_provider() -> None:
 def test_l12_the_servers_word_on_another_try() -> None:
     never, always = {"x-should-retry": "false"}, {"x-should-retry": "true"}
     assert apply_retry_advice("rate_limited", {}, "Slow down.") == "rate_limited"
+    limited = ErrorFactory("x", "X", "https://x").error("rate_limited", "Slow down.")
+    assert str(limited) == "X is limiting requests. Slow down."
     assert apply_retry_advice("rate_limited", never, "Slow down.") == "forbidden"
     assert apply_retry_advice("server", never, "") == "bad_request"
     assert apply_retry_advice("bad_request", always, "") == "server"

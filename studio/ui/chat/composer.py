@@ -14,6 +14,7 @@ from PySide6.QtGui import (
     QInputMethodEvent,
     QKeyEvent,
     QPainter,
+    QPaintEvent,
     QResizeEvent,
     QShowEvent,
     QTextCursor,
@@ -55,6 +56,8 @@ if TYPE_CHECKING:
     from .spell_check import SpellCheck
 
 MOST_LINES = 10
+CARET = 2
+"""Pixels of the caret's width."""
 STOP_TIP = tr_later(
     "Stop (Esc). While a tool works, Esc stops it alone, and twice within a second the turn."
 )
@@ -76,6 +79,7 @@ class _Placeholder(PaintedWidget):
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         top = Qt.AlignmentFlag.AlignTop
+        rect = rect.adjusted(CARET, 0, 0, 0)  # behind the caret
         paint_text(painter, self.theme, rect, self.text, "body", "text3", top, rect.width())
 
 
@@ -110,6 +114,7 @@ class Editor(QPlainTextEdit):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setWordWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         self.setTabChangesFocus(True)
+        self.setCursorWidth(CARET)
         make_transparent(self)
         self.document().setDocumentMargin(0)
         self._placeholder = _Placeholder(theme, self)
@@ -166,6 +171,14 @@ class Editor(QPlainTextEdit):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._placeholder.resize(self.size())
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        """Paint the caret in the accent's colour: Qt's is the ground's opposite."""
+        super().paintEvent(event)
+        if self.getPaintContext().cursorPosition != -1:  # between two blinks it has none
+            painter = QPainter(self.viewport())
+            painter.fillRect(self.cursorRect(), self._theme.color("accent_text"))
+            painter.end()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key, held = event.key(), event.modifiers()

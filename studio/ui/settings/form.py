@@ -38,8 +38,9 @@ class SettingsPage(QScrollArea):
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # Tab stops at controls; they scroll into view
         self.viewport().setAutoFillBackground(False)
         self.line = Label(theme, line, "ui", "text2", wrap=True)
-        words = column_of([Label(theme, title, "title"), self.line], spacing=2)
-        self.head = row_of([(words, 1)], spacing=8)
+        self.title_column = column_of([Label(theme, title, "title"), self.line], spacing=2)
+        """The title, its line, and what belongs close to them."""
+        self.head = row_of([(self.title_column, 1)], spacing=8)
         """The title and its line; a button of the whole page is added at their right."""
         self.column = column_of([self.head], spacing=14, margins=(24, 20, 24, 24))
         self.inner = widget_of(self.column)

@@ -212,3 +212,27 @@ async def test_what_was_sent_is_seen_before_its_turn_begins(tmp_path: Path) -> N
             assert not running and said == f"You: {words}" and "Coder" in above_answer
             assert person.view.canvas_viewport.outgoing is None
             assert person.says(words)
+
+
+@on_window_loop
+async def test_the_caret_has_the_accents_colour(tmp_path: Path) -> None:
+    """It is two pixels wide, and only where the keyboard is."""
+    flash = QApplication.cursorFlashTime()
+    QApplication.setCursorFlashTime(0)
+    try:
+        async with at_window(tmp_path, "anthropic", [], theme="dark") as person:
+            editor, accent = person.composer.editor, person.window.theme.color("accent_text")
+            person.type("Where")
+
+            def columns() -> list[int]:
+                image = editor.viewport().grab().toImage()
+                y = editor.cursorRect().center().y()
+                wide = range(image.width())
+                return [x for x in wide if image.pixelColor(x, y) == accent]
+
+            left = editor.cursorRect().left()
+            await until(lambda: columns() == [left, left + 1])
+            person.window.sidebar.field.setFocus()
+            await until(lambda: not columns())
+    finally:
+        QApplication.setCursorFlashTime(flash)

@@ -49,6 +49,7 @@ async def test_each_choice_applies_to_all_windows_and_stays(tmp_path: Path) -> N
         assert rgb(tokens.DARK["window"]) in colors(sidebar), "the other window is dark too"
         page.accents.swatches["rose"].click()
         assert rgb(tokens.ACCENTS["rose"][True]) in colors(page)
+        assert theme.hue("plum")[0].name() in colors(page.accents.swatches["plum"]), "it is bright"
         assert rgb(tokens.DARK["accent"]) not in colors(page.keys), "switches are rose too"
         page.accents.swatches["rose"].setFocus()
         QTest.keyClick(page.accents.swatches["rose"], Key.Key_Right)

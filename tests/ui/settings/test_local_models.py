@@ -10,6 +10,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QPoint
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QFileDialog, QMessageBox
 
@@ -64,6 +65,8 @@ async def test_a_model_is_found_fetched_used_and_deleted(
         assert page.rows["ollama"].line.text().startswith("5 models: demo-fast, ")
         assert page.count.text() == "5 ready, 5.0 GB"
         assert "core" in page.cores.text() and "GB free" in page.disk.text()
+        below = page.cores.mapTo(page, QPoint()).y() - page.line.mapTo(page, QPoint()).y()
+        assert below <= 30, "the computer's facts stand close to the title"
 
         # Searching, without a network and with it.
         page.words.setFocus()

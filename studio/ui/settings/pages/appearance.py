@@ -77,6 +77,8 @@ class _Swatch(PaintedButton):
         fill = t.system_accent
         if self._accent != "system":
             fill = QColor.fromRgb(tokens.ACCENTS[self._accent][t.dark])
+            if t.dark and self._accent != "blue":  # a fill that takes white words is dim there
+                fill = t.hue(self._accent)[0]
         self.paint_overlay(painter, rect)
         if self.isChecked():
             ring = centred(QRectF(0, 0, side, side), t.px(24))

@@ -105,7 +105,8 @@ class LocalModelsPage(SettingsPage):
         self.change = Button(
             self.theme, tr("Change folder…"), "link", small=True, clicked=self._choose_folder
         )
-        self.column.addLayout(row_of([*parts, STRETCH, self.change], spacing=16))
+        machine = row_of([*parts, STRETCH, self.change], spacing=16, margins=(0, 4, 0, 0))
+        self.title_column.addLayout(machine)
 
     def _add_installed(self) -> None:
         self.count = Label(self.theme, "", "small", "text2", digits=True)
