@@ -7,6 +7,7 @@ import dataclasses
 import datetime
 import io
 import json
+import shutil
 import sys
 import threading
 import zipfile
@@ -21,6 +22,7 @@ from pypdf import PdfReader
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QWidget
+from shiboken6 import isValid
 
 from studio.domain.errors import StorageError
 from studio.extensions.packs.installed import InstalledPacks
@@ -584,6 +586,11 @@ async def test_kz48_a_source_opens_in_place_of_the_tab_beside_the_chat(tmp_path:
         view.show_akte(akte.id, "dokument", "1", "7")
         await until(lambda: "Die Seite 7 gibt es" in texts.whence.text())
         assert texts.words.extraSelections() == []
+        folder = service(pack, "Dokumente").folder_of(akte)
+        shutil.rmtree(folder)
+        folder.with_name(f"{folder.name}.verschlossen").touch()
+        texts.outside.click()
+        assert f"agent-studio kanzlei oeffnen {akte.az}" in texts.problem.text(), "KZ-44"
         page.show_akte(shut.id)
         await until(lambda: view.facts.akte.id == shut.id)
         assert not chat.beside and view.chat.isHidden(), "no model may see this Akte"
@@ -1134,6 +1141,9 @@ async def test_kz27_a_law_is_loaded_by_a_button_from_its_site_alone(tmp_path: Pa
         page.where._group.button(1).click()
         page.to_load.click()
         assert "rechtsprechung-im-internet.de" in card.about.text()
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=False)
+        await until(lambda: not isValid(page.words))
+        person.window.theme.set("dark")  # no part of a page that is gone follows it
 
 
 @on_window_loop

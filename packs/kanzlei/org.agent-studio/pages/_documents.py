@@ -40,7 +40,7 @@ from ..tools.office.pdf import by_libreoffice, libreoffice
 from ..tools.office.texts import paragraph_of
 from ._intake_card import CardPlace, FileCard
 from ._print import text, write_pdf
-from ._rows import ChoiceLine, text_reader
+from ._rows import ChoiceLine, TextReader
 from ._versand_card import VersandCard
 
 LIST = 248
@@ -119,7 +119,7 @@ class DocumentsTab(QWidget):
         row_of([(self.whence, 1), back], margins=(12, 3, 6, 3), on=strip)
         self.strip = widget_of(row_of([strip], margins=(14, 0, 14, 8)))
         self.problem = Label(t, "", "small", "err", wrap=True)
-        self.words = text_reader(t, "Text der Seite")
+        self.words = TextReader(t, "Text der Seite")
         self.told = Label(t, "", "small", "text2", wrap=True)
         self.told.hide()
         body = column_of([self.problem, self.told, (self.words, 1)], margins=(14, 0, 14, 0))
@@ -327,7 +327,11 @@ class DocumentsTab(QWidget):
     def _open_outside(self) -> None:
         if self.akte is None or self.shown is None:
             return
-        folder = self.page.home.service(Dokumente).folder_of(self.akte)
+        try:
+            folder = self.page.home.service(Dokumente).open_folder(self.akte)
+        except ToolFailed as error:  # its files are sealed
+            self.problem.show_text(str(error))
+            return
         path = folder / self.shown.folder / self.shown.name
         if not path.is_file():
             self.problem.show_text(f"{path} ist nicht da.")

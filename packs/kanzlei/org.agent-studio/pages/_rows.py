@@ -290,22 +290,23 @@ class ChoiceLine(PaintedButton):
         paint_text(painter, t, place, self._about, "small", "text2", room=room)
 
 
-def text_reader(theme: Theme, name: str) -> QPlainTextEdit:
+class TextReader(QPlainTextEdit):
     """A text to read, which can be selected by mouse and keys."""
-    edit = QPlainTextEdit()
-    edit.setReadOnly(True)
-    edit.setFrameShape(QPlainTextEdit.Shape.NoFrame)
-    edit.setAccessibleName(name)
-    flags = Qt.TextInteractionFlag
-    edit.setTextInteractionFlags(flags.TextSelectableByMouse | flags.TextSelectableByKeyboard)
-    edit.document().setDocumentMargin(theme.px(8))
-    make_transparent(edit)
-    OverlayBar(edit)
-    FocusRing.of(theme).follow(edit, inside=True)
 
-    def follow() -> None:
-        edit.setFont(theme.font("ui"))
+    def __init__(self, theme: Theme, name: str) -> None:
+        super().__init__()
+        self._theme = theme
+        self.setReadOnly(True)
+        self.setFrameShape(QPlainTextEdit.Shape.NoFrame)
+        self.setAccessibleName(name)
+        flags = Qt.TextInteractionFlag
+        self.setTextInteractionFlags(flags.TextSelectableByMouse | flags.TextSelectableByKeyboard)
+        self.document().setDocumentMargin(theme.px(8))
+        make_transparent(self)
+        OverlayBar(self)
+        FocusRing.of(theme).follow(self, inside=True)
+        self._follow()
+        theme.changed.connect(self._follow)
 
-    follow()
-    theme.changed.connect(follow)
-    return edit
+    def _follow(self) -> None:
+        self.setFont(self._theme.font("ui"))

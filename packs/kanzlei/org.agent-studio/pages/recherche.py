@@ -32,7 +32,7 @@ from ..tools.office.dokumente import Dokumente
 from ..tools.office.suche import Suche
 from ._intake_card import CardPlace
 from ._law_card import LawCard
-from ._rows import ChoiceLine, ScrolledColumn, text_reader
+from ._rows import ChoiceLine, ScrolledColumn, TextReader
 
 SIDE = 360
 WHERE = ("Gesetze", "Entscheidungen", "Akten")
@@ -159,7 +159,7 @@ class RecherchePage(Page):
         self.title = Label(t, "", "ui_strong", wrap=True)
         self.about = Label(t, "", "small", "text2", wrap=True)
         self.note = Label(t, "", "small", "warn", wrap=True)
-        self.words = text_reader(t, "Wortlaut")
+        self.words = TextReader(t, "Wortlaut")
         self.open_akte = Button(t, "In der Akte lesen", "primary", clicked=self._open_akte)
         heading = [column_of([self.title, self.about, self.note], spacing=3)]
         top = row_of([(heading[0], 1), self.open_akte], spacing=12, margins=(20, 14, 20, 6))
