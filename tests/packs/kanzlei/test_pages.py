@@ -31,6 +31,7 @@ from studio.simulator import Text, Turn
 from studio.ui.pages.widget_page import WidgetPage
 from studio.ui.transcript.items.answer_item import TextItem
 from studio.ui.widgets import Field, Label
+from support import drawer
 from support.decision_files import OF_THE_LAND, case, cases, judgment, listed, row
 from support.jlawyer_site import jlawyer_site
 from support.office_home import service
@@ -598,6 +599,42 @@ async def test_kz48_a_source_opens_in_place_of_the_tab_beside_the_chat(tmp_path:
         assert not chat.beside
         window.new_chat()
         await until(lambda: chat.isVisible() and marks() == [])
+
+
+@on_window_loop
+async def test_kz44_the_files_of_an_akte_are_sealed_and_opened_by_the_menu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The page says what came of it; without encrypted records, what to do first."""
+    pytest.importorskip("sqlcipher3", reason="the extra encryption is not installed")
+    monkeypatch.setenv("PYTHON_KEYRING_BACKEND", drawer.NAME)
+    drawer.KEPT.clear()
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        page = await page_of(person, "akten")
+        pack = person.engine.services.packs.homes["kanzlei"]
+        pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
+        pack.settings_file.write_text(json.dumps({"ordner": str(tmp_path / "Akten")}))
+        akte = service(pack, "Akten").open(pack.person, "Wagner ./. Reiter")
+        letter = tmp_path / "Brief.txt"
+        letter.write_text("Sehr geehrte Frau Wagner")
+        service(pack, "Dokumente").add(pack.person, akte, letter)
+        folder = service(pack, "Dokumente").folder_of(akte)
+        page.show_akte(akte.id)
+        view, texts = page.view, page.view.documents
+        await until(lambda: len(texts.lines) == 1)
+        texts.more.chosen.emit("zu")
+        await until(lambda: "packs encrypt kanzlei" in view.problem.text())
+        await asyncio.to_thread(pack.records.encrypt)
+        texts.more.chosen.emit("zu")
+        await until(lambda: view.told.text() == "1 Datei ist verschlossen")
+        assert not folder.exists()
+        texts.lines[0].click()
+        await until(lambda: "Sehr geehrte" in texts.words.toPlainText())
+        assert "sind verschlossen" in texts.problem.text()
+        texts.more.chosen.emit("auf")
+        await until(lambda: view.told.text() == "1 Datei ist wieder im Ordner der Akte")
+        assert (folder / "Brief.txt").is_file()
 
 
 @on_window_loop

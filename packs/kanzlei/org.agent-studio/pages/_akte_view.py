@@ -134,6 +134,7 @@ class AkteView(QWidget):
         self.overview, self.fristen, self.history = (ScrolledColumn(t) for _ in range(3))
         self.documents = DocumentsTab(page)
         self.documents.changed.connect(self.load)
+        self.documents.said.connect(self.tell)
         self.documents.left.connect(lambda: self.show_tab(OVERVIEW))
         self.planned, self.zeit, self.notes = PlannedTab(page), TimeTab(page), NotesTab(page)
         self.drafts, self.parts = DraftsTab(page), ParticipantsTab(page)

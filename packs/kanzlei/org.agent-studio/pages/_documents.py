@@ -37,6 +37,7 @@ from ..tools.intake.kinds import FOLDER, INTO_AKTE
 from ..tools.office.akten import Akte
 from ..tools.office.dokumente import Dokument, Dokumente
 from ..tools.office.pdf import by_libreoffice, libreoffice
+from ..tools.office.retention import Aufbewahrung
 from ..tools.office.texts import paragraph_of
 from ._intake_card import CardPlace, FileCard
 from ._print import text, write_pdf
@@ -58,6 +59,8 @@ class DocumentsTab(QWidget):
 
     left = Signal()
     changed = Signal()
+    said = Signal(str, str)
+    """What was done with all documents, or why not."""
 
     def __init__(self, page: Page) -> None:
         super().__init__()
@@ -96,6 +99,8 @@ class DocumentsTab(QWidget):
                 MenuItem("ordner", "Ordner einlesen …"),
                 MenuItem("bea", "Nachricht aus dem beA einlesen …"),
                 MenuItem("versand", "Versandmappe für das beA …"),
+                MenuItem("zu", "Dateien verschließen"),
+                MenuItem("auf", "Dateien öffnen"),
             ]
         )
         self.more.chosen.connect(self._ask)
@@ -140,6 +145,23 @@ class DocumentsTab(QWidget):
                 card.ask()
             else:
                 card.hide()
+        if what in ("zu", "auf") and self.akte is not None:
+            self.page.run(self._seal(self.akte, seal=what == "zu"))
+
+    async def _seal(self, akte: Akte, *, seal: bool) -> None:
+        """Put the files into one that is encrypted, or back (KZ-44)."""
+        home = self.page.home
+        service = home.service(Aufbewahrung)
+        work = service.seal if seal else service.unseal
+        done = "verschlossen" if seal else "wieder im Ordner der Akte"
+        self.said.emit("Einen Augenblick …", "")
+        try:
+            count = await self.page.in_thread(lambda: work(home.person, akte))
+        except ToolFailed as error:
+            self.said.emit("", str(error))
+            return
+        self.said.emit("1 Datei ist " + done if count == 1 else f"{count} Dateien sind {done}", "")
+        self.changed.emit()
 
     def show_documents(self, akte: Akte, documents: Sequence[Dokument]) -> None:
         """List an Akte's documents; the one that is open stays open if it is hers."""
