@@ -226,10 +226,11 @@ async def test_changed_lists_are_fetched_again(servers: Servers) -> None:
     assert (await servers.list("raw")).tools[-1].name == "new_3"
 
 
-async def test_a_cancelled_call_is_told_to_the_server(servers: Servers) -> None:
+@pytest.mark.parametrize("tool", ["silent", "late"])
+async def test_a_cancelled_call_is_told_to_the_server(servers: Servers, tool: str) -> None:
     """M-7: the turn is free at once, and a late answer belongs to nobody."""
     await servers.start("raw")
-    call = asyncio.ensure_future(servers.call("raw", "silent", {}))
+    call = asyncio.ensure_future(servers.call("raw", tool, {}))
     await works(servers)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):

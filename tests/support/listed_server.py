@@ -2,7 +2,7 @@
 
 The file has ``tools``, each with ``name``, ``description`` and ``schema``, and ``instructions``.
 A tool whose entry has ``asks`` (``message`` and ``schema``, or ``url``; or ``prompt`` and ``system``
-for a model) asks that first, and returns the answer. One with ``returns`` returns that as structured content; ``output`` is its schema. One with ``links`` returns links to these, one with ``writes`` overwrites that file.
+for a model) asks that first, and returns the answer. One with ``parts`` returns these, one with ``returns`` returns that as structured content; ``output`` is its schema. One with ``links`` returns links to these, one with ``writes`` overwrites that file.
 Each call appends its name and arguments to the file beside it that ends with ``.calls``.
 """
 
@@ -31,6 +31,7 @@ async def list_tools(context: Any, params: Any) -> types.ListToolsResult:
                 description=one.get("description", ""),
                 input_schema=one.get("schema", {"type": "object"}),
                 output_schema=one.get("output"),
+                annotations=types.ToolAnnotations.model_validate(one.get("annotations") or {}),
             )
             for one in offered()["tools"]
         ]
@@ -58,6 +59,10 @@ async def call_tool(context: Any, params: Any) -> types.CallToolResult | types.I
             types.ResourceLink(type="resource_link", uri=one, name="") for one in tool["links"]
         ]
         return types.CallToolResult(content=[*links])
+    if "parts" in tool:
+        return types.CallToolResult.model_validate(
+            {"content": tool["parts"], "isError": tool.get("fails", False)}
+        )
     if "returns" in tool:
         return types.CallToolResult(content=[], structured_content=tool["returns"])
     text = json.dumps({"tool": params.name, "arguments": params.arguments})

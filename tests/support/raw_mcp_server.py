@@ -18,6 +18,7 @@ tools = ["echo", "more", "noted"]
 notes = []
 roots = []
 asking = []
+late_calls = []
 
 
 def write(data: bytes) -> None:
@@ -80,6 +81,11 @@ def close_output(number: object) -> None:
 
 def silent(number: object) -> None:
     """The answer never comes."""
+
+
+def late(number: object) -> None:
+    """The answer comes after the call was cancelled."""
+    late_calls.append(number)
 
 
 def wrong_result(number: object) -> None:
@@ -161,6 +167,7 @@ FAULTS = {
     "leave": leave,
     "close_output": close_output,
     "silent": silent,
+    "late": late,
     "wrong_result": wrong_result,
     "odd_part": odd_part,
     "fails": fails,
@@ -218,6 +225,8 @@ def handle(message: dict) -> None:
             folder(asking.pop())
     elif method == "notifications/cancelled":
         notes.append(f"cancelled {params['requestId']}")
+        while late_calls:
+            answer(late_calls.pop(), "too late")
     elif number is not None and method:
         send(id=number, error={"code": -32601, "message": "Method not found"})
 

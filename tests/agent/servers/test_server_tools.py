@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from base64 import b64encode
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -28,6 +30,7 @@ from studio.simulator import Call, Turn
 from studio.simulator.script import Text
 from studio.storage.config.keychain import Keychain
 from support.engine_home import EngineHome, engine_home, say
+from support.sample_files import picture
 from support.server_home import ListedServer, restart, switch_on, tool
 from support.vault import Vault
 
@@ -145,6 +148,8 @@ async def test_m13_only_the_persons_mark_makes_a_tool_a_reading_one(tmp_path: Pa
     async with engine_home(tmp_path, "anthropic", [call, DONE, call, DONE]) as home:
         servers = home.engine.services.servers
         (entry,) = await switch_on(servers, shop)
+        (view,) = await views(home)
+        assert view.tools[0].tool.annotations == {"readOnlyHint": True}
         session = await home.session()
         await session.change(permission_mode="plan")
         events = await say(session, rules=ALLOWED)
@@ -153,6 +158,25 @@ async def test_m13_only_the_persons_mark_makes_a_tool_a_reading_one(tmp_path: Pa
         events = await say(session, rules=ALLOWED)
         assert not finished(events)[0].is_error
         assert shop.calls == [["list", {}]]
+
+
+async def test_m13_an_agent_that_only_reads_has_what_the_person_marked(tmp_path: Path) -> None:
+    """M-13: for the role ``reads``; what the server claims counts for nothing."""
+    shop = ListedServer(tmp_path)
+    claims = tool("list")
+    claims["annotations"] = {"readOnlyHint": True}
+    shop.offer(claims, "order")
+    async with engine_home(tmp_path, "anthropic", [DONE] * 2) as home:
+        agent = home.engine.paths.agents / "reader.md"
+        agent.parent.mkdir(exist_ok=True)
+        agent.write_text("---\nname: Reader\nrole: reads\nservers: [shop]\n---\nRead.\n")
+        servers = home.engine.services.servers
+        (entry,) = await switch_on(servers, shop)
+        await say(await home.session("Reader"))
+        assert not [name for name in names(home) if "__" in name]
+        await servers.say(replace(entry, reads=frozenset({"list"})))
+        await say(await home.session("Reader"))
+        assert [name for name in names(home) if "__" in name] == ["shop__list"]
 
 
 async def test_m18_a_server_without_network_is_no_way_out(tmp_path: Path) -> None:
@@ -509,6 +533,52 @@ async def test_m22_a_changed_address_leaves_no_sign_in(tmp_path: Path) -> None:
         assert await kept.read(place_of("far", first)) is not None
         await servers.put(replace(far, url=second))
         assert await kept.read(place_of("far", first)) is None
+
+
+async def test_m9_what_a_server_says_is_marked_as_its_own_and_bounded(tmp_path: Path) -> None:
+    """M-9: of each tool, and of all together, with the first of them."""
+    shop = ListedServer(tmp_path)
+    shop.offer(tool("order", "y" * 9_000), "list", instructions="Use list. " + "z" * 9_000)
+    async with engine_home(tmp_path, "anthropic", [DONE]) as home:
+        await switch_on(home.engine.services.servers, shop)
+        await say(await home.session())
+        body: Any = home.asked[-1].json
+        told = {one["name"]: one["description"] for one in body["tools"] if "__" in one["name"]}
+        assert all("A tool of the MCP server “shop”, in its own words" in d for d in told.values())
+        assert "The server says of all its tools: Use list." in told["shop__list"]
+        assert "Use list." not in told["shop__order"]
+        assert told["shop__order"].count("y") < 4_100 and told["shop__list"].count("z") < 4_100
+
+
+async def test_m11_pictures_files_and_long_texts_of_a_result(tmp_path: Path) -> None:
+    """M-11, L-4: scaled, written beside the chat, and shortened with where all of it is."""
+    data = b64encode(picture(size=(4_000, 20))).decode()
+    sound = b64encode(b"RIFF sound").decode()
+    wall = "\n".join(f"line {n} of many words" for n in range(20_000))
+    shop = ListedServer(tmp_path)
+    shop.offer(
+        {**tool("mixed"), "parts": [
+            {"type": "text", "text": "Two things."},
+            {"type": "image", "data": data, "mimeType": "image/png"},
+            {"type": "audio", "data": sound, "mimeType": "audio/wav"},
+            {"type": "text", "text": "For you.", "annotations": {"audience": ["user"]}},
+        ]},
+        {**tool("wall"), "parts": [{"type": "text", "text": wall}], "fails": True},
+    )  # fmt: skip
+    script = [Turn(Call("shop__mixed")), Turn(Call("shop__wall")), DONE]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        await switch_on(home.engine.services.servers, shop)
+        mixed, long = finished(await say(await home.session(), rules=ALLOWED))
+        (shown,) = mixed.images
+        assert shown.media_type.startswith("image/") and shown.data != picture(size=(4_000, 20))
+        kept = re.search(r"\[audio/wav, .* is in (.*)\]", mixed.text)
+        assert kept and Path(kept[1]).read_bytes() == b"RIFF sound"
+        sent = json.dumps(home.asked[-1].json)
+        assert "For you." not in sent and "Two things." in sent and '"image"' in sent
+        assert long.is_error and len(long.text) < len(wall) / 2
+        whole = re.search(r"(/\S+\.txt)", long.text)
+        assert whole and "line 9999 of many words" in Path(whole[1]).read_text()
+        assert not home.simulator.violations
 
 
 async def test_m11_structured_content_is_checked(tmp_path: Path) -> None:
