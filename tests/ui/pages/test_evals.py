@@ -9,12 +9,14 @@ import pytest
 from studio.agent.engine import Engine
 from studio.domain.agents import NO_CAPS
 from studio.simulator import RequestView, Text, Turn
-from studio.ui.pages.workflows.evals.eval_facts import FLIPPED, spoken_case
+from studio.ui.pages.workflows.evals.eval_facts import FLIPPED, difference_words, spoken_case
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.workflows.evals.eval_file import read_eval
 from studio.workflows.evals.eval_runs import EvalOptions, EvalRuns
+from studio.workflows.evals.figures import difference
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import WorkflowRuns
+from support.languages import language
 from support.waiting import until
 from support.window import CTRL, Key, alone, at_window, on_window_loop
 from support.workflow_home import asked_in
@@ -79,6 +81,9 @@ async def test_w58_two_variants_side_by_side(tmp_path: Path) -> None:
         assert (view.first.rate.text(), view.second.rate.text()) == ("50%", "100%")
         assert view.first.interval.text() == "9% to 91%, 1 of 2 cases"
         assert "1 better, 0 worse" in view.words.text()
+        with language("de"):
+            words = difference_words(difference(view.report, view.report, "plain", "exact"))
+            assert words.endswith("100,0\u00a0%"), words
         # What flipped comes first, and is all that is listed if the person wants that.
         assert next(spoken_case(row) for row in view.rows).endswith("flipped to passed")
         person.click(view.kinds.segment(FLIPPED))

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
 from studio.domain.items import ItemTally
@@ -109,6 +110,10 @@ async def test_w54_w55_items_in_the_window(tmp_path: Path) -> None:
         facts = {one.left: one.right for one in tab.state.facts}
         assert tab.state.facts[0].left == "Waits for your yes"
         assert facts["Sample"] == "19 of 20 passed" and facts["Model"] == "claude-haiku-4-5"
+        rows = table.list.model()
+        places = [rows.index(at, 0).data(Qt.ItemDataRole.UserRole).place for at in range(20)]
+        assert places == sorted(places), "all of a sample came at once"
+        assert tab.agents.facts[1].left == "Reader" and tab.agents.facts[1].middle != "0"
         assert tab.how.isVisible() and "what 20 items cost on average, times the 40" in words.how
         assert head.cancel.isVisible() and head.pause.isHidden() and head.stop.isHidden()
         view.lower_panes.show_pane(TIMELINE)

@@ -124,8 +124,10 @@ class NoteDetail(DetailPane):
         parts: list[QWidget] = [self._mark_card(mark) for mark in shown.marks]
         parts += self._sources(shown)
         if shown.close:
-            heading = Label(self.theme, tr("Close to it"), "ui_strong")
-            parts += [heading, *(self._close_card(one) for one in shown.close)]
+            parts += [
+                self._heading(tr("Close to it")),
+                *(self._close_card(one) for one in shown.close),
+            ]
         self._fill(parts)
         if before is None or (before.note.place, before.note.name) != (note.place, note.name):
             self.area.verticalScrollBar().setValue(0)
@@ -139,7 +141,7 @@ class NoteDetail(DetailPane):
         new.setVisible(bool(parts))
 
     def _mark_card(self, mark: OrderMark) -> QWidget:
-        t, card = self.theme, Card(self.theme, border="warn")
+        t, card = self.theme, Card(self.theme, border="warn_line")
         order = tr("“{words}” reads like an order")
         text = order if mark.kind == "order" else tr("“{words}”: something here is hidden")
         yours = self.shown is not None and self.shown.note.trust == "yours"
@@ -160,9 +162,14 @@ class NoteDetail(DetailPane):
         )
         return card
 
+    def _heading(self, words: str) -> QWidget:
+        """A heading with room above it."""
+        label, px = Label(self.theme, words, "ui_strong"), self.theme.px
+        return widget_of(row_of([label], margins=(0, px(10), 0, 0)))
+
     def _sources(self, shown: ShownNote) -> list[QWidget]:
         t, note = self.theme, shown.note
-        rows: list[QWidget] = [Label(t, tr("Where it comes from"), "ui_strong")]
+        rows: list[QWidget] = [self._heading(tr("Where it comes from"))]
         rows += [self._source(one) for one in note.sources]
         if note.origin:
             read = Source("page", note.origin, "strangers")

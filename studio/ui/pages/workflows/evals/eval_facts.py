@@ -10,7 +10,7 @@ from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.evals import Case, Cell, EvalReport
 from studio.storage.evals import EvalRow
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import dollars, duration, number, percent
+from studio.ui.formatting import decimal, dollars, duration, number, percent
 from studio.ui.pages.files.row import FileRow
 from studio.ui.theme import joined
 from studio.ui.translation import tr, tr_later, tr_plural
@@ -99,7 +99,7 @@ def difference_words(found: Difference) -> str:
     return tr("{better} better, {worse} worse, chance of no difference {chance}").format(
         better=number(len(found.better)),
         worse=number(len(found.worse)),
-        chance=tr("{number}%").format(number=f"{100 * found.chance:.1f}"),
+        chance=tr("{number}%").format(number=decimal(100 * found.chance)),
     )
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from PySide6.QtCore import QModelIndex, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QPainter
+from PySide6.QtGui import QColor, QPainter
 from PySide6.QtWidgets import QStyledItemDelegate, QStyleOptionViewItem
 
 from studio.agent.engine import Engine
@@ -21,7 +22,7 @@ from studio.ui.pages.workflows.runs.letter_list import LetterList
 from studio.ui.pages.workflows.runs.live_runs import LiveRuns
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import mirrored_row
-from studio.ui.translation import tr
+from studio.ui.translation import tr, tr_in
 from studio.ui.widgets import (
     Button,
     Combo,
@@ -64,6 +65,8 @@ Folder: TypeAlias = Callable[[], Awaitable[Path]]
 """Tells the folder in which evals of the chat run."""
 TRIES = 200
 """Pixels of the tries of one variant."""
+CHECKS = 96
+"""Pixels of the kinds of checks of a case."""
 DETAIL = 240
 
 
@@ -90,7 +93,9 @@ class IntervalBar(PaintedWidget):
         paint_rounded(painter, line, 2, t.color("track"))
         left, right = rect.x() + found.low * wide, rect.x() + found.high * wide
         within = QRectF(left, line.y(), right - left, line.height())
-        paint_rounded(painter, within, 2, t.color("accent_soft"), t.color("accent_text"))
+        faint = QColor(t.color("accent_text"))
+        faint.setAlphaF(0.5)
+        paint_rounded(painter, within, 2, faint)
         mark = QRectF(rect.x() + found.rate * wide - t.px(1), rect.y() + t.px(3), t.px(3), t.px(12))
         paint_rounded(painter, mark, 1, t.color("accent_text"))
         if self._baseline is not None:
@@ -109,7 +114,7 @@ class VariantCard(PaintedWidget):
         self.title = Label(theme, "", "ui_strong")
         self.model = Label(theme, "", "small", "text2")
         self.tag = Tag(theme, "")
-        self.rate = Label(theme, "", "heading", digits=True)
+        self.rate = Label(theme, "", "display", digits=True)
         self.interval = Label(theme, "", "small", "text2", digits=True)
         self.each = Label(theme, "", "small", "text2", digits=True)
         self.bar = IntervalBar(theme)
@@ -140,6 +145,50 @@ class VariantCard(PaintedWidget):
         self.bar.show_figures(found, baseline)
 
 
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Case, checks and the tries of both variants, from left to right."""
+
+    title: QRectF
+    checks: QRectF
+    first: QRectF
+    second: QRectF
+
+    @classmethod
+    def of(cls, t: Theme, row: QRectF) -> _Columns:
+        box = row.adjusted(t.px(20), 0, -t.px(8), 0)
+        wide = min(t.px(TRIES), box.width() * 0.3)
+        second = QRectF(box.right() - wide, box.y(), wide, box.height())
+        first = second.translated(-wide * 0.8, 0)
+        first.setWidth(wide * 0.8)
+        left = QRectF(box.x(), box.y(), first.x() - box.x() - t.px(8), box.height())
+        kind = min(float(t.px(CHECKS)), left.width() * 0.4)
+        checks = QRectF(left.right() - kind, left.y(), kind, left.height())
+        return cls(left.adjusted(0, 0, -kind - t.px(12), 0), checks, first, second)
+
+
+class _Head(PaintedWidget):
+    """The names of the columns."""
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        theme.changed.connect(self._follow)
+        self._follow()
+
+    def _follow(self) -> None:
+        self.setFixedHeight(self.theme.height(28, "small"))
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        places = _Columns.of(self.theme, rect)
+        for place, words in (
+            (places.title, tr("Case")),
+            (places.checks, tr_in("what grades a case", "Check")),
+            (places.first, "A"),
+            (places.second, "B"),
+        ):
+            paint_text(painter, self.theme, place, words, "small", "text2", room=place.width())
+
+
 class _Line(QStyledItemDelegate):
     def __init__(self, theme: Theme) -> None:
         super().__init__()
@@ -151,19 +200,16 @@ class _Line(QStyledItemDelegate):
     @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         t, row = self._theme, index.data(Qt.ItemDataRole.UserRole)
-        box = QRectF(option.rect).adjusted(t.px(8), 0, -t.px(8), 0)
+        whole = QRectF(option.rect)
+        places, second = _Columns.of(t, whole), _Columns.of(t, whole).second
+        line = QRectF(places.title.x(), whole.bottom() - 1, second.right() - places.title.x(), 1)
+        painter.fillRect(line, t.color("hair"))
+        box = whole.adjusted(t.px(8), 0, -t.px(8), 0)
         paint_row_ground(painter, t, option, box, 6)
-        wide = min(t.px(TRIES), box.width() * 0.3)
-        second = QRectF(box.right() - wide, box.y(), wide, box.height())
-        first = second.translated(-wide * 0.8, 0)
-        first.setWidth(wide * 0.8)
-        left = QRectF(box.x() + t.px(12), box.y(), first.x() - box.x() - t.px(20), box.height())
-        kind = min(t.metrics("small").horizontalAdvance(row.checks) + t.px(4), left.width() * 0.4)
-        title = left.adjusted(0, 0, -kind - t.px(12), 0)
+        title, checks = places.title, places.checks
         paint_text(painter, t, title, row.case.label, "ui", room=title.width())
-        checks = QRectF(left.right() - kind, left.y(), kind, left.height())
-        paint_text(painter, t, checks, row.checks, "small", "text2", room=kind)
-        self._tries(painter, first, row.first)
+        paint_text(painter, t, checks, row.checks, "small", "text2", room=checks.width())
+        self._tries(painter, places.first, row.first)
         at = self._tries(painter, second, row.second)
         if row.flip:
             words, tag = (tr("↑ flip"), "ok") if row.flip > 0 else (tr("↓ flip"), "err")
@@ -240,7 +286,8 @@ class EvalView(PaintedWidget):
         counts = row_of([(self.counts, 1)], 0, (20, 0, 20, 6))
         column_of(
             [
-                *(head, counts, wrong, Hairline(t), self._cards, self._tools, (self.list, 1)),
+                *(head, counts, wrong, Hairline(t), self._cards, self._tools),
+                *(_Head(t), Hairline(t), (self.list, 1)),
                 *(Hairline(t), self._detail),
             ],
             spacing=0,

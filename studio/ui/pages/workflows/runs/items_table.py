@@ -15,11 +15,21 @@ from studio.domain.jsonvalue import Json
 from studio.domain.run_events import RunQuestion
 from studio.storage.run_items import ItemRow, Shown
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import dollars, number
+from studio.ui.formatting import dollars, number, plain
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr, tr_later, tr_plural
-from studio.ui.widgets import Button, Field, Hairline, Index, Label, Segmented, plain_tip
+from studio.ui.widgets import (
+    Button,
+    Card,
+    Field,
+    Hairline,
+    Index,
+    Label,
+    Mark,
+    Segmented,
+    plain_tip,
+)
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget, paint_text
 from studio.ui.widgets.row_list import RowModel, paint_row_ground
@@ -34,6 +44,12 @@ STATES = {
     "done": ("check", "ok", tr_later("Passed")),
     "failed": ("x", "err", tr_later("Failed")),
     "skipped": ("minus", "text3", tr_later("Left out")),
+}
+FAULT_ICONS = {
+    "invalid": "code-xml",
+    "timeout": "timer",
+    "limit": "gauge",
+    "unsure": "triangle-alert",
 }
 MOST_OUTPUTS = 4
 """Outputs that have a column of their own; the file has them all."""
@@ -60,6 +76,8 @@ def words_of(value: Json) -> str:
     """An item, or what came of it, in one line."""
     if isinstance(value, str):
         return " ".join(value.split())
+    if isinstance(value, float):
+        return plain(value)
     if isinstance(value, dict):
         return ", ".join(f"{name} {words_of(one)}" for name, one in value.items())
     return json.dumps(value, ensure_ascii=False)
@@ -162,6 +180,8 @@ class _Line(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         t, row, columns = self._theme, index.data(Qt.ItemDataRole.UserRole), self._head.columns
         whole = QRectF(option.rect)
+        line = QRectF(SIDE, whole.bottom() - 1, whole.width() - 2 * SIDE, 1)
+        painter.fillRect(line, t.color("hair"))
         paint_row_ground(painter, t, option, whole.adjusted(t.px(8), 0, -t.px(8), 0), 6)
         item, *made, state, cost = columns.places(t, whole.adjusted(SIDE, 0, -SIDE, 0))
         paint_text(painter, t, item, words_of(row.value), "code", room=item.width())
@@ -187,13 +207,15 @@ class _Kind(QWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__()
+        self.mark = Mark(theme, "circle-alert", "err")
         self.title = Label(theme, "", "ui_medium")
         self.example = Label(theme, "", "small", "text2")
         self.example.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
         self.count = Label(theme, "", "ui", digits=True)
         self.show_them = Button(theme, tr("Show"), "ghost")
-        parts = [self.title, (self.example, 1), self.count, self.show_them]
-        row_of(parts, 8, (0, 0, 0, 0), on=self)
+        self.line = Hairline(theme)
+        parts = [self.mark, self.title, (self.example, 1), self.count, self.show_them]
+        column_of([row_of(parts, 8, (12, 3, 4, 3)), self.line], 0, on=self)
 
 
 class ItemsTable(QWidget):
@@ -220,11 +242,10 @@ class ItemsTable(QWidget):
         self._failures: Sequence[FailureKind] = ()
         for at, kind in enumerate(self.kinds):
             kind.show_them.clicked.connect(lambda _=False, at=at: self._show_kind(at))
-        self._failed = widget_of(
-            column_of(
-                [row_of([by_kind, STRETCH, self.retry], 8), *self.kinds], 2, (SIDE, 6, SIDE, 6)
-            )
-        )
+        kinds = Card(theme, "surface", "hair")
+        column_of(self.kinds, 0, (1, 1, 1, 1), on=kinds)
+        head = row_of([by_kind, STRETCH, self.retry], 8)
+        self._failed = widget_of(column_of([head, kinds], 6, (SIDE, 6, SIDE, 6)))
         self.field = Field(theme, tr("Filter results"), icon="list-filter")
         self.field.offer_clear()
         self.field.textChanged.connect(lambda: self.asked.emit())
@@ -232,7 +253,7 @@ class ItemsTable(QWidget):
             theme, [tr("All"), tr("Passed"), tr("Failed")], name=tr("Show results")
         )
         self.states.chosen.connect(lambda _: self._show_all())
-        self.export = Button(theme, tr("Export…"), icon="arrow-down")
+        self.export = Button(theme, tr("Export…"), icon="download")
         self.export.clicked.connect(lambda: self.export_wanted.emit(self.step))
         self._head = _Head(theme)
         self.list = LetterList(theme, tr("Results"))
@@ -252,7 +273,7 @@ class ItemsTable(QWidget):
             row_of([self.sample], 0, (SIDE, 8, SIDE, 0)),
             self._figures,
             self._failed,
-            row_of(tools, 8, (SIDE, 6, SIDE, 6)),
+            row_of(tools, 8, (SIDE, 10, SIDE, 6)),
             *(self._head, Hairline(theme), (self.list, 1), self._unkept),
         ]
         column_of(parts, spacing=0, on=self)
@@ -302,6 +323,8 @@ class ItemsTable(QWidget):
             widget.setVisible(at < len(kinds))
             if at < len(kinds):
                 widget.title.setText(tr_engine(kinds[at].title))
+                widget.mark.set(FAULT_ICONS.get(kinds[at].fault, "circle-alert"))
+                widget.line.setVisible(at + 1 < min(len(kinds), MOST_KINDS))
                 reason = tr_engine(kinds[at].reason) if kinds[at].fault else ""
                 widget.example.setText(reason)
                 widget.example.setToolTip(plain_tip(reason))

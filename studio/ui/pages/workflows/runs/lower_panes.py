@@ -182,6 +182,8 @@ class LowerPanes(QWidget):
         if (queue := await self._store.queue(run.id, step)) is None:
             return
         rows = await self._store.newest(queue, NEWEST, table.shown, table.words, table.fault)
+        if not table.sample.isHidden():  # all of these came at once
+            rows = sorted(rows, key=lambda row: row.place)
         kinds = failure_kinds(await self._store.failures(queue))
         if record is self._record:
             running = run.state == "running"

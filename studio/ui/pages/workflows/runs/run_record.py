@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 
 from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.agents import Agent
+from studio.domain.items import ItemTally
 from studio.domain.run_events import (
     CapRaised,
     CapReached,
@@ -247,19 +248,22 @@ class RunRecord:
     def agent_facts(self) -> list[Fact]:
         """The agents in the order of their steps, each with what it used."""
         used: dict[str, list[StepRun]] = {}
+        counting: dict[str, list[ItemTally]] = {}
         for step in self.workflow.steps:
             if step.kind == "agent":
                 parts = [one for (id, _), one in self.run.steps.items() if id == step.id]
                 used.setdefault(step.target, []).extend(parts)
+                if step.id in self.run.counting:  # its items are in no try yet
+                    counting.setdefault(step.target, []).append(self.run.tallies[step.id])
         rows = [Fact(tr("Agents"), tr("Estimate"), "heading")] if used else []
         for name, parts in used.items():
             agent = self.agents.get(name)
             icon, hue = (agent.icon, agent.hue) if agent else ("sparkle", "slate")
-            tokens = sum(one.tokens for one in parts)
-            cost = dollars(sum(one.dollars for one in parts))
+            whole = [*parts, *counting.get(name, ())]
+            tokens, cost = sum(one.tokens for one in whole), sum(one.dollars for one in whole)
             rows.append(
                 Fact(
-                    *(name, cost, "row", icon, "text2", hue, short_count(tokens)),
+                    *(name, dollars(cost), "row", icon, "text2", hue, short_count(tokens)),
                     state=_state_of(parts),
                 )
             )

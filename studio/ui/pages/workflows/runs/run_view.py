@@ -251,11 +251,11 @@ class RunView(PaintedWidget):
         record.apply(events)
         self.key, self.source = ("", ""), run.started.source or self.source
         self.empty.hide()
-        self.pane.show()
         self.lower_panes.show()
         self.below.show(record)
         self.pane.show_graph(Graph())
         self.lower_panes.show_record(record)
+        self._place()  # the graph, unless the items of the same run stay
         self.head.show_record(record, below=self._is_below)
         self.notice.show_text("")
         if not self.roomy and self.inspector.page != HISTORY:
