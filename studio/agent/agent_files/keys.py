@@ -9,7 +9,7 @@ from typing import Any, cast, get_args
 
 from studio.agent.frontmatter import ValueProblem, nearest, no_such
 from studio.domain.agents import HUES, DefinedTool, Desk, Handoff, Memory, Mode, Role
-from studio.domain.jsonvalue import JsonObject, is_clean_json
+from studio.domain.jsonvalue import Json, JsonObject, is_clean_json
 from studio.domain.models import EFFORTS
 from studio.domain.permissions import Rule, Verdict
 
@@ -262,3 +262,67 @@ KEYS: dict[str, Callable[[Any, str], Any]] = {
     "budget": _plain,
 }
 """What reads each key of the frontmatter; an empty text or None stands for the default."""
+
+_TEXT: JsonObject = {"type": ["string", "number"]}
+_NAMED: JsonObject = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+_PART: JsonObject = {"type": "object"}
+_SCHEMAS: dict[Callable[..., Any], JsonObject] = {
+    _name: _TEXT,
+    _word: _TEXT,
+    _sentence: _TEXT,
+    _temperature: {"type": "number", "minimum": 0, "maximum": MAX_TEMPERATURE},
+    _mask: _NAMED,
+    _names: _NAMED,
+    _asks: _NAMED,
+    _yes_or_no: {"type": "boolean"},
+    _checks: {"anyOf": [{"type": "string"}, {"type": "array", "items": _PART}]},
+    _plain: _PART,
+    read_rules: {
+        **_PART,
+        "properties": dict.fromkeys(VERDICTS, _NAMED),
+        "additionalProperties": False,
+    },
+    _handoffs: {
+        "type": "array",
+        "items": {
+            **_PART,
+            "properties": {
+                **dict.fromkeys(("label", "agent", "prompt", "model"), _TEXT),
+                "send": {"type": "boolean"},
+            },
+        },
+    },
+    _defined: {
+        "type": "array",
+        "items": {
+            **_PART,
+            "properties": {
+                "name": {"type": "string", "pattern": f"^{_TOOL_NAME.pattern}$"},
+                **dict.fromkeys(("description", "prompt", "agent", "workflow", "model"), _TEXT),
+                **dict.fromkeys(("parameters", "returns"), _PART),
+            },
+            "required": ["name"],
+        },
+    },
+}
+"""What each of the readers takes, but for those of amounts and choices."""
+
+
+def json_schema() -> JsonObject:
+    """The JSON Schema of an agent's frontmatter (W-10); keys of other programs may stand there."""
+    dialect = "https://json-schema.org/draft/2020-12/schema"
+    keys: JsonObject = {
+        key: {"anyOf": [_schema_of(read), {"type": "null"}]} for key, read in KEYS.items()
+    }
+    return {"$schema": dialect, "title": "Agent Studio agent", "type": "object", "properties": keys}
+
+
+def _schema_of(read: Callable[..., Any]) -> JsonObject:
+    if not isinstance(read, partial):
+        return _SCHEMAS[read]
+    given: Mapping[str, Any] = read.keywords
+    if read.func is _amount:
+        kind = "integer" if given.get("whole") else "number"
+        return {"type": kind, "exclusiveMinimum": 0, "maximum": given["most"]}
+    off: list[Json] = [False] if read.func is _off_or else []
+    return {"enum": [*given["of"], *off]}

@@ -39,10 +39,13 @@ def arguments(parser: CommandParser) -> None:
         "show": "one agent: what it may do, where it is from",
         "new": "create an agent file of your own",
         "check": "look for mistakes in every agent file",
+        "schema": "print the JSON Schema of an agent's frontmatter, for editors",
     }
     for name, one in parser.add_subcommands(helps).items():
         if name in ("show", "new"):
             one.add_argument("name", metavar="NAME", help="the agent's name")
+        if name == "schema":
+            continue
         if name != "new":
             one.add_argument(
                 "--folder", type=Path, metavar="DIR", help="default: the current folder"
@@ -51,7 +54,12 @@ def arguments(parser: CommandParser) -> None:
 
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
-    """List agents, show one, create one, or check every agent file."""
+    """List agents, show one, create one, check every agent file, or print their schema."""
+    if options.what == "schema":
+        from studio.agent.agent_files.keys import json_schema
+
+        context.console.write_json(json_schema(), indent=2)
+        return DONE
     engine, console = await context.engine(), context.console
     if options.what == "new":
         return await _new(engine, options, console)

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 
+import fastjsonschema
 import pytest
+import yaml
 
+import studio
+from studio.agent.agent_files.keys import KEYS as KEYS_READ
+from studio.agent.agent_files.keys import json_schema
 from studio.agent.agent_files.name_check import KnownNames, check_agent
 from studio.agent.agent_files.parser import MOST_PROBLEMS, parse_agent
 from studio.agent.frontmatter import Problem
 from studio.domain.agents import Agent
 
+RESOURCES = Path(studio.__file__).parents[1] / "resources"
 KNOWN = KnownNames(
     ["list", "read", "search", "run"], ["anthropic", "ollama"], ["bot", "feather"], ["coder"]
 )
@@ -258,3 +265,40 @@ def test_w4_a_stranger_s_keys_start_nobody_and_choose_no_provider() -> None:
     assert (agent.provider, agent.model, agent.fallback) == ("", "", ())
     assert (agent.memory, agent.desk, agent.handoffs, agent.define) == ("off", "auto", (), ())
     assert [str(rule) for rule in agent.permissions] == ["run", "fetch"], "what forbids stays"
+
+
+def test_w10_the_schema_of_agents_is_made_of_what_reads_them() -> None:
+    """All that ships fits it, and what a reader refuses does not."""
+    schema = json_schema()
+    take = fastjsonschema.compile(json.loads(json.dumps(schema)))
+    assert set(KEYS_READ) == set(schema["properties"])  # type: ignore[arg-type]
+    shipped = sorted((RESOURCES / "agents").glob("*.md"))
+    assert len(shipped) > 8
+    for path in shipped:
+        take(yaml.safe_load(path.read_text().split("---\n")[1]))
+    take(yaml.safe_load(KEYS))
+    for wrong in (
+        {"mode": "quick"},
+        {"steps": 0},
+        {"steps": 1.5},
+        {"temperature": 3},
+        {"background": "yes"},
+        {"tools": {"a": 1}},
+        {"permissions": {"maybe": ["run"]}},
+        {"handoffs": [{"agent": ["A"]}]},
+        {"define": [{"prompt": "x"}]},
+    ):
+        with pytest.raises(fastjsonschema.JsonSchemaException):
+            take(wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "right"),
+    [("x" * 64, True), ("_a-b9", True), ("x" * 65, False), ("9a", False), ("a.b", False),
+     ("a b", False), ("ä", False), ("", False)],
+)  # fmt: skip
+def test_w2_a_tools_name_is_one_that_every_provider_takes(name: str, right: bool) -> None:
+    text = f"---\nname: X\ndefine:\n  - {{name: '{name}', prompt: Sum up}}\n---\nWork.\n"
+    found = check_agent(text, KnownNames(["read"], []))
+    assert right == (not found.problems)
+    assert right or "is no name of a tool" in found.problems[0].message

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from studio.agent.delegation.session_tree import session_tree
 from studio.agent.session.session import Session
 from studio.domain.blocks import DraftBlock, TextBlock
 from studio.domain.events import (
@@ -22,10 +24,12 @@ from studio.domain.events import (
 )
 from studio.domain.messages import Text
 from studio.domain.sessions import Caller
-from studio.simulator import Call, RequestView, Turn
+from studio.simulator import Call, RequestView, Turn, Usage
+from studio.simulator import Text as Words
 from support.delegation_home import agent, cast, delegate, repeats, results, save, says
 from support.engine_home import PROTOCOLS, EngineHome, engine_home, say
 from support.waiting import until, within
+from support.workflow_home import asked_in
 
 LEAD, HELPER = agent("Lead", "agents: [Helper]"), agent("Helper")
 
@@ -77,6 +81,67 @@ async def test_w32_w36_the_answer_of_a_child_reaches_its_caller(
         assert tokens == sum(one.usage.total for one in every) > 0  # W-39
         assert f"{used['Helper'].usage.total:,} tokens" in done[0].text
         assert not home.simulator.violations
+
+
+async def test_w32_a_child_is_told_which_files_it_needs(tmp_path: Path) -> None:
+    """One that is not there is an error at once, and no child begins."""
+    seen: list[RequestView] = []
+
+    def help_out(view: RequestView) -> Turn:
+        seen.append(view)
+        return says("Done.")
+
+    calls = Turn(
+        delegate("Helper", "Look", files=["a.txt", "b/c.txt"]),
+        delegate("Helper", "Look", files=["a.txt", "gone.txt"]),
+    )
+    async with engine_home(
+        tmp_path, "anthropic", cast(Lead=[calls, repeats], Helper=[help_out])
+    ) as home:
+        (home.folder / "b").mkdir()
+        for name in ("a.txt", "b/c.txt"):
+            (home.folder / name).write_text("x")
+        save(home.engine.paths.agents, LEAD, HELPER)
+        session = await home.session("Lead")
+        done = finished(await say(session))
+        assert "gone.txt" in next(one.text for one in done if one.is_error)
+        assert sorted(one.is_error for one in done) == [False, True]
+        assert len(seen) == 1 and len(await children(home, session)) == 1
+        assert "- a.txt\n- b/c.txt" in asked_in(seen[0])
+
+
+async def test_w39_what_agents_and_the_tree_cost_is_what_usage_says(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """To the cent, with a price for each of two models."""
+    calls = Turn(
+        *(delegate("Helper", f"Part {n}") for n in range(3)), usage=Usage(inp=40_000, out=900)
+    )
+    help_out = Turn(Words("Done."), usage=Usage(inp=70_000, out=3_000))
+    script = cast(
+        Lead=[calls, Turn(Words("All."), usage=Usage(inp=41_000, out=50))], Helper=[help_out]
+    )
+    async with engine_home(tmp_path, "openai-compatible", script) as home:
+        for model, price in (("sim-model", 3.0), ("other-model", 0.7)):
+            home.engine.settings.values.models[f"openai-compatible/{model}"] = {
+                "input_price": price,
+                "output_price": 5 * price,
+            }
+        model = "model: openai-compatible/other-model"
+        save(home.engine.paths.agents, LEAD, agent("Helper", model))
+        session = await home.session("Lead")
+        assert ended(await say(session)) == "done"
+        lead, helper = 81_000 * 3.0 + 950 * 15.0, 3 * (70_000 * 0.7 + 3_000 * 3.5)
+        used = await home.engine.usage_costs.of_tree(session.info.id)
+        costs = {name: round(one.cost, 2) for name, one in used.items()}
+        assert costs == {"Lead": round(lead / 1e6, 2), "Helper": round(helper / 1e6, 2)}
+        tree = await session_tree(home.engine.store, home.engine.usage_costs, session.info)
+        assert len(tree) == 4
+        capsys.readouterr()
+        assert await home.command("usage", "--by", "agent", "--json") == 0
+        told = {one["agent"]: one["cost"] for one in json.loads(capsys.readouterr().out)}
+        assert {name: round(cost, 2) for name, cost in told.items()} == costs
+        assert round(sum(one.used.cost for one in tree), 2) == round(sum(told.values()), 2)
 
 
 async def test_w33_an_unknown_agent_gets_the_list(tmp_path: Path) -> None:

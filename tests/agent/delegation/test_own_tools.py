@@ -22,7 +22,10 @@ DEFINE = """define:
     model: PROVIDER/other-model
   - {name: look_up, description: Looks something up, agent: Helper}
   - {name: release, description: Releases, workflow: release.md}
-  - {name: read, description: Takes the name of a tool, prompt: x}"""
+  - {name: read, description: Takes the name of a tool, prompt: x}
+  - {name: LONGEST, description: Has the longest name, prompt: x}
+  - {name: _a-b9, description: Has every sign that a name may have, prompt: x}"""
+LONGEST = "x" * 64
 
 
 @pytest.mark.parametrize("provider", PROTOCOLS)
@@ -44,13 +47,13 @@ async def test_w2_tools_of_an_agents_own_run_as_children(tmp_path: Path, provide
     async with engine_home(tmp_path, provider, script) as home:
         save(
             home.engine.paths.agents,
-            agent("Lead", DEFINE.replace("PROVIDER", provider)),
+            agent("Lead", DEFINE.replace("PROVIDER", provider).replace("LONGEST", LONGEST)),
             agent("Helper"),
         )
         session = await home.session("Lead")
         events = await say(session)
         names = seen["lead"].tool_names
-        assert {"count_in", "look_up"} <= set(names) and "release" in names
+        assert {"count_in", "look_up", LONGEST, "_a-b9"} <= set(names) and "release" in names
         assert names.count("read") == 1 and "delegate" not in names
         assert seen["count"].model == "other-model"
         asked = asked_in(seen["count"])
@@ -58,6 +61,7 @@ async def test_w2_tools_of_an_agents_own_run_as_children(tmp_path: Path, provide
         texts = {o.text.split("\n")[0] for o in events if isinstance(o, ToolFinished)}
         assert texts == {'{"n": 3}', "It is so."}
         assert not [one for one in events if isinstance(one, ToolFinished) and one.is_error]
+        assert not home.simulator.violations, "every provider takes these names"
         assert not home.simulator.violations
 
 

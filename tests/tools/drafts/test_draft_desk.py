@@ -8,6 +8,7 @@ import sys
 import tempfile
 import threading
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
@@ -254,3 +255,40 @@ async def test_a_desk_is_removed_when_the_call_is_stopped(
     with pytest.raises(asyncio.CancelledError):
         await calling
     assert not list((tmp_path / "temporary").iterdir())
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="only Linux clones files here")
+@pytest.mark.parametrize("can", [True, False])
+def test_w23_a_desk_is_cloned_where_the_file_system_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, can: bool
+) -> None:
+    """The file system is told to clone each file; what it cannot is copied, all the same.
+
+    Few file systems clone, so the call to the kernel is answered here.
+    """
+    import fcntl
+
+    folder, cloned, copied = tmp_path / "folder", list[int](), list[str]()
+    folder.mkdir()
+    for name in ("a.txt", "b.txt"):
+        (folder / name).write_text(name)
+
+    def ioctl(new: BinaryIO, request: int, old: int) -> int:
+        assert request == 0x40049409, "FICLONE"
+        if not can:
+            raise OSError("not supported")
+        cloned.append(new.write(os.read(old, 100)))
+        return 0
+
+    copyfile = desks.shutil.copyfile
+    monkeypatch.setattr(fcntl, "ioctl", ioctl)
+    monkeypatch.setattr(
+        desks.shutil, "copyfile", lambda one, two: copied.append(one.name) or copyfile(one, two)
+    )
+    desk = Desk.lay(folder, {})
+    try:
+        assert sorted(one.read_text() for one in desk.root.iterdir()) == ["a.txt", "b.txt"]
+    finally:
+        desk.remove()
+    assert (len(cloned), sorted(copied)) == ((2, []) if can else (0, ["a.txt", "b.txt"]))
+    assert desks.clones(tmp_path) == can
