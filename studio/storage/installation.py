@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -64,6 +65,18 @@ def installation() -> Installation:
     if (prefix / "pipx_metadata.json").is_file():
         return Installation("pipx", prefix)
     return Installation(_installer(found) or "pip", package.parent)
+
+
+def start_command() -> list[str]:
+    """How this program is started: its command where it is on the path, else Python's.
+
+    An AppImage is itself that: where its files are now they are not at the next login.
+    """
+    if image := os.environ.get("APPIMAGE"):
+        return [image]
+    if found := shutil.which("agent-studio"):
+        return [found]
+    return [sys.executable, "-m", "studio"]
 
 
 def _kind_of_package() -> str:

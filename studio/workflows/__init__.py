@@ -75,4 +75,5 @@ What begins runs by itself:
 - ``triggers``: Tell when a schedule wants a run.
 - ``watched_files``: Tells which files that a trigger looks at changed, and who changed them.
 - ``trigger_clock``: Begins the runs of triggers while a program is open.
+- ``at_login``: Has the system begin that from login on.
 """

@@ -106,6 +106,12 @@ def arguments(parser: CommandParser) -> None:
     )
     imported.add_argument("source", type=Path, metavar="FILE|DIR", help="what to import")
     imported.add_argument("--folder", type=Path, metavar="DIR", help="default: the current folder")
+    watch = found["watch"]
+    watch.description = (
+        "Begin the runs of triggers that are on, as a window and a server do while they are open. "
+        "With --at-login the system begins this from your next login on, and now where it can."
+    )
+    watch.add_argument("--at-login", choices=("on", "off", "show"), help="instead of watching now")
     triggers = found["triggers"]
     triggers.description = (
         "A file's triggers begin nothing before you switch them on, and an edit of the file "
@@ -175,7 +181,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         case "triggers":
             return await _triggers(context, options)
         case "watch":
-            return await _watch(context)
+            return await _watch(context, options)
         case _:
             pass
     if options.what == "schema":
@@ -467,8 +473,11 @@ async def _triggers(context: CommandContext, options: argparse.Namespace) -> int
     return DONE
 
 
-async def _watch(context: CommandContext) -> int:
+async def _watch(context: CommandContext, options: argparse.Namespace) -> int:
     import asyncio
+
+    if options.at_login:
+        return await asyncio.to_thread(_at_login, context.console, options.at_login)
 
     from studio.cli.console import on_signals
     from studio.workflows.trigger_clock import TriggerClock, UnattendedRuns
@@ -491,6 +500,26 @@ async def _watch(context: CommandContext) -> int:
         await runs.close()
     if not clock.cancelled():
         clock.result()  # raises what it ended with
+    return DONE
+
+
+def _at_login(console: Console, wanted: str) -> int:
+    from studio.workflows import at_login
+
+    was_on = at_login.is_on()
+    try:
+        if wanted == "on":
+            at_login.switch_on()
+        elif wanted == "off":
+            at_login.switch_off()
+    except OSError as error:
+        raise ConfigurationError(
+            f"That could not be changed: {error.strerror or error}."
+        ) from error
+    if at_login.is_on():
+        console.say("From login on, the runs of triggers that are on begin by themselves.")
+    else:
+        console.say("Switched off." if was_on else "Nothing begins at login.")
     return DONE
 
 

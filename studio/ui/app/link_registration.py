@@ -7,24 +7,17 @@ person's registry. On macOS the program's bundle says it, and nothing is to be d
 from __future__ import annotations
 
 import os
-import shutil
 import sys
 from pathlib import Path
 
 from studio.files.atomic_write import write_atomically
+from studio.storage.installation import start_command
 
 from .links import SCHEME
 
 ENTRY = "agent-studio-links.desktop"
 HANDLED = f"x-scheme-handler/{SCHEME}"
 _SECTION = "[Default Applications]"
-
-
-def command() -> list[str]:
-    """How this program is started: its command where it is on the path, else Python's."""
-    if found := shutil.which("agent-studio"):
-        return [found]
-    return [sys.executable, "-m", "studio"]
 
 
 def can_register() -> bool:
@@ -51,7 +44,7 @@ def _write_entry(path: Path) -> None:
         "[Desktop Entry]",
         "Type=Application",
         "Name=Agent Studio",
-        f"Exec={' '.join(map(_quoted, command()))} %u",
+        f"Exec={' '.join(map(_quoted, start_command()))} %u",
         "Icon=agent-studio",
         "NoDisplay=true",
         f"MimeType={HANDLED};",
@@ -95,5 +88,5 @@ def _register_in_registry() -> None:
         winreg.SetValueEx(key, "", 0, winreg.REG_SZ, "URL:Agent Studio")
         winreg.SetValueEx(key, "URL Protocol", 0, winreg.REG_SZ, "")
     with winreg.CreateKey(winreg.HKEY_CURRENT_USER, rf"{root}\shell\open\command") as key:
-        line = f'{subprocess.list2cmdline(command())} "%1"'
+        line = f'{subprocess.list2cmdline(start_command())} "%1"'
         winreg.SetValueEx(key, "", 0, winreg.REG_SZ, line)

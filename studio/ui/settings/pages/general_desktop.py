@@ -10,6 +10,7 @@ import sys
 
 from PySide6.QtGui import QGuiApplication
 
+from studio.storage.installation import start_command
 from studio.ui.app import global_key, link_registration
 from studio.ui.app.second_start import QUICK_ASK
 from studio.ui.settings.form import FormCard
@@ -17,11 +18,12 @@ from studio.ui.settings.registry import SettingsTasks
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets import Button
+from studio.workflows import at_login
 
 
 def quick_ask_command() -> str:
     """What asks a quick question from anywhere, also where the program is not on the path."""
-    words = [*link_registration.command(), QUICK_ASK]
+    words = [*start_command(), QUICK_ASK]
     if shutil.which("agent-studio"):
         words[0] = "agent-studio"
     return subprocess.list2cmdline(words) if sys.platform == "win32" else shlex.join(words)
@@ -46,6 +48,20 @@ class DesktopRows(FormCard):
         if global_key.way():
             words = tr("The page Shortcuts gives it a key. This command does the same: {command}")
         self.add(tr("Quick question"), self.copy, words.format(command=self.command))
+        line = tr("Without a window. It begins what is due of workflows whose triggers are on.")
+        self.at_login = self.add_toggle(tr("Begin runs from login on"), self._switch_login, line)
+        self.at_login.show_value(at_login.is_on())
+
+    def _switch_login(self, on: bool) -> None:
+        self._tasks.start(self._switched_login(on))
+
+    async def _switched_login(self, on: bool) -> None:
+        try:
+            await asyncio.to_thread(at_login.switch_on if on else at_login.switch_off)
+        except OSError as error:
+            problem = tr("What runs from login on could not be changed ({why}).")
+            self._tasks.on_problem(problem.format(why=error.strerror or error))
+        self.at_login.show_value(await asyncio.to_thread(at_login.is_on))
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self.command)

@@ -1,0 +1,94 @@
+"""The runs of triggers begin from login on, where the person switched that on (W-9)."""
+
+from __future__ import annotations
+
+import asyncio
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from studio.workflows import at_login
+from support.engine_home import engine_home
+from support.waiting import HANG
+
+pytestmark = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="other systems have other places"
+)
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A person's folder of settings, and a program in a folder with an odd name.
+
+    Nothing is on the path: the system's own program, which would begin it now, neither.
+    """
+    program = tmp_path / 'a $b "c" 100%' / "agent-studio"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m studio "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", str(program.parent))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("AGENT_STUDIO_HOME", str(tmp_path / "my data"))
+    monkeypatch.delenv("APPIMAGE", raising=False)
+    return tmp_path / "config"
+
+
+def read_by_systemd(line: str) -> list[str]:
+    return [word.replace("$$", "$") for word in shlex.split(line.replace("%%", "%"))]
+
+
+@pytest.mark.parametrize("systemd", [True, False])
+async def test_w9_a_runner_begins_at_login_and_not_any_more(
+    config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str],
+    tmp_path: Path, systemd: bool,
+) -> None:  # fmt: skip
+    """Also where there is no systemd: then the desktop begins it."""
+    monkeypatch.setattr(at_login, "_has_systemd", lambda: systemd)
+    place = (
+        "systemd/user/agent-studio-watch.service"
+        if systemd
+        else "autostart/agent-studio-watch.desktop"
+    )
+    async with engine_home(tmp_path, "ollama", []) as home:
+        for _ in range(2):  # again changes nothing
+            assert await home.command("workflow", "watch", "--at-login", "on") == 0
+            assert "From login on" in capsys.readouterr().err
+        text = (config / place).read_text()
+        starts = "ExecStart=" if systemd else "Exec="
+        (line,) = [one.removeprefix(starts) for one in text.splitlines() if one.startswith(starts)]
+        if systemd:
+            words = read_by_systemd(line)
+            assert f'Environment="AGENT_STUDIO_HOME={tmp_path / "my data"}"' in text
+            link = config / "systemd/user/default.target.wants/agent-studio-watch.service"
+            assert link.resolve() == config / place, "it is wanted at each login"
+        else:
+            words = [
+                one.replace("\\$", "$")
+                for one in shlex.split(line.replace("\\\\", "\\").replace("%%", "%"))
+            ]
+            assert words[:2] == ["env", f"AGENT_STUDIO_HOME={tmp_path / 'my data'}"]
+            words = words[2:]
+        assert words == at_login.watch_command()
+        told = await asyncio.to_thread(
+            lambda: subprocess.run(
+                [*words, "--help"], capture_output=True, timeout=HANG, check=True
+            )
+        )
+        assert b"--at-login" in told.stdout
+        assert await home.command("workflow", "watch", "--at-login", "show") == 0
+        assert "From login on" in capsys.readouterr().err
+        assert await home.command("workflow", "watch", "--at-login", "off") == 0
+        assert not [one for one in config.rglob("*") if not one.is_dir()], "nothing of it stays"
+        assert await home.command("workflow", "watch", "--at-login", "off") == 0
+        assert "Nothing begins at login." in capsys.readouterr().err
+
+
+def test_w9_an_appimage_is_begun_by_its_own_file(
+    config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where its Python is now nothing is at the next login."""
+    monkeypatch.setenv("APPIMAGE", "/apps/Studio.AppImage")
+    assert at_login.watch_command() == ["/apps/Studio.AppImage", "workflow", "watch"]
