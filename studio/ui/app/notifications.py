@@ -193,27 +193,35 @@ class ChatNotifications(QObject):
         done = isinstance(event, TurnComplete) and event.reason == "done"
         goes_on = (done and session.transcript.queued) or session.escalating
         seen = session in self._on_screen() and QApplication.activeWindow() is not None
-        if text and not goes_on and self._settings.values.notify and not seen:
-            self._notifier.notify(session.info.id, text)
+        if text and not goes_on and not seen:
+            self._tell(session.info.id, text)
 
     def of_child(self, session: Session, agent: str, end: TurnComplete | None) -> None:
         """Notify of an agent in the background that ended, or asks, in a chat at rest (W-38)."""
         seen = session in self._on_screen() and QApplication.activeWindow() is not None
-        if seen or not self._settings.values.notify:
+        if seen:
             return
         words = tr("{agent} needs your answer")
         if end is not None:
             done, failed = tr("{agent} is done, for {title}"), tr("{agent} failed, for {title}")
             words = done if end.reason == "done" else failed
         title = session.info.title or tr("New chat")
-        self._notifier.notify(session.info.id, words.format(agent=agent, title=title))
+        self._tell(session.info.id, words.format(agent=agent, title=title))
 
     def tell(self, key: str, text: str) -> None:
         """Notify of a run that nobody looks at; without words, withdraw what was told of it."""
         if not text:
             self._notifier.withdraw(key)
-        elif self._settings.values.notify:
+        else:
+            self._tell(key, text)
+
+    def _tell(self, key: str, text: str) -> None:
+        """Notify and play the system's sound, as the person wants it."""
+        values = self._settings.values
+        if values.notify:
             self._notifier.notify(key, text)
+        if values.sounds:
+            QApplication.beep()
 
     def seen(self) -> None:
         """Withdraw the notifications of the chats on screen: the person looks at them."""

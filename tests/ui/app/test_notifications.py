@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from PySide6.QtWidgets import QApplication
 
 from studio.domain.blocks import ToolBlock
 from studio.domain.events import AwaitingReply, TextDelta, TurnComplete
@@ -155,3 +156,27 @@ async def test_a_bus_without_a_service_is_no_trouble(tmp_path: Path, bus: str) -
         await works_unseen(person, "First")
         await until(lambda: person.status("First") == "unread")
         assert person.window.banner.isHidden()
+
+
+@on_window_loop
+async def test_w68_a_sound_is_played_only_where_it_is_wanted(
+    tmp_path: Path, bus: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Off at first; on it is played for what is told, once, and not for what is seen."""
+    played: list[str] = []
+    monkeypatch.setattr(QApplication, "beep", lambda: played.append("beep"))
+    async with desktop() as seen, at_window(tmp_path, COMPATIBLE, []) as person:
+        tell = person.window.pages.notified.emit
+        values = person.engine.settings.values
+        assert not values.sounds
+        tell("run:1", "Story, run 1 needs your answer")
+        await until(lambda: len(seen.bodies) == 1)
+        assert not played
+        values.sounds = True
+        tell("run:1", "Story, run 1 is done")
+        assert played == ["beep"]
+        tell("run:1", "")
+        assert played == ["beep"], "what was seen is taken back in silence"
+        values.notify = False
+        tell("run:2", "Story, run 2 failed")
+        assert played == ["beep"] * 2

@@ -41,6 +41,11 @@ class LimitRows(AmountRows):
         for name, title, line in (
             ("summarise", tr("Sum up long chats"), tr("When they outgrow the model’s context.")),
             ("notify", tr("Notify me"), tr("When a chat out of sight is done or needs me.")),
+            (
+                "sounds",
+                tr("Play a sound"),
+                tr("When a chat or run out of sight is done or needs me."),
+            ),
         ):
             self.toggles[name] = self.add_toggle(title, partial(self._set, name), line)
 
