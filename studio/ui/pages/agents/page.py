@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from PySide6.QtWidgets import QMenu, QStackedWidget
 from studio.agent.agent_files.edit import add_item, remove_item, set_value
 from studio.agent.agent_files.finder import agent_template
 from studio.agent.agent_files.foreign import own_text, stem_of
+from studio.agent.agent_files.keys import json_schema
 from studio.agent.agent_files.library import AgentLibrary
 from studio.agent.agent_files.name_check import check_agent
 from studio.agent.agent_files.parser import AgentText
@@ -31,7 +32,7 @@ from studio.domain.workflows import Budget
 from studio.tools import Tool
 from studio.ui.engine_texts import tr_engine
 from studio.ui.pages.files.document import FileDocument
-from studio.ui.pages.files.model_items import model_items
+from studio.ui.pages.files.model_items import model_items, model_names
 from studio.ui.pages.files.page import FilesPage, FileWords
 from studio.ui.pages.files.row import FileRow
 from studio.ui.pages.page import Run
@@ -101,6 +102,21 @@ class AgentsPage(FilesPage[AgentText]):
 
     def _check(self, path: Path, text: str) -> AgentText:
         return check_agent(text, self.index.known(path), path)
+
+    @property
+    def _schema(self) -> JsonObject:
+        return json_schema()
+
+    def _known_names(self) -> Mapping[str, Collection[str]]:
+        known = self.index.known(self.document.path if self.document else Path())
+        return {
+            **dict.fromkeys(("agent", "agents"), known.agents),
+            **dict.fromkeys(("tools", "allow", "ask", "deny"), known.tools),
+            "model": model_names(self._engine),
+            "provider": known.providers,
+            "icon": known.icons,
+            "servers": known.servers or (),
+        }
 
     # -- its parts ------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@
 - ``open_file``: Checks and saves the open file, keeps its unsaved text, and watches the disk.
 - ``document``: The text that is edited, and the file as it was read; free of Qt.
 - ``editor``: The text editor, with numbers of lines and marked problems.
+- ``completion``: Finds what may be written at the caret; free of Qt. ``completion_list`` offers it.
 - ``highlighter``: Syntax colours of frontmatter and markdown.
 - ``title``: The name of the file, and whether it is unsaved or cannot be changed.
 - ``notice``: A strip above the editor with a remark on the file, and up to two buttons.

@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from PySide6.QtCore import QEvent, QMimeData, QPointF, QRect, QSize, Qt, Signal
 from PySide6.QtGui import (
     QColor,
+    QFocusEvent,
     QFont,
+    QKeyEvent,
+    QMouseEvent,
     QPainter,
     QPaintEvent,
     QResizeEvent,
@@ -24,8 +27,11 @@ from studio.ui.markdown.blocks import utf16
 from studio.ui.theme import Theme
 from studio.ui.widgets import FocusRing, OverlayBar, make_transparent
 
+from .completion_list import CompletionList
 from .highlighter import FileHighlighter
 
+_CTRL = Qt.KeyboardModifier.ControlModifier
+_LEAVES = (Qt.Key.Key_Left, Qt.Key.Key_Right, Qt.Key.Key_Home, Qt.Key.Key_End)
 _PARAGRAPH = "\u2029"
 
 
@@ -60,6 +66,13 @@ class _Numbers(QWidget):
                 words, right = str(block.blockNumber() + 1), self.width() - t.px(17)
                 x = right - t.metrics("code").horizontalAdvance(words)
                 painter.drawText(QPointF(x, top + line - t.metrics("editor").descent()), words)
+                if (ink := editor.mark_of(block.blockNumber())) is not None:
+                    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+                    painter.setPen(Qt.PenStyle.NoPen)
+                    painter.setBrush(t.color(ink))
+                    middle = top + line - t.metrics("editor").xHeight() / 2
+                    middle -= t.metrics("editor").descent()
+                    painter.drawEllipse(QPointF(right + t.px(8), middle), t.px(3), t.px(3))
             block = block.next()
         painter.end()
 
@@ -70,6 +83,8 @@ class FileEditor(QTextEdit):
     edited = Signal()
     """The text changed, by the person or by ``apply``."""
     caret_moved = Signal()
+    completion_wanted = Signal()
+    """The person types a word, or wants to know what may stand at the caret: see ``offer``."""
 
     def __init__(self, theme: Theme, name: str) -> None:
         super().__init__()
@@ -89,6 +104,12 @@ class FileEditor(QTextEdit):
         FocusRing.of(theme).follow(self)
         self._highlighter = FileHighlighter(theme, self.document())
         self._bar = OverlayBar(self)
+        self.completions = CompletionList(theme, self)
+        self.completions.taken.connect(self._take)
+        self._asked = False
+        """Whether the person asked for completions, and did not only type."""
+        self._word = 0
+        """Where the word begins that a completion takes the place of."""
         self.verticalScrollBar().valueChanged.connect(lambda _: self._numbers.update())
         self.document().contentsChange.connect(self._contents_changed)
         self.cursorPositionChanged.connect(self._moved)
@@ -167,6 +188,12 @@ class FileEditor(QTextEdit):
     def show_problems(self, problems: Sequence[Problem]) -> None:
         self._problems = problems
         self._mark()
+        self._numbers.update()
+
+    def mark_of(self, line: int) -> str | None:
+        """The colour of the dot beside a line, counted from 0; None for one that is right."""
+        here = [one.warning for one in self._problems if one.line == line + 1]
+        return ("warn" if all(here) else "err") if here else None
 
     @property
     def place(self) -> tuple[int, int]:
@@ -179,6 +206,58 @@ class FileEditor(QTextEdit):
         cursor.setPosition(utf16(text[:start]))
         cursor.setPosition(utf16(text[:end]), QTextCursor.MoveMode.KeepAnchor)
         return cursor
+
+    # Completion
+
+    def offer(self, start: int, words: Sequence[str]) -> None:
+        """Offer words in place of what is typed from ``start`` on; none closes the list."""
+        self._word = start
+        begun = self._asked or start < self.caret
+        caret = self.cursorRect().translated(self.viewport().pos())
+        self.completions.offer(words, caret, self.viewport().geometry(), chosen=begun)
+        self.setAccessibleDescription(words[0].rstrip() if words else "")
+
+    def _take(self, word: str) -> None:
+        self.completions.hide()
+        self.apply(Edit(self._word, self.caret, word))
+        self.setFocus()
+        if word.endswith(": "):
+            self.completion_wanted.emit()
+
+    def focusNextPrevChild(self, next: bool) -> bool:
+        """Tab goes to the next field, unless it takes a word: nobody else hears of the key."""
+        if next and not self.completions.isHidden():
+            self.completions.take()
+            return True
+        return super().focusNextPrevChild(next)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:
+        if self.completions.key(event):
+            return
+        self._asked = event.key() == Qt.Key.Key_Space and event.modifiers() == _CTRL
+        if not self._asked:
+            super().keyPressEvent(event)
+        if not self.isReadOnly() and (self._asked or self._types_on(event)):
+            self.completion_wanted.emit()
+        elif event.text() or event.key() in _LEAVES:
+            self.completions.hide()
+
+    def _types_on(self, event: QKeyEvent) -> bool:
+        """Whether a word is being typed, or one may follow."""
+        if event.key() == Qt.Key.Key_Backspace:
+            return not self.completions.isHidden()
+        if event.text() == " ":
+            before = self.textCursor().block().text()[: self.textCursor().positionInBlock()]
+            return before.rstrip()[-1:] in (":", ",", "[", "{")
+        return bool(event.text()) and event.text().isprintable()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:
+        super().focusOutEvent(event)
+        self.completions.hide()
+
+    def mousePressEvent(self, event: QMouseEvent) -> None:
+        self.completions.hide()
+        super().mousePressEvent(event)
 
     def _contents_changed(self, at: int, removed: int, added: int) -> None:
         self._numbers.update()

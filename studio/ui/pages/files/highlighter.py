@@ -9,9 +9,11 @@ from PySide6.QtGui import QFont, QSyntaxHighlighter, QTextCharFormat, QTextDocum
 from studio.ui.theme import Theme
 
 _KEY = re.compile(r"\s*(?:- +)?([\w-]+|\"[^\"]*\"|'[^']*')(?=:(?:\s|$))")
+_INNER_KEY = re.compile(r"(?<=[{,])\s*([\w-]+)(?=:(?:\s|$))")
+_CONDITION = re.compile(r"(?:^|(?<=[\s{,]))(?:when|if|done_when|check):\s+([^\s{\[|>'\"#][^,}#]*)")
 _VALUES = (
     (re.compile(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'"), "syntax_string"),
-    (re.compile(r"(?<=[\s:,\[])-?\d+(?:\.\d+)?(?=[\s,\]}]|$)"), "syntax_number"),
+    (re.compile(r"(?<=[\s:,\[])-?\d+(?:\.\d+)?[smhd]?(?=[\s,\]}]|$)"), "syntax_number"),
     (re.compile(r"\$\{\{.*?\}\}"), "syntax_keyword"),
     (re.compile(r"(?:^|(?<=\s))#.*"), "syntax_comment"),
 )
@@ -75,6 +77,11 @@ class FileHighlighter(QSyntaxHighlighter):
         if key := _KEY.match(text):
             self.setFormat(key.start(1), len(key[1]), self._format("accent_text"))
         at = key.end() if key else 0
+        if "{" in text:
+            for found in _INNER_KEY.finditer(text, at):
+                self.setFormat(found.start(1), len(found[1]), self._format("accent_text"))
+        for found in _CONDITION.finditer(text):
+            self.setFormat(found.start(1), len(found[1]), self._format("syntax_keyword"))
         for pattern, token in _VALUES:
             for found in pattern.finditer(text, at):
                 self.setFormat(found.start(), len(found[0]), self._format(token))

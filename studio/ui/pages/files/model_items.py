@@ -11,6 +11,11 @@ MOST = 40
 """Models that are listed of one provider."""
 
 
+def model_names(engine: Engine) -> list[str]:
+    """The models of all connected providers, each as “provider/model”."""
+    return [f"{one}/{model.id}" for one in engine.connected for model in engine.offered(one)]
+
+
 def model_items(engine: Engine) -> list[MenuItem]:
     """Their keys are “provider/model”; the first leaves the choice to the chat."""
     items = [MenuItem("/", tr("The chat’s choice"))]

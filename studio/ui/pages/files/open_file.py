@@ -19,8 +19,10 @@ from studio.ui.pages.page import Run
 
 from .document import FileDocument, as_shown
 
-CHECK_MS = 150
-"""How long a change waits for others, to be checked and kept together with them."""
+CHECK_MS = 40
+"""How long a change waits for others, to be checked with them: problems are live (W-60)."""
+KEEP_MS = 150
+"""How long it waits to be kept with them."""
 
 
 class Checked(Protocol):
@@ -62,8 +64,10 @@ class OpenFile(QObject, Generic[CheckedT]):
         self._library, self._check, self._nothing, self._run = library, check, nothing, run
         self.document: FileDocument | None = None
         self.checked = nothing()
-        self._timer = QTimer(self, singleShot=True, interval=CHECK_MS)
-        self._timer.timeout.connect(lambda: run(self._settle()))
+        self._checks = QTimer(self, singleShot=True, interval=CHECK_MS)
+        self._checks.timeout.connect(lambda: run(self.check()))
+        self._keeps = QTimer(self, singleShot=True, interval=KEEP_MS)
+        self._keeps.timeout.connect(lambda: run(self.keep()))
         self._watcher = QFileSystemWatcher(self)
         self._watcher.fileChanged.connect(lambda _: run(self.look_outside()))
         self._watcher.directoryChanged.connect(lambda _: run(self.look_outside()))
@@ -99,11 +103,8 @@ class OpenFile(QObject, Generic[CheckedT]):
         """Take the editor's text; it is checked and kept soon."""
         if self.document is not None:
             self.document.text = text
-            self._timer.start()
-
-    async def _settle(self) -> None:
-        await self.check()
-        await self.keep()
+            self._checks.start()
+            self._keeps.start()
 
     async def check(self) -> None:
         """Find the problems of the text."""
@@ -221,10 +222,12 @@ class OpenFile(QObject, Generic[CheckedT]):
             return
         text = await asyncio.to_thread(document.take_outside, merge=merge)
         self.replaced.emit(text)
-        await self._settle()
+        await self.check()
+        await self.keep()
 
     async def finish(self) -> None:
         """Keep what is written; a full disk must not keep the window from closing."""
-        self._timer.stop()
+        self._checks.stop()
+        self._keeps.stop()
         with suppress(OSError, StudioError):
             await self.keep()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Generic, NamedTuple
@@ -17,6 +17,7 @@ from studio.agent.agent_files.library import AgentLibrary
 from studio.agent.engine import Engine
 from studio.agent.frontmatter import Problem
 from studio.domain.errors import StudioError
+from studio.domain.jsonvalue import JsonObject
 from studio.files.folders import private_folder
 from studio.ui.engine_texts import tr_engine
 from studio.ui.pages.page import Page, Run
@@ -26,6 +27,7 @@ from studio.ui.widgets import Button, Hairline, IconButton, Label, MenuItem, fil
 from studio.ui.widgets.layouts import Folding, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
 
+from .completion import complete
 from .document import FileDocument
 from .editor import FileEditor
 from .foot import Foot
@@ -92,6 +94,7 @@ class FilesPage(Page, Generic[CheckedT]):
         self.editor = FileEditor(theme, words.text)
         self.editor.edited.connect(self._edited)
         self.editor.caret_moved.connect(self._show_place)
+        self.editor.completion_wanted.connect(self._complete)
         self.foot = Foot(theme)
         self.foot.reveal_wanted.connect(self._reveal)
         self.foot.fix_wanted.connect(self._fix)
@@ -105,6 +108,15 @@ class FilesPage(Page, Generic[CheckedT]):
 
     def _check(self, path: Path, text: str) -> CheckedT:
         """Find all problems; runs in a thread."""
+        raise NotImplementedError
+
+    @property
+    def _schema(self) -> JsonObject:
+        """The JSON Schema of the frontmatter."""
+        raise NotImplementedError
+
+    def _known_names(self) -> Mapping[str, Collection[str]]:
+        """The names that values may be, by key, see ``complete``."""
         raise NotImplementedError
 
     async def _rows(self, folder: Path | None) -> list[FileRow]:
@@ -301,6 +313,12 @@ class FilesPage(Page, Generic[CheckedT]):
     def _whose(self, document: FileDocument) -> tuple[str, bool]:
         """What its place means for the file, and whether that is a warning."""
         return document.whose if document.read_only else "", False
+
+    def _complete(self) -> None:
+        """Offer what may stand at the caret."""
+        editor = self.editor
+        found = complete(editor.text(), editor.caret, self._schema, self._known_names())
+        editor.offer(found.start, found.words)
 
     # -- problems ---------------------------------------------------------------------------
 

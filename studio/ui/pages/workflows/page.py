@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,7 @@ from studio.agent.agent_files.library import AgentLibrary
 from studio.agent.engine import Engine
 from studio.domain.agents import Agent
 from studio.domain.errors import StudioError
-from studio.domain.jsonvalue import Json
+from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.run_events import BreakpointSet
 from studio.storage.triggers import TriggerMark
 from studio.ui.engine_texts import tr_engine
@@ -24,7 +24,7 @@ from studio.ui.formatting import dollars
 from studio.ui.graph.nodes import Graph
 from studio.ui.graph.pane import GraphPane
 from studio.ui.pages.files.document import FileDocument
-from studio.ui.pages.files.model_items import model_items
+from studio.ui.pages.files.model_items import model_items, model_names
 from studio.ui.pages.files.page import FilesPage, FileWords
 from studio.ui.pages.files.row import FileRow
 from studio.ui.pages.page import Run
@@ -43,6 +43,7 @@ from studio.workflows.reader import WorkflowText, digest_of, read_workflow_text
 from studio.workflows.trigger_clock import Triggers
 from studio.workflows.workflow_check import KnownNames, check_workflow
 from studio.workflows.workflow_files import find_workflows
+from studio.workflows.workflow_keys import json_schema
 from studio.workflows.workflow_runs import RunOptions
 
 from .canvas_edits import CanvasEdits
@@ -145,6 +146,21 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         """Find all problems; runs in a thread."""
         known = KnownNames(list(self._agents), tools=list(self._engine.tools()))
         return check_workflow(read_workflow_text(text, path.stem, str(path)), known)
+
+    @property
+    def _schema(self) -> JsonObject:
+        return json_schema()
+
+    def _known_names(self) -> Mapping[str, Collection[str]]:
+        workflow, tools = self.file.checked.workflow, sorted(self._engine.tools())
+        return {
+            **dict.fromkeys(("agent", "on_conflict"), tuple(self._agents)),
+            **dict.fromkeys(("allow", "ask", "deny"), tools),
+            "model": model_names(self._engine),
+            "workflow": [*self.names.values()],
+            "steps": [step.id for step, _ in steps_of(self.file.checked)],
+            "inputs": [one.name for one in workflow.inputs] if workflow is not None else (),
+        }
 
     # -- its parts ------------------------------------------------------------------------
 
