@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from studio.domain.events import DraftCreated, DraftResolved, Event, ToolFinished, ToolQueued
 from studio.domain.jsonvalue import Json
+from studio.domain.ledger import canonical_json, digest
 from studio.domain.run_events import MERGE, StepState
 from studio.domain.runs import Run
 from studio.storage.sessions.store import SessionStore
@@ -32,6 +33,13 @@ class RunSide:
     dollars: float
     seconds: float
     inputs: tuple[str, ...] = ()
+    parts: Mapping[str, str] = field(default_factory=dict[str, str])
+    """The digests of its files, by name: the workflow's, and of the agents and tools."""
+
+    @property
+    def digest(self) -> str:
+        """Of all its files."""
+        return digest(canonical_json(dict(self.parts)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +48,8 @@ class StepSide:
 
     ``instructions`` are its agent's as they were sent. ``tools`` has a line for each call, with
     what it was about; ``drafts`` the files that it proposed to change with their new text, by
-    name. ``tokens``, ``dollars`` and ``seconds`` are those of all tries, also of linked ones.
+    name. ``tokens``, ``dollars`` and ``seconds`` are those of all tries, also of linked ones;
+    ``session_id`` is the chat of the last one.
     """
 
     state: StepState
@@ -55,6 +64,7 @@ class StepSide:
     dollars: float
     seconds: float
     linked: str = ""
+    session_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +127,7 @@ def _whole(run: Run) -> RunSide:
         *(run.id, run.started.name, run.started.number, run.state, run.started.forked_from),
         *(run.tokens, run.dollars, run.changed - run.began),
         tuple(as_words(value) for value in run.started.inputs.values()),
+        {"workflow": run.started.digest, **{k: str(v) for k, v in run.started.parts.items()}},
     )
 
 
@@ -192,6 +203,7 @@ async def _side(sessions: SessionStore, run: Run, step: str, item: str) -> StepS
         dollars=sum(tried.dollars or 0.0 for tried in one.tries),
         seconds=sum(tried.seconds for tried in one.tries),
         linked=one.linked,
+        session_id=one.session_id,
     )
 
 

@@ -55,6 +55,15 @@ class Section:
 
 
 @dataclass(frozen=True, slots=True)
+class BrokenStep:
+    """A step of which it cannot be read what it does; ``span`` is where it stands."""
+
+    id: str
+    needs: tuple[str, ...]
+    span: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
 class WorkflowText:
     """What the text of a workflow's file says, as far as it can be read.
 
@@ -68,6 +77,7 @@ class WorkflowText:
     places: tuple[Places, ...] = ()
     sections: tuple[Section, ...] = ()
     problems: tuple[Problem, ...] = ()
+    broken: tuple[BrokenStep, ...] = ()
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -94,6 +104,7 @@ def read_workflow_text(text: str, name: str = "", source: str = "") -> WorkflowT
     sections = tuple(_sections(text, matter.body))
     steps: list[Step] = []
     places: list[Places] = []
+    broken: list[BrokenStep] = []
     nodes = values.pop("steps", [])
     if len(nodes) > MOST_STEPS:
         many = ValueProblem("a workflow has at most {most} steps", {"most": f"{MOST_STEPS:,}"})
@@ -107,6 +118,8 @@ def read_workflow_text(text: str, name: str = "", source: str = "") -> WorkflowT
         if (step := _step(reading, found, own, sections)) is not None:
             steps.append(step)
             places.append(own)
+        elif "id" in found:
+            broken.append(BrokenStep(str(found["id"]), tuple(found.get("needs", ())), own.span))
     workflow = Workflow(
         name=values.pop("name", "") or name,
         steps=tuple(steps),
@@ -117,7 +130,9 @@ def read_workflow_text(text: str, name: str = "", source: str = "") -> WorkflowT
         **values,
     )
     problems = sorted(reading.problems, key=lambda one: one.start)
-    return WorkflowText(matter, workflow, top, tuple(places), sections, tuple(problems))
+    return WorkflowText(
+        *(matter, workflow, top, tuple(places), sections, tuple(problems)), tuple(broken)
+    )
 
 
 def digest_of(text: str) -> str:
@@ -136,7 +151,8 @@ def _step(
         known = ", ".join(KINDS)
         words = "a step has one of {known}, and no second one"
         at = own.keys[kinds[1]] if kinds else own.keys["id"]
-        reading.note(ValueProblem(words, {"known": known}), at.start, at.key_end)
+        if kinds or not _mistyped(reading, own):
+            reading.note(ValueProblem(words, {"known": known}), at.start, at.key_end)
         if not kinds:
             return None
     kind = kinds[0]
@@ -169,6 +185,12 @@ def _step(
         redo=_redo(redo) if redo and len(redo) == 3 else None,
         **{**values, "timeout": values.get("timeout", 0.0)},
     )
+
+
+def _mistyped(reading: Reading, own: Places) -> bool:
+    """Whether a mistake was told of that, put right, says what the step does."""
+    start, end = own.span
+    return any(start <= one.start < end and one.fix in KINDS for one in reading.problems)
 
 
 def section_for(step_id: str, title: str, sections: tuple[Section, ...]) -> Section | None:

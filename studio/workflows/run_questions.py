@@ -97,13 +97,12 @@ class RunQuestions:
         """The ids of questions that had the person's answer for the whole run at once."""
 
     def path(self, step: Step, item: str, *more: str) -> Path:
-        """Who asks: the run, the step with its item, and an agent."""
-        label = step.label
+        """Who asks: the run, the step, its item, and an agent."""
         if item:
             many = step.id in self._run.tallies
             value = self._items.named((step.id, item)) if many else self._run.items[step.id][item]
-            label += f" {as_words(value)[:40]}"
-        return (self._plan.workflow.name, label, *more)
+            more = (as_words(value)[:40], *more)
+        return (self._plan.workflow.name, step.label, *more)
 
     def hear(self, envelope: EventEnvelope) -> None:
         """Record that a step's session asks the person, or was answered."""

@@ -179,12 +179,19 @@ class NodeList(QListView):
         self._nodes.show(graph)
         self.choose(before)
 
+    def place_of(self, id: str) -> QPoint:
+        """The middle of a node's row in the viewport."""
+        return self.visualRect(self._index(id)).center()
+
+    def _index(self, id: str) -> QModelIndex:
+        ids = [node.id for node in self._nodes.graph.nodes]
+        return self._nodes.index(ids.index(id) if id in ids else -1)
+
     def choose(self, id: str) -> None:
         if id == self.current:
             return
         self.selectionModel().blockSignals(True)
-        ids = [node.id for node in self._nodes.graph.nodes]
-        self.setCurrentIndex(self._nodes.index(ids.index(id) if id in ids else -1))
+        self.setCurrentIndex(self._index(id))
         self.selectionModel().blockSignals(False)
         self.viewport().update()
 

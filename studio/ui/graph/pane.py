@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from PySide6.QtCore import QPoint, Qt, Signal
 from PySide6.QtGui import QAccessible, QKeyEvent
-from PySide6.QtWidgets import QStackedWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr
 from studio.ui.widgets import MenuItem
 from studio.ui.widgets.announcement import announce
-from studio.ui.widgets.layouts import column_of
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget
 from studio.ui.widgets.roles import give_role
 
@@ -53,7 +53,7 @@ class GraphPane(QStackedWidget):
         give_role(self, QAccessible.Role.Client)
         self.view, self.list = GraphView(theme), NodeList(theme)
         self._ground = _Ground(theme)
-        column_of([self.list], margins=(0, 8, 0, 8), on=self._ground)
+        self._column = column_of([(self.list, 1)], margins=(0, 8, 0, 8), on=self._ground)
         self.addWidget(self.view)
         self.addWidget(self._ground)
         for part, other in ((self.view, self.list), (self.list, self.view)):
@@ -74,6 +74,23 @@ class GraphPane(QStackedWidget):
     @property
     def lists(self) -> bool:
         return self.currentWidget() is self._ground
+
+    @property
+    def shown(self) -> GraphView | NodeList:
+        """That of the two which is seen."""
+        return self.list if self.lists else self.view
+
+    def take_focus(self, reason: Qt.FocusReason = Qt.FocusReason.OtherFocusReason) -> None:
+        self.shown.setFocus(reason)
+
+    def place_of(self, id: str) -> QPoint:
+        """Where a node is on the screen; raises KeyError."""
+        part = self.list.viewport() if self.lists else self.view
+        return part.mapToGlobal(self.shown.place_of(id))
+
+    def add_above_list(self, button: QWidget) -> None:
+        """Give the list a button that the graph has too."""
+        self._column.insertLayout(0, row_of([button, STRETCH], margins=(12, 4, 12, 8)))
 
     def show_graph(self, graph: Graph) -> None:
         """Show a graph; what changed of states since is spoken once, and what unfolded."""
@@ -100,7 +117,7 @@ class GraphPane(QStackedWidget):
         had_focus = self.isAncestorOf(self.focusWidget()) if self.focusWidget() else False
         self.setCurrentWidget(self._ground if wanted else self.view)
         if had_focus:
-            (self.list if wanted else self.view).setFocus()
+            self.take_focus()
         self.turned.emit()
 
     def ask_fold(self) -> None:
@@ -111,7 +128,7 @@ class GraphPane(QStackedWidget):
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_L and not event.modifiers():
             self.show_list(not self.lists)
-            (self.list if self.lists else self.view).setFocus(Qt.FocusReason.TabFocusReason)
+            self.take_focus(Qt.FocusReason.TabFocusReason)
         elif event.key() == Qt.Key.Key_F and not event.modifiers():
             self.ask_fold()
         else:

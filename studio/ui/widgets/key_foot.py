@@ -29,6 +29,11 @@ class KeyFoot(PaintedWidget):
     def sizeHint(self) -> QSize:
         return QSize(200, self.theme.px(42))
 
+    @property
+    def wide(self) -> int:
+        """Pixels that all hints take."""
+        return self.theme.px(3) + round(sum(map(self._wide, self._hints))) + self.theme.px(16)
+
     def paint(self, painter: QPainter, rect: QRectF) -> None:
         t = self.theme
         x, middle = float(t.px(16)), self.height() / 2

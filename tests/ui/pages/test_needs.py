@@ -87,7 +87,7 @@ async def test_w22_what_waits_is_listed_with_its_path_and_answered(tmp_path: Pat
         assert page.card.title.text() == "Write the drafts?"
         assert person.focused() is page.list
         person.press(Key.Key_J)
-        assert page.card.title.text() == "Which branch?"
+        assert page.card.title.text() == "Helper asks: Which branch?"
         shown = [row.text() for row in page.card.rows if row.isVisible()]
         assert shown == ["main", "release", "Something else…"]
         person.press(Key.Key_2)

@@ -249,8 +249,8 @@ async def test_w22_w40_what_an_item_asks_and_the_board_of_its_run_in_the_window(
             lambda: tab.card.question is not None and tab.card.question.kind == "permission",
             "an item asks",
         )
-        name, item, who = tab.card.path.text().split(", ")
-        assert (name, who) == ("Story", "Worker") and item.removeprefix("act ").isdecimal()
+        name, step, item, who = tab.card.path.text().split(", ")
+        assert (name, step, who) == ("Story", "act", "Worker") and item.isdecimal()
         shown = [one.text() for one in tab.card.buttons if one.isVisible()]
         assert shown == ["Allow once", "For this run", "Deny"]
         await until(lambda: len(tab.board.facts.rows) >= 3, "what is on the board")

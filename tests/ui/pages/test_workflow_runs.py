@@ -10,24 +10,34 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
+from pytestqt.qtbot import QtBot
 
 from studio.domain.run_events import (
     MERGE,
+    ItemsFound,
     RunEvent,
+    RunQuestion,
     RunQueued,
     RunStarted,
+    StepAsked,
     StepFinished,
     StepInTurns,
     StepStarted,
 )
+from studio.domain.runs import item_keys
 from studio.domain.workflows import Step, Workflow, WorkflowTrigger
 from studio.storage.config.settings import SettingsFile
 from studio.storage.triggers import TriggerStore
+from studio.ui.formatting import dollars
+from studio.ui.pages.workflows import run_graph
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.pages.workflows.run_graph import graph_of_run
+from studio.ui.pages.workflows.runs.compare_facts import as_yaml
 from studio.ui.pages.workflows.runs.run_inspector import HISTORY, RUN, STEP
 from studio.ui.pages.workflows.runs.run_record import RunRecord
 from studio.ui.pages.workflows.runs.run_view import RunView
+from studio.ui.pages.workflows.runs.timeline import Timeline
+from studio.ui.theme import Theme
 from studio.workflows.cluster import control
 from studio.workflows.cluster.certificates import coordinator_identity, invite, read_invitation
 from studio.workflows.cluster.coordinator import Coordinator
@@ -36,6 +46,7 @@ from studio.workflows.cluster.messages import VERSION
 from studio.workflows.trigger_clock import TriggerClock, Triggers
 from studio.workflows.triggers import next_time
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
+from support.graph_twin import FOR_EYES, actions_of
 from support.ready_made import ready_engine
 from support.waiting import until
 from support.window import CTRL, Key, Person, alone, at_window, message, on_window_loop
@@ -297,6 +308,53 @@ async def test_w65_a_run_stops_where_the_person_marked_it(tmp_path: Path) -> Non
 
 
 @on_window_loop
+async def test_w67_a_run_is_led_from_its_list(tmp_path: Path) -> None:
+    """The list has the menus of the graph, and each key does there what it does in the graph."""
+    async with at_window(tmp_path, "anthropic", ANSWERS) as person:
+        page = await page_of(person, tmp_path)
+        page.pane.choose("ok")
+        page.toggle_breakpoint()
+        view = await start(person, page)
+        await until(lambda: record(view).run.stopped, "it stops")
+        pane = view.pane
+        drawn, listed = [actions_of(pane, lists=wanted) for wanted in (False, True)]
+        assert listed[0] == drawn[0] and len(drawn[0]) == 4 and all(drawn[0])
+        assert listed[1] == drawn[1] - FOR_EYES
+
+        person.window.activateWindow()  # after the menus
+        await until(person.window.isActiveWindow)
+        pane.take_focus()
+        view.choose("parts")
+        person.press(Key.Key_B)
+        await until(lambda: ("parts", "before") in record(view).run.breakpoints, "a breakpoint")
+        person.press(Key.Key_H)
+        await until(lambda: "parts" in record(view).run.held, "the step is paused")
+        person.press(Key.Key_H)
+        await until(lambda: not record(view).run.held, "it may go on")
+        person.press(Key.Key_Period)
+        await asked(view)
+        person.click(view.inspector.run.card.buttons[0])
+        await until(lambda: record(view).run.stopped, "the next one stops the run")
+        pane.take_focus()
+        view.choose("parts")
+        person.press(Key.Key_B)
+        await until(lambda: ("parts", "before") not in record(view).run.breakpoints, "no more")
+        person.press(Key.Key_C)
+        await over(view)
+
+        # R is for the step that is chosen, whichever was shown before.
+        view.choose("tell")
+        view.show_tab(STEP)
+        view.show_tab(RUN)
+        view.choose("parts")
+        pane.take_focus()
+        person.press(Key.Key_R)
+        words = view.inspector.step.fork_words
+        await until(words.isVisible, "what would run")
+        assert words.text().startswith("These run again: parts, kept.")
+
+
+@on_window_loop
 async def test_w30_a_run_is_repeated_from_a_step_with_another_prompt(tmp_path: Path) -> None:
     """W-65: first it says what would run; a second R begins it, and the old run stays."""
     async with at_window(tmp_path, "anthropic", ANSWERS) as person:
@@ -314,8 +372,13 @@ async def test_w30_a_run_is_repeated_from_a_step_with_another_prompt(tmp_path: P
         view.pane.view.setFocus()
         person.press(Key.Key_R)
         await until(step.fork_words.isVisible, "what would run")
-        assert step.fork_words.text().startswith("These run again: tell, ok, parts, kept.")
-        assert record(view).run.id == before
+        run = record(view).run
+        tries = [one.last for one in run.steps.values() if one.last is not None]
+        cost = dollars(sum(one.dollars or 0.0 for one in tries))
+        assert step.fork_words.text().startswith(
+            f"These run again: tell, ok, parts, kept. Last time they cost {cost}."
+        )
+        assert run.id == before
         person.press(Key.Key_R)
         await until(lambda: record(view).run.id != before, "the fork")
         await asked(view)
@@ -639,7 +702,11 @@ async def test_w31_two_runs_side_by_side(tmp_path: Path) -> None:
         person.click(view.inspector.history.compare)
         compare = view.compare
         await until(lambda: compare.rows, "the comparison")
-        assert compare.isVisible() and compare.first.text().startswith("Story, run 1")
+        faces = [combo.text() for combo in (compare.first, compare.second)]
+        assert compare.isVisible() and faces[0].startswith("A   Story, run 1")
+        assert faces[1].startswith("B   Story, run 2")
+        files = compare.strip.measures[-1]
+        assert files.first == files.second and len(files.first) == 4 and files.about == "the same"
         assert [row.title for row in compare.rows][:3] == ["Inputs", "tell", "ok"]
         assert compare.row is compare.rows[0] and compare.rows[0].is_first
         assert "First difference" in compare.rows[0].spoken
@@ -652,6 +719,17 @@ async def test_w31_two_runs_side_by_side(tmp_path: Path) -> None:
         ]
         person.press(Key.Key_J)
         assert compare.row is not None and compare.row.title == "tell"
+        assert compare.found is not None and compare.chats.isVisible()
+        told = next(one for one in compare.found.steps if one.step == "tell")
+        wanted = list[str]()
+        view.chat_wanted.disconnect()  # or the chat would be shown
+        view.chat_wanted.connect(wanted.append)
+        await person.choose(compare.chats, "run 1")
+        assert told.first is not None and wanted == [told.first.session_id]
+        assert compare.chats.text() == "Open chats", "it stays a button"
+        person.window.activateWindow()  # after the menu
+        await until(person.window.isActiveWindow)
+        compare.list.setFocus()
         await until(lambda: not compare.texts(), "nothing differs in its texts")
         compare.which.segment(1).click()
         await until(lambda: "Answer" in [name for name, _ in compare.texts()])
@@ -831,3 +909,55 @@ async def test_w59_the_workers_of_another_programs_run_are_seen(tmp_path: Path) 
         await until(lambda: not shown.facts, "there is no cluster any more")
         person.click(view.head.stop)
         assert (await work).state == "stopped"
+
+
+def test_w31_outputs_are_compared_a_line_for_each() -> None:
+    found = as_yaml({"passed": True, "patched": ["a.py", "ü.py"]})
+    assert found == 'passed: true\npatched: ["a.py", "ü.py"]'
+    assert as_yaml(["a"]) == '[\n "a"\n]'
+
+
+def test_w62_how_long_a_step_waits_for_the_person_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = (Step("a", "agent", "Coder"), Step("ok", "approve", "Write?"))
+    told = RunRecord(Workflow("Story", steps=steps), {})
+    started = RunStarted("r", 1, "Story")  # type: ignore[arg-type]
+    question = RunQuestion("q", "permission", "Coder wants to run a command")
+    told.apply([(100.0, started), (100.0, StepStarted("a")), (150.0, StepAsked("a", "", question))])
+    monkeypatch.setattr(run_graph.time, "time", lambda: 272.0)
+    node = graph_of_run(told.workflow, told.run, {}).nodes[0]
+    assert (node.state, node.aside, node.since) == ("needs_you", "2:52", 0.0)
+
+
+def test_w64_of_a_step_only_the_newest_bar_is_ringed(qtbot: QtBot) -> None:
+    """Of one with items the bars of all of them: these are side by side."""
+    steps = (Step("a", "agent", "Coder"), Step("each", "agent", "Writer", for_each=("x", "y")))
+    told = RunRecord(Workflow("Story", steps=steps), {})
+    started = RunStarted("r", 1, "Story")  # type: ignore[arg-type]
+    first, second = item_keys(("x", "y"))
+    events: list[RunEvent] = [
+        *(started, StepStarted("a"), StepFinished("a"), StepStarted("a", round=2)),
+        *(ItemsFound("each", ("x", "y")), StepStarted("each", first), StepStarted("each", second)),
+    ]
+    told.apply((float(at), event) for at, event in enumerate(events, 1))
+    theme = Theme("light")
+    line = Timeline(theme)
+    qtbot.addWidget(line)
+    line.show_lanes(told.lanes)
+
+    def ringed() -> list[tuple[str, int]]:
+        return [
+            (lane.name, at)
+            for lane in told.lanes.lanes
+            for row in lane.rows
+            for at in range(len(row))
+            if line._chosen(row, at)
+        ]
+
+    line.choose(("a", ""))
+    assert ringed() == [("Coder", 1)]
+    line.choose(("each", ""))
+    assert ringed() == [("Writer", 0), ("Writer", 0)]
+    line.choose(("each", first))
+    assert len(ringed()) == 1
+    assert told.lanes.agents == 2
+    theme.deleteLater()

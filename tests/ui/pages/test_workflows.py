@@ -6,11 +6,19 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QTextDocument
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu
 
+from studio.ui.graph.pane import GraphPane
+from studio.ui.pages.files.highlighter import FileHighlighter
 from studio.ui.pages.workflows.page import WorkflowsPage
+from studio.ui.pages.workflows.workflow_graph import graph_of, place_of, step_at
+from studio.ui.theme import Theme
 from studio.ui.widgets import Field
+from studio.workflows.reader import read_workflow_text
+from studio.workflows.workflow_check import KnownNames, check_workflow
+from support.graph_twin import FOR_EYES, actions_of
 from support.waiting import until
 from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop
 
@@ -74,6 +82,13 @@ async def choose(page: WorkflowsPage, name: str) -> None:
     )
 
 
+async def back_in(person: Person, pane: GraphPane) -> None:
+    """Go on in the graph or its list after a menu."""
+    person.window.activateWindow()
+    await until(person.window.isActiveWindow)
+    pane.take_focus()
+
+
 def nodes(page: WorkflowsPage) -> list[str]:
     return [node.id for node in page.pane.graph.nodes]
 
@@ -92,6 +107,7 @@ async def test_w61_text_and_graph_are_one(tmp_path: Path) -> None:
         assert [way.label for way in page.pane.graph.ways_back] == ["at most 3 times"]
         assert page.foot.line.text() == "Line 8: a step has no key “need”. Did you mean “needs”?"
         assert [node.wrong for node in page.pane.graph.nodes] == [0, 1, 0, 0]
+        assert [page.editor.mark_of(line) for line in (6, 7, 8)] == [None, "err", None]
 
         # What is wrong is put right with one click, and the graph is drawn anew.
         person.click(page.foot.fix)
@@ -389,3 +405,134 @@ async def test_w62_the_workflow_of_a_step_unfolds_in_the_graph(tmp_path: Path) -
         person.press(Key.Key_Return)
         await until(lambda: page.document is not None and page.document.path.stem == "middle")
         await until(lambda: page.pane.current == "read", "its step")
+
+
+@on_window_loop
+async def test_w67_the_list_does_all_that_the_graph_does(tmp_path: Path) -> None:
+    """The menu of each step, what a screen reader can press, and each key, without the graph."""
+    write_files(tmp_path)
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        await choose(page, "Updates")
+        pane, before = page.pane, page.editor.text()
+        drawn, listed = [actions_of(pane, lists=wanted) for wanted in (False, True)]
+        assert listed[0] == drawn[0] and len(drawn[0]) == 4 and all(drawn[0])
+        assert listed[1] == drawn[1] - FOR_EYES and "Add step" in listed[1]
+
+        await back_in(person, pane)
+        pane.choose("plan")
+        person.press(Key.Key_A)
+        await until(lambda: "step" in nodes(page) and pane.current == "step", "a new step")
+        assert person.focused() is pane.list, "the keys go on where the person is"
+        person.press(Key.Key_F2)
+        person.type("gather")
+        person.press(Key.Key_Return)
+        await until(lambda: pane.current == "gather", "the new name")
+        assert person.focused() is pane.list
+        person.press(Key.Key_N)
+        menu = await until(QApplication.activePopupWidget, what="what it may need")
+        assert isinstance(menu, QMenu) and pane.list.geometry().contains(
+            pane.list.mapFromGlobal(menu.pos())
+        )
+        menu.close()
+        await back_in(person, pane)
+        person.press(Key.Key_B)
+        assert next(one for one in pane.graph.nodes if one.id == "gather").stops
+        assert "Stops before this step" in str(pane.list.currentIndex().data())
+        person.press(Key.Key_Delete)
+        await until(lambda: "gather" not in nodes(page), "it is gone")
+        for _ in range(3):
+            person.press(Key.Key_Z, CTRL)
+        await until(lambda: page.editor.text() == before, "all undone")
+        person.click(page.edits.list_button)
+        await until(lambda: "step" in nodes(page), "a new step by its button")
+
+        pane.choose("ok")
+        person.press(Key.Key_Return)
+        assert person.focused() is page.editor
+        assert page.editor.text()[page.editor.caret :].startswith("id: ok")
+        await choose(page, "Review")
+        assert not page.edits.list_button.isVisible(), "nobody can change it"
+
+
+@on_window_loop
+async def test_w60_words_are_offered_and_taken_by_key(tmp_path: Path) -> None:
+    write_files(tmp_path)
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        await choose(page, "Updates")
+        editor, text = page.editor, page.editor.text()
+        editor.go_to(text.index("    agent: Writer"))
+        editor.setFocus()
+        person.press(Key.Key_Return)
+        editor.go_to(text.index("    agent: Writer"))
+        person.type("    ma")
+        assert editor.completions.isVisible() and editor.completions.words == [
+            "matrix: ",
+            "max_parallel: ",
+        ]
+        person.press(Key.Key_Down)
+        person.press(Key.Key_Return)
+        assert "    max_parallel: \n    agent: Writer" in editor.text()
+        person.press(Key.Key_Z, CTRL)
+        assert "    ma\n" in editor.text(), "one step of undo"
+        person.press(Key.Key_Space, CTRL)
+        assert editor.completions.isVisible()
+        person.press(Key.Key_Escape)
+        assert not editor.completions.isVisible()
+        editor.go_to(editor.text().index("Writer"))
+        person.type("Co")
+        editor.go_to(editor.text().index("Writer"))
+        person.press(Key.Key_Space, CTRL)
+        assert editor.completions.words == ["Coder"]
+        person.press(Key.Key_Tab)
+        assert "agent: CoderWriter" in editor.text()
+        person.type(" ")
+        person.press(Key.Key_Return)
+        assert not editor.completions.isVisible(), "Enter is a new line where nothing was begun"
+
+
+def test_w61_a_step_of_no_known_kind_is_drawn_with_its_mistake() -> None:
+    """As a dashed node that says so, where it stands: what is not drawn is not mended."""
+    text = UPDATES.replace("need:", "needs:").replace("approve:", "aprove:")
+    found = check_workflow(read_workflow_text(text), KnownNames([]))
+    graph = graph_of(found, {})
+    assert [node.id for node in graph.nodes] == ["plan", "notes", "test", "ok"]
+    node = graph.nodes[-1]
+    assert node.gate and node.wrong and node.title.startswith("ok, ")
+    assert "aprove" in node.about and graph.needs("ok") == ["test"]
+    place = place_of(found, "ok")
+    assert place is not None and text[place[0] :].startswith("id: ok")
+    assert step_at(found, text.index("aprove")) == "ok"
+
+
+def test_w61_keys_times_and_conditions_have_colours(qapp: QApplication) -> None:
+    theme = Theme("light")
+    lines = [
+        "---",
+        "timeout: 5m",
+        "redo: {from: code, when: not outputs.passed, max: 3}",
+        "if: steps.a.outputs.ok",
+        "prompt: Look, then: go",
+        "---",
+    ]
+    document = QTextDocument("\n".join(lines))
+    highlighter = FileHighlighter(theme, document)
+    highlighter.rehighlight()
+
+    def colour(line: int, words: str) -> str:
+        at = lines[line].index(words)
+        formats = document.findBlockByNumber(line).layout().formats()
+        inks = [
+            one.format.foreground().color()
+            for one in formats
+            if one.start <= at and at + len(words) <= one.start + one.length
+        ]
+        names = ("accent_text", "syntax_number", "syntax_keyword")
+        return next((name for name in names if inks[-1:] == [theme.color(name)]), "")
+
+    assert qapp and colour(1, "5m") == "syntax_number"
+    assert colour(2, "from") == colour(2, "max") == "accent_text" and not colour(2, "code")
+    assert colour(2, "not outputs.passed") == "syntax_keyword" == colour(3, "steps.a.outputs.ok")
+    assert colour(4, "prompt") == "accent_text" and not colour(4, "then")
+    theme.deleteLater()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from studio.domain.jsonvalue import Json
 from studio.domain.run_events import RunQuestion
 from studio.ui.pages.workflows.runs.question_card import MOST, TYPED, QuestionCard, answers_to
@@ -87,6 +89,12 @@ class ChoiceCard(QuestionCard):
         self._values = [one.answer for one in ways]
         self.send.setVisible(question.server is None)
         self._follow()
+
+    def _title_of(self, question: RunQuestion, title: str, path: Sequence[str]) -> str:
+        """With who asks, where that is an agent."""
+        asks = question.kind == "reply" and question.server is None and len(path) > 1
+        words = tr("{agent} asks: {question}")
+        return words.format(agent=path[-1], question=title) if asks else title
 
     def _say_sample(self, question: RunQuestion) -> str:
         words = SampleWords(question)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
+from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QMenu, QWidget
 
 from studio.domain.errors import ConfigurationError
@@ -18,6 +18,7 @@ from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import put
 from studio.ui.translation import tr
 from studio.ui.widgets import Button, Card, Field, Label, MenuItem, fill_menu
+from studio.ui.widgets.key_foot import KeyFoot
 from studio.ui.widgets.layouts import column_of
 from studio.workflows.editing import (
     Path,
@@ -73,9 +74,17 @@ class CanvasEdits(QObject):
     def __init__(self, theme: Theme, pane: GraphPane, text: Callable[[], str]) -> None:
         super().__init__(pane)
         self._theme, self._pane, self._text = theme, pane, text
-        self.add_button = Button(theme, tr("Add step"), icon="plus", keycap="A", parent=pane.view)
-        self.add_button.clicked.connect(lambda: self.add())
+        words = tr("Add step")
+        self.add_button = Button(theme, words, icon="plus", keycap="A", parent=pane.view)
+        self.list_button = Button(theme, words, icon="plus", keycap="A")
+        for button in (self.add_button, self.list_button):
+            button.clicked.connect(lambda: self.add())
+        pane.add_above_list(self.list_button)
         self.name = _NameBox(theme, pane, self._named)
+        words = tr("With Shift, dragging from a step to another connects them")
+        self.hint = KeyFoot(theme, [((tr("Shift"), tr("drag")), tr("connects"))], words)
+        self.hint.setParent(pane.view)
+        self.hint.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         pane.view.linked.connect(self.toggle_need)
         pane.menu_wanted.connect(self.show_menu)
         self.keys: dict[str, Callable[[], object]] = {
@@ -92,6 +101,8 @@ class CanvasEdits(QObject):
         self._place()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if isinstance(event, QResizeEvent):
+            self._place()
         if not isinstance(event, QKeyEvent):
             return False
         does = self.keys.get(QKeySequence(event.keyCombination()).toString())
@@ -106,11 +117,16 @@ class CanvasEdits(QObject):
     def _place(self) -> None:
         size = self.add_button.sizeHint()
         put(self.add_button, 12, 12, size.width(), size.height())
+        view, tall = self._pane.view, self.hint.sizeHint().height()
+        wide = min(self.hint.wide, view.width() - 12)
+        put(self.hint, view.width() - wide, view.height() - tall, wide, tall)
 
     def allow(self, editable: bool) -> None:
         """Whether the text can be changed."""
         self._pane.view.editable = editable
         self.add_button.setVisible(editable)
+        self.list_button.setVisible(editable)
+        self.hint.setVisible(editable)
         if not editable:
             self.name.hide()
 
@@ -198,8 +214,7 @@ class CanvasEdits(QObject):
         """A menu of the steps that the chosen one may need."""
         id = self._pane.current
         if id and self._allowed and not self.refuses_inside(id):
-            place = self._pane.view.mapToGlobal(self._pane.view.place_of(id))
-            self._popup(self._needs(id), place)
+            self._popup(self._needs(id), self._pane.place_of(id))
 
     def _needs(self, id: str) -> list[MenuItem]:
         needs = self._pane.graph.needs(id)

@@ -272,7 +272,7 @@ class WorkflowsPage(FilesPage[WorkflowText]):
                 self.gallery.setFocus()
                 self._run(self._load())
             case _:
-                self.run_view.pane.view.setFocus()
+                self.run_view.pane.take_focus()
 
     async def _rows(self, folder: Path | None) -> list[FileRow]:
         self._agents = (await self._engine.agents(folder)).by_name
@@ -316,7 +316,7 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         if self.eval_view.isVisible():
             self.eval_view.list.setFocus()
         elif self.which.current == CANVAS:
-            self.pane.view.setFocus(Qt.FocusReason.TabFocusReason)
+            self.pane.take_focus(Qt.FocusReason.TabFocusReason)
         else:
             self.editor.setFocus()
 
@@ -347,7 +347,7 @@ class WorkflowsPage(FilesPage[WorkflowText]):
     def _await_step(self, id: str) -> None:
         """Choose a step when it is drawn."""
         self._awaited = id
-        self.pane.view.setFocus()
+        self.pane.take_focus()
 
     def _draw(self) -> None:
         """Draw the graph of the text, with the marks of where its runs stop."""
@@ -533,7 +533,7 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         self.run_view.show()
         self.run_view.raise_()
         await self.run_view.show_run(run_id)
-        self.run_view.pane.view.setFocus()
+        self.run_view.pane.take_focus()
 
     def _notify(self, run_id: str) -> None:
         """Tell of a run that needs the person, or is over, while nobody looks at it (W-68)."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -74,11 +75,16 @@ def _node(step: Step, run: Run, agents: Mapping[str, Agent]) -> GraphNode:
     elif stops and state in ("", "waiting", "queued"):
         about = stops
     runs = state == "running" and run.end is None and last is not None
+    took = 0.0
+    if last is not None and last.ended:
+        took = last.ended - last.began
+    elif last is not None and asked and step.kind in ("agent", "run") and run.end is None:
+        took = time.time() - last.began
     return replace(
         node,
         state=state,
         about=escape_line(about, 200),
-        aside=clock(last.ended - last.began) if last is not None and last.ended else "",
+        aside=clock(took) if took else "",
         items=items,
         since=last.began if runs and last is not None else 0.0,
         stops=stops,

@@ -6,7 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from studio.domain.agents import Agent
@@ -16,16 +17,18 @@ from studio.ui.theme import Theme
 from studio.ui.translation import locale, tr, tr_in
 from studio.ui.widgets import (
     Button,
+    Card,
     Combo,
     Field,
     Hairline,
     IconButton,
     Label,
     MenuItem,
+    PaintedButton,
     Tile,
 )
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
-from studio.ui.widgets.painting import PaintedWidget
+from studio.ui.widgets.painting import PaintedWidget, centred, paint_rounded, paint_text
 from studio.ui.widgets.panels import scrolled
 
 from .workflow_graph import node_of
@@ -38,8 +41,36 @@ _UNITS = (("d", 86_400), ("h", 3_600), ("m", 60))
 _TIME = re.compile(r"\d+([.,]\d+)?\s*[smhd]?")
 CHIPS = 2
 """Steps that it needs, each with a button of its own."""
+MOST_OF_CHIP = 84
+"""Pixels of its name."""
 OFTEN = 3
 """How often a step is done again, where the person has only said from where."""
+
+
+class Chip(PaintedButton):
+    """A name with a cross, which takes it out."""
+
+    radius = 5
+
+    def __init__(self, theme: Theme, text: str) -> None:
+        super().__init__(theme)
+        self.setText(text)
+
+    def sizeHint(self) -> QSize:
+        t = self.theme
+        wide = min(t.metrics("small").horizontalAdvance(self.text()), t.px(MOST_OF_CHIP))
+        return QSize(wide + t.px(8 + 4 + 12 + 6), t.height(22, "small"))
+
+    def paint(self, painter: QPainter, rect: QRectF) -> None:
+        t, side = self.theme, self.theme.px(12)
+        paint_rounded(painter, rect, self.radius, t.color("track"))
+        self.paint_overlay(painter, rect)
+        room = rect.width() - t.px(8 + 4 + 6) - side
+        words = QRectF(t.px(8), 0, room, rect.height())
+        ink = "text1" if self.isEnabled() else "text3"
+        paint_text(painter, t, words, self.text(), "small", ink, room=room)
+        mark = QRectF(rect.right() - t.px(6) - side, 0, side, rect.height())
+        t.paint_icon(painter, centred(mark, side), "x", "text2")
 
 
 class StepProperties(PaintedWidget):
@@ -60,7 +91,7 @@ class StepProperties(PaintedWidget):
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
         self._step = Step("", "set")
-        self._needs: list[Button] = []
+        self._needs: list[Chip] = []
         self._named: tuple[str, ...] = ()
         """The step whose needs have buttons, and these."""
         self.tile = Tile(theme, "workflow", "slate")
@@ -74,7 +105,9 @@ class StepProperties(PaintedWidget):
         self.agent = Combo(theme, tr("Agent"), chosen=lambda key: self._set(("agent",), key))
         self.model = Combo(theme, tr("Model"), chosen=self._choose_model)
         self.target = self._field(tr("What it does"), self._typed_target)
-        self.need = IconButton(theme, "plus", tr("Needs…"), clicked=self.needs_wanted.emit)
+        self.need = Button(theme, tr("Add a step"), "ghost", small=True)
+        self.need.setAccessibleName(tr("Needs…"))
+        self.need.clicked.connect(self.needs_wanted)
         self._rest = Label(theme, "", "ui", "text2")
         self.limit = self._field(tr("Time limit"), self._typed_limit)
         self.redo = Combo(theme, tr("Do again from"), chosen=self._choose_redo)
@@ -101,19 +134,27 @@ class StepProperties(PaintedWidget):
         self._named_agent = named(tr("Agent"), self.agent)
         self._named_model = named(tr("Model"), self.model)
         self._named_target = named(tr("What it does"), self.target)
-        self._needs_row = row_of([self._rest, self.need, STRETCH], spacing=6)
+        needs = Card(t, "button", radius=6)
+        self._needs_row = row_of([self._rest, self.need, STRETCH], 4, (4, 0, 4, 0), needs)
+        needs.setFixedHeight(t.height(30))
         self.most.setFixedWidth(t.px(48))
-        when, most = Label(t, tr_in("do again", "when"), "ui"), Label(t, "", "ui")
-        most.setText(tr_in("do again", "at most"))
-        self._way = (when, self.when, most, self.most)
-        way = row_of([(self.redo, 2), when, (self.when, 4), most, self.most], spacing=8)
+        from_, when, most = (
+            Label(t, words, "ui")
+            for words in (
+                tr_in("do again", "From"),
+                tr_in("do again", "when"),
+                tr_in("do again", "at most"),
+            )
+        )
+        self._way = (from_, when, self.when, most, self.most)
+        way = row_of([from_, (self.redo, 2), when, (self.when, 4), most, self.most], spacing=8)
         outputs = widget_of(row_of([(self.outputs, 1), self.edit], spacing=8))
         parts = [
             row_of([(self._named_agent, 1), (self._named_model, 1)], spacing=16),
             self._named_target,
             row_of(
                 [
-                    (named(tr("Needs"), widget_of(self._needs_row)), 1),
+                    (named(tr("Needs"), needs), 1),
                     (named(tr("Time limit"), self.limit), 1),
                 ],
                 spacing=16,
@@ -199,7 +240,7 @@ class StepProperties(PaintedWidget):
             self._needs_row.removeWidget(old)
             old.deleteLater()
         for at, need in enumerate(step.needs[:CHIPS]):
-            chip = Button(self.theme, need, icon="x")
+            chip = Chip(self.theme, need)
             chip.setAccessibleName(tr("Needs {step}. Press to take it out.").format(step=need))
             chip.clicked.connect(lambda _=False, need=need: self.need_toggled.emit(step.id, need))
             self._needs_row.insertWidget(at, chip)

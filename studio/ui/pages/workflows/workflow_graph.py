@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
+from studio.agent.frontmatter import Problem
 from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.agents import Agent
 from studio.domain.workflows import Step, StepKind
@@ -35,8 +36,7 @@ def graph_of(found: WorkflowText, agents: Mapping[str, Agent]) -> Graph:
     for step, places in steps_of(found):
         if step.id in nodes:  # two steps of one name are a mistake of the second
             continue
-        start, end = places
-        errors = [one for one in found.errors if start <= one.start < max(end, start + 1)]
+        errors = _errors(found, places)
         node = node_of(step, agents, wrong=len(errors))
         if errors:
             node = replace(node, about=escape_line(problem_words(errors[0]), 200))
@@ -46,7 +46,26 @@ def graph_of(found: WorkflowText, agents: Mapping[str, Agent]) -> Graph:
             most = step.redo.most
             label = tr_plural("at most {count} time", "at most {count} times", most)
             ways[step.id] = WayBack(step.id, step.redo.start, label)
+    for one in found.broken:
+        if one.id not in nodes:
+            wrong = _errors(found, one.span)
+            about = escape_line(problem_words(wrong[0]), 200) if wrong else ""
+            title = _with_mistakes(escape_line(one.id, 60), len(wrong) or 1)
+            mark = len(wrong) or 1
+            nodes[one.id] = GraphNode(one.id, title, about=about, gate=True, wrong=mark)
+            edges |= dict.fromkeys((need, one.id) for need in one.needs)
     return Graph(tuple(nodes.values()), tuple(edges), tuple(ways.values()))
+
+
+def _errors(found: WorkflowText, span: Span) -> list[Problem]:
+    """The mistakes in a part of the text."""
+    start, end = span
+    return [one for one in found.errors if start <= one.start < max(end, start + 1)]
+
+
+def _with_mistakes(name: str, count: int) -> str:
+    mistakes = tr_plural("{count} mistake", "{count} mistakes", count)
+    return f"{name}, {mistakes}"
 
 
 def node_of(step: Step, agents: Mapping[str, Agent], wrong: int = 0) -> GraphNode:
@@ -59,8 +78,7 @@ def node_of(step: Step, agents: Mapping[str, Agent], wrong: int = 0) -> GraphNod
     gate = step.kind in GATES
     title = _line(step.target) if gate else ""
     if wrong and gate:
-        mistakes = tr_plural("{count} mistake", "{count} mistakes", wrong)
-        title = f"{step.label}, {mistakes}"
+        title = _with_mistakes(step.label, wrong)
     return GraphNode(
         step.id,
         escape_line(title or step.label, 80),
@@ -102,12 +120,17 @@ def steps_of(found: WorkflowText) -> Iterator[tuple[Step, Span]]:
 
 
 def place_of(found: WorkflowText, id: str) -> Span | None:
-    """Where a step stands; None if it is not there."""
-    return next((span for step, span in steps_of(found) if step.id == id), None)
+    """Where a step stands, also one that cannot be read; None if it is not there."""
+    known = [(step.id, span) for step, span in steps_of(found)]
+    known += [(one.id, one.span) for one in found.broken]
+    return next((span for name, span in known if name == id), None)
 
 
 def step_at(found: WorkflowText, at: int) -> str:
     """The step that a place of the text belongs to, also by its section; empty for none."""
+    for one in found.broken:
+        if one.span[0] <= at <= one.span[1]:
+            return one.id
     for step, (start, end) in steps_of(found):
         if start <= at <= end:
             return step.id

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.agents import Agent
+from studio.domain.jsonvalue import Json
 from studio.domain.run_events import MERGE
 from studio.domain.runs import Run
 from studio.domain.workflows import Workflow
@@ -31,6 +32,8 @@ PARTS: Mapping[str, str] = {
     "drafts": tr_later("Drafts"),
 }
 """What is compared of a step, in the order in which it is shown."""
+SHOWN = 4
+"""Letters of a digest."""
 SMALLEST = 0.005
 """Dollars from which a difference of cost is told."""
 
@@ -105,8 +108,23 @@ def measures(found: RunComparison) -> list[Measure]:
             differ if found.inputs else same,
             bool(found.inputs),
         ),
-        Measure(tr("File"), "", "", differ if found.files else same, bool(found.files)),
+        _files(found),
     ]
+
+
+def _files(found: RunComparison) -> Measure:
+    """The beginnings of the digests of all files, and which of these changed."""
+    one, two = found.first, found.second
+    changed = [
+        tr("the file") if name == "workflow" else name.partition(" ")[2] or name
+        for name in dict.fromkeys((*one.parts, *two.parts))
+        if one.parts.get(name) != two.parts.get(name)
+    ]
+    about = tr("changed") if found.files else tr("the same")
+    if changed:
+        about = tr("{names} changed").format(names=", ".join(changed))
+    digests = (one.digest[:SHOWN], two.digest[:SHOWN])
+    return Measure(tr("Files"), *digests, escape_line(about, 80), bool(changed or found.files))
 
 
 def rows_of(
@@ -179,7 +197,7 @@ def parts_of(found: RunComparison, key: str | tuple[str, str], *, all_parts: boo
     for name, words in PARTS.items():
         first, second = _text(one.first, name), _text(one.second, name)
         if (first or second) and (all_parts or first != second):
-            parts.append(Part(tr(words), first, second, "x.json" if name == "outputs" else ""))
+            parts.append(Part(tr(words), first, second, "x.yaml" if name == "outputs" else ""))
     return parts
 
 
@@ -205,13 +223,20 @@ def _text(side: StepSide | None, name: str) -> str:
         case "outputs":
             if side.outputs is None:
                 return ""
-            return json.dumps(side.outputs, ensure_ascii=False, indent=1)
+            return as_yaml(side.outputs)
         case "tools":
             return "\n".join(side.tools)
         case "drafts":
             return "\n".join(f"{path}:\n{text}" for path, text in side.drafts.items())
         case _:
             return str(getattr(side, name))
+
+
+def as_yaml(outputs: Json) -> str:
+    """A line for each output, as a workflow's file would have it."""
+    if not isinstance(outputs, dict):
+        return json.dumps(outputs, ensure_ascii=False, indent=1)
+    return "\n".join(f"{k}: {json.dumps(v, ensure_ascii=False)}" for k, v in outputs.items())
 
 
 _STATE_WORDS: Mapping[str, str] = {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
 from PySide6.QtGui import QKeyEvent, QPainter
 from PySide6.QtWidgets import (
+    QSizePolicy,
     QStyleOptionViewItem,
     QWidget,
 )
@@ -29,6 +30,7 @@ from studio.ui.widgets import (
     IconButton,
     Index,
     Label,
+    MenuButton,
     MenuItem,
     Segmented,
     Tile,
@@ -146,6 +148,7 @@ class CompareView(PaintedWidget):
 
     ground = "surface"
     left = Signal()
+    chat_wanted = Signal(str)
     again_wanted = Signal(str, str, str)
     """A run, a step and an item from which the person wants to run again."""
 
@@ -155,6 +158,8 @@ class CompareView(PaintedWidget):
         self.found: RunComparison | None = None
         self._wanted = 0
         """Counts which runs were wanted: the last ones are shown, however long others take."""
+        self._titles: dict[str, str] = {}
+        """What the runs are called, by their ids."""
         self._asked = 0
         """Counts the rows whose texts were wanted."""
         t = theme
@@ -165,8 +170,7 @@ class CompareView(PaintedWidget):
         head = row_of(
             [
                 *(back, Label(t, tr("Compare runs"), "heading"), STRETCH),
-                *(Label(t, "A", "ui_strong"), self.first, swap),
-                *(Label(t, "B", "ui_strong"), self.second),
+                *(self.first, swap, self.second),
             ],
             8,
             (12, 0, 12, 0),
@@ -211,7 +215,12 @@ class CompareView(PaintedWidget):
         self._parts = column_of(spacing=8)
         inner = widget_of(self._parts)
         area = scrolled(inner)
-        right_head = row_of([self.tile, (self.title, 1), self.which], 8, (20, 10, 20, 8))
+        self.chats = MenuButton(t, tr("Open chats"), boxed=True)
+        self.chats.set_face(tr("Open chats"))
+        self.chats.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
+        self.chats.chosen.connect(self.chat_wanted)
+        parts = [self.tile, (self.title, 1), self.which, self.chats]
+        right_head = row_of(parts, 8, (20, 10, 20, 8))
         self._sides = row_of([(side, 1) for side in self.sides], 0, (20, 0, 20, 4))
         right = column_of([right_head, self._sides, (area, 1)], spacing=0)
         self._parts.setContentsMargins(20, 4, 20, 20)
@@ -238,11 +247,17 @@ class CompareView(PaintedWidget):
             MenuItem(one.id, words.format(title=title_of(one), time=when(one.created)))
             for one in infos
         ]
+        self._titles = {item.key: item.text for item in items}
         for combo, chosen in ((self.first, first), (self.second, second)):
             combo.set_items(items)
             combo.set_current(chosen)
         self._compare()
         self.list.setFocus()
+
+    def _show_faces(self) -> None:
+        """Say within each field which of the two it is."""
+        for combo, letter in ((self.first, "A"), (self.second, "B")):
+            combo.set_face(f"{letter}   {self._titles.get(combo.current, '')}")
 
     def swap(self) -> None:
         first, second = self.first.current, self.second.current
@@ -252,6 +267,7 @@ class CompareView(PaintedWidget):
 
     def _compare(self) -> None:
         self._wanted += 1
+        self._show_faces()
         self._run(self._read(self.first.current, self.second.current, self._wanted))
 
     async def _read(self, first: str, second: str, wanted: int) -> None:
@@ -293,6 +309,7 @@ class CompareView(PaintedWidget):
         self.title.setText(row.title)
         self.tile.set(row.icon, row.hue)
         step = next((one for one in found.steps if (one.step, one.item) == row.key), None)
+        chats: list[MenuItem] = []
         for letter, run, one, label in (
             ("A", found.first, step.first if step else None, self.sides[0]),
             ("B", found.second, step.second if step else None, self.sides[1]),
@@ -301,6 +318,10 @@ class CompareView(PaintedWidget):
             if one is not None:
                 words += [dollars(one.dollars), clock(one.seconds)]
             label.setText(f"{letter}  {', '.join(words)}")
+            if one is not None and one.session_id:
+                chats.append(MenuItem(one.session_id, words[0]))
+        self.chats.set_items(chats)
+        self.chats.setVisible(bool(chats))
         parts = parts_of(found, row.key, all_parts=self.which.current == 1)
         self._asked += 1
         self._run(self._lay_parts(parts, self._asked))

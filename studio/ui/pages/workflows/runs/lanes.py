@@ -139,6 +139,11 @@ class Lanes:
         return list(self._lanes.values())
 
     @property
+    def agents(self) -> int:
+        """How many agents work in it."""
+        return len({step.target for step in self._steps.values() if step.kind == "agent"})
+
+    @property
     def running(self) -> int:
         """How many lanes have a bar that grows."""
         return sum(

@@ -152,11 +152,11 @@ class LowerPanes(QWidget):
         match self.pane:
             case 0:
                 shown = self._below.lanes or record.lanes
-                lanes, running = len(shown.lanes), shown.running
-                words = tr_plural("{count} lane", "{count} lanes", lanes)
+                running = shown.running
+                words = tr_plural("{count} agent", "{count} agents", shown.agents)
                 if running:
                     more = tr_plural("{count} running", "{count} running", running)
-                    words = tr("{lanes}, {more}").format(lanes=words, more=more)
+                    words = tr("{agents}, {more}").format(agents=words, more=more)
             case 1:
                 words = self.log.counts
             case 2:

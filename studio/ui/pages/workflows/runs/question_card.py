@@ -122,6 +122,7 @@ class QuestionCard(Card):
         unsure = question.kind == "unsure"
         text = tr("This may have happened") if unsure else tr_engine(question.text)
         title, _, more = text.partition("\n\n")  # a gate may show a whole text below its question
+        title = self._title_of(question, title, path)
         self.title.setText(title)
         self.path.setText(", ".join(path))
         detail = question.text if unsure and not question.detail else question.detail
@@ -146,6 +147,9 @@ class QuestionCard(Card):
         told = detail if plain else f"{more} {detail}".strip()
         self.setAccessibleName(f"{title}. {self.path.text()}. {told}")
         self.show()
+
+    def _title_of(self, question: RunQuestion, title: str, path: Sequence[str]) -> str:
+        return title
 
     def _say_sample(self, question: RunQuestion) -> str:
         """What a sample showed, with all that its answers do not say."""

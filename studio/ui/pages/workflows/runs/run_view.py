@@ -252,6 +252,7 @@ class RunView(PaintedWidget):
         self.key, self.source = ("", ""), run.started.source or self.source
         self.empty.hide()
         self.lower_panes.show()
+        self._place()  # the graph, unless the items are shown in its place
         self.below.show(record)
         self.pane.show_graph(Graph())
         self.lower_panes.show_record(record)
@@ -326,6 +327,7 @@ class RunView(PaintedWidget):
         view = CompareView(self.theme, self._engine, self._run, self._live)
         view.setParent(self)
         view.left.connect(self._leave_compare)
+        view.chat_wanted.connect(self.chat_wanted)
         view.again_wanted.connect(lambda *at: self._do(self._run_from(*at)))
         return view
 
@@ -401,6 +403,8 @@ class RunView(PaintedWidget):
         if not self._asks_cluster:
             self._do(self._read_cluster(record))
         self._look_at_board(record)
+        if next(record.run.questions, None) is not None:
+            self.pane.show_graph(self.below.graph())  # how long it waits
         if record.run.paused is None:
             self.inspector.run.state.show_facts(record.state_facts())
             self.lower_panes.tick()
@@ -685,6 +689,12 @@ class RunView(PaintedWidget):
         words = tr("These run again: {steps}. Last time they cost {cost}. All else is taken over.")
         tab.show_fork(words.format(steps=names, cost=dollars(plan.dollars)))
 
+    def run_again(self) -> None:
+        """Run again from the chosen step, which is shown: not from one that was before."""
+        self.show_tab(STEP)
+        self.show_inspector(True)
+        self.inspector.step.run_again()
+
     def _debug(self, event: BreakpointSet | BreakpointCleared | StepEdited) -> None:
         if self.record is not None and self.record.run.end is None:
             self._command(self._try_debug, event)
@@ -756,8 +766,7 @@ class RunView(PaintedWidget):
             case "below":
                 self._do(self.show_run(record.run.step(step).run_id))
             case "again":
-                self._opened(self.key[0])
-                self.inspector.step.run_again()
+                self.run_again()
             case _:
                 self.chat_wanted.emit(record.run.step(step).session_id)
 
@@ -786,7 +795,7 @@ class RunView(PaintedWidget):
             "H": self.toggle_hold,
             ".": lambda: self.go_on(one=True),
             "C": self.go_on,
-            "R": self.inspector.step.run_again,
+            "R": self.run_again,
             "D": self.compare_runs,
             "F": self.pane.ask_fold,
             "T": self.lower_panes.show_next,

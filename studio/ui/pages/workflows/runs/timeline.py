@@ -393,11 +393,13 @@ class Timeline(QAbstractScrollArea):
         paint_text(painter, t, place, words, "small_medium", "warn", centred)
 
     def _chosen(self, row: BarRow, at: int) -> bool:
-        if self._bar is not None and self.key[1]:
-            return self._bar == (row, at)
+        """Whether a bar is the one that is chosen, or one of an item of the chosen step."""
         if not self.key[0] or self.lanes is None:
             return False
-        return self.lanes.keys[row.owners[at]][0] == self.key[0]
+        step, item = self.lanes.keys[row.owners[at]]
+        if item and not self.key[1]:
+            return step == self.key[0]
+        return self._bar == (row, at)
 
     def _hatch(self, ink: QColor) -> QPixmap:
         known = self._hatching.get(ink.rgba())
