@@ -78,7 +78,7 @@ def encode(value: Any) -> Json:
     if isinstance(value, _LISTS):
         return [item if type(item) in _PLAIN else _named(item) for item in value]
     if isinstance(value, _OBJECTS):
-        return {key: encode(item) for key, item in value.items()}
+        return {key: item if type(item) in _PLAIN else encode(item) for key, item in value.items()}
     return _fields(value)
 
 

@@ -155,7 +155,7 @@ class Theme(QObject):
 
     def px(self, n: float) -> int:
         """A length of the interface at this text size."""
-        return round(n * self.scale)
+        return round(n * self._look.scale)
 
     def height(self, n: float, role: str = "ui") -> int:
         """A row's or control's height: never less than its line and 10 pixels.
