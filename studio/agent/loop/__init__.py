@@ -5,8 +5,9 @@
   call, without a model.
 - ``model_request``: Sends a request to the model, waits as ``agent.retry_policy`` says where it
   failed, and sends it again.
-- ``tool_runner``: Runs the calls of a reply side by side, each with permission; stops them, filters
-  their results and has long ones cut.
+- ``tool_runner``: Runs the calls of a reply side by side, each with permission; filters their
+  results and has long ones cut.
+- ``working_calls``: Runs their tools inside their time limits, shows what they print, stops them.
 - ``bench``: Where the changes of a turn and of its children go, and how a call drafts there.
 - ``foreign_calls``: Understands calls in the words of other programs' tools.
 - ``turn_context``: What a turn runs on, how far it is, how it ends; its events and its guards.

@@ -9,26 +9,21 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
-from studio.agent.delegation.board import SessionBoard
 from studio.agent.hooks.turn_hooks import TurnHooks, arguments_text
-from studio.agent.packs import person_here
 from studio.agent.permission.approval import (
     Approvals,
-    Permit,
     Refused,
     WorkClock,
     refused_by_hook,
 )
-from studio.agent.permission.policy import COMMAND, target_of
+from studio.agent.permission.policy import target_of
 from studio.agent.permission.ruling import Ruling
 from studio.agent.permission.tool_access import ToolAccess
 from studio.agent.prompts import (
-    CALL_STOPPED,
-    CALL_STOPPED_AFTER,
     HOOK_CHANGED,
     NO_MORE_CALLS,
     ONE_CALL_AT_A_TIME,
@@ -41,25 +36,21 @@ from studio.domain.errors import NothingRead, ToolFailed
 from studio.domain.events import (
     CallChanged,
     Notice,
-    PlanChanged,
     ToolFinished,
-    ToolOutput,
     ToolQueued,
     ToolStarted,
 )
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Text, ToolCall, ToolResult
-from studio.domain.questions import DECLINED, AskedQuestion, ServerAnswer, ServerQuestion
-from studio.domain.tools import APPLY_PATCH, EDIT, JOB, Effect, ToolSpec
-from studio.processes.environment import EnvironmentOnDemand
-from studio.processes.shell_command import last_states
-from studio.tools import Context, Result, Tool, Workspace
-from studio.tools.drafts.seen_files import SeenFiles, Stamp
+from studio.domain.tools import APPLY_PATCH, EDIT, Effect, ToolSpec
+from studio.tools import Result, Tool
+from studio.tools.drafts.seen_files import SeenFiles
 from studio.tools.sdk.result import render, shorten
 
-from .bench import Bench, CallDrafts
+from .bench import Bench
 from .findings import call_key
 from .foreign_calls import CallInterpreter
+from .working_calls import RESULT_LIMIT, WorkingCalls, failed_result
 
 log = logging.getLogger(__name__)
 
@@ -105,18 +96,10 @@ def _reads(spec: ToolSpec) -> bool:
     return spec.effect in ("read", "fetch") and spec.steady
 
 
-OUTPUT_LIMIT = 250_000
-"""Characters of output that a running tool can show; a command shows fewer."""
-RESULT_LIMIT = 30_000
-"""Characters of a tool's result that reach the model; the rest is kept in a file. A tool that
-divides what it has into parts may use all of ``Context.room``, which a small window lowers."""
-
-
 class ToolRunner:
     """Runs the tools of one turn. ``hooks`` are asked before each call, and told of its result.
 
-    ``call_id`` is the call that began the turn, if its drafts are made for that: else they are
-    of the calls here. ``most`` is the highest number of calls; later calls fail.
+    ``most`` is the highest number of calls; later calls fail. For ``call_id`` see ``WorkingCalls``.
     """
 
     def __init__(
@@ -148,35 +131,20 @@ class ToolRunner:
         self._guard = access.guard
         self._bench = bench
         self._emit = hooks.emit
-        self._call_id = call_id
+        self.working = WorkingCalls(
+            services,
+            access,
+            approvals,
+            bench,
+            hooks.emit,
+            call_id,
+            commands_free=limits.commands_free,
+        )
         self._calls_left = most
         self._slots = asyncio.Semaphore(limits.parallel_tools)
-        self._commands_free = limits.commands_free
-        self._working: dict[str, asyncio.Task[None]] = {}
-        """The tasks of calls whose tools work, by the calls' ids."""
-        self._asking: set[str] = set()
-        """Calls of these that wait for an answer of the person."""
-        self._stopped: set[str] = set()
-        """Calls of these that the person stopped."""
         self.reads = ReadCache()
         self._age = bench.age
         """That of the bench when the cache was looked at last: others may write there."""
-
-    def stop_calls(self, call_id: str = "") -> bool:
-        """End the tools that work now, or that of one call; the turn goes on (C-25).
-
-        The model gets what they printed as a failed result, and hears of what a command wrote.
-        Without a name, calls that wait for the person's answer are left alone. Returns whether
-        that call works, or whether there was one that was not stopped before.
-        """
-        named = self._working.keys() & {call_id}
-        found = named if call_id else self._working.keys() - self._asking
-        fresh = found - self._stopped  # the others need a moment to end
-        for one in fresh:
-            self._stopped.add(one)
-            if not self._services.jobs.interrupt(self._access.session_id, one):
-                self._working[one].cancel()
-        return bool(fresh or named)
 
     def nature(self, name: str) -> tuple[Effect, bool]:
         """The effect of a tool and whether it is steady; an unknown one only reads."""
@@ -289,11 +257,11 @@ class ToolRunner:
         except ToolFailed as failure:
             refused_by = failure.by if isinstance(failure, Refused) else ""
             text = render(str(failure))
-            result = _failed(text)
+            result = failed_result(text)
         except Exception as error:
             log.exception("tool %s failed", call.name)
             text = render(f"The tool failed: {type(error).__name__}: {error}")
-            result = _failed(text)
+            result = failed_result(text)
         room = self._access.room
         limit = room + room // 4 if result.fits else min(RESULT_LIMIT, room)
         if len(text) > limit:
@@ -390,16 +358,14 @@ class ToolRunner:
             try:
                 with self.reads.around(tool.spec):
                     self._bench.age += not _reads(tool.spec)
-                    result = await self._work(tool, checked, permit, clock, seen)
+                    result = await self.working.run(tool, checked, permit, clock, seen)
             except NothingRead:
                 raise
             except ToolFailed as failure:  # its text may quote what was read
-                failed = _failed(str(failure))
-                self._record_exposures(tool.spec, checked, failed)
                 if not tool.spec.untrusted and not self._access.content_filter.own:
                     raise
+                failed = failed_result(str(failure))
                 return await self._filtered(tool.spec, checked, failed)
-            self._record_exposures(tool.spec, checked, result)
             result = await self._filtered(tool.spec, checked, result)
             if ruling.arguments is not None:
                 words = arguments_text(told.arguments or {})
@@ -448,151 +414,6 @@ class ToolRunner:
         source = source if len(result.sources) < 2 else spec.name
         return await asyncio.to_thread(content_filter.filter_result, result, source or spec.name)
 
-    async def _work(
-        self, tool: Tool, call: ToolCall, permit: Permit, clock: WorkClock, seen: SeenFiles
-    ) -> Result:
-        """Run the tool inside its time limit; ``clock`` stands while the person is asked."""
-
-        @contextmanager
-        def asking() -> Generator[None]:
-            clock.pause()
-            self._asking.add(call.id)
-            try:
-                yield
-            finally:
-                self._asking.discard(call.id)
-                clock.resume()
-
-        async def ask(questions: Sequence[AskedQuestion]) -> str:
-            with asking():
-                return await self.approvals.ask(call.id, questions)
-
-        async def ask_form(question: ServerQuestion) -> ServerAnswer:
-            if question.prompt is None:
-                return await ask_person(question)
-            sampling = self._access.sampling
-            if sampling is None:
-                return DECLINED
-            return await sampling.answer(question, ask_person, self._emit)
-
-        async def ask_person(question: ServerQuestion) -> ServerAnswer:
-            with asking():
-                return await self.approvals.ask_form(call.id, question)
-
-        access, workspace = self._access, self._access.workspace
-        printed: list[str] = []
-        context = Context(
-            workspace=workspace if permit.opens is None else workspace.opened(permit.opens),
-            drafts=CallDrafts(
-                self._bench,
-                access,
-                self.approvals,
-                tool.spec,
-                self._call_id or call.id,
-                permit.approve,
-            ),
-            emit=self._output_emitter(tool.spec, call, printed),
-            show_plan=lambda plan: self._emit(PlanChanged(call.id, plan)),
-            ask_all=ask,
-            ask_form=ask_form,
-            may=lambda target: self.approvals.allows_target(tool.spec, target),
-            environment=EnvironmentOnDemand(self._services.environment),
-            sandbox=access.sandbox,
-            keeper=self._services.keeper,
-            checks=access.checks,
-            languages=self._services.languages if access.languages else None,
-            seen=seen,
-            jobs=self._services.jobs,
-            web=self._services.web,
-            notes=access.notes.of_call(access.agent, keeps=permit.approve),
-            children=access.children(call.id),
-            board=SessionBoard(
-                self._services.boards, access.session_id, access.agent, access.guard, call.id
-            ),
-            services=self._services,
-            room=access.room,
-            numbered=access.numbered,
-            waits=access.waits,
-            agent=access.agent,
-            session_id=access.session_id,
-            call_id=call.id,
-            person=person_here(),
-            subject=access.subject,
-        )
-        limit = tool.spec.time_limit
-        timer = asyncio.timeout(limit)
-        acts = tool.spec.effect == "act"
-        task = asyncio.current_task()
-        assert task is not None, "each call is run by a task of its own"
-        self._working[call.id] = task
-        waits = tool.spec.target == COMMAND or (tool.built_in and tool.spec.name == JOB)
-        # A child has a limit of its own.
-        untimed = (self._commands_free and waits) or tool.waits
-        if untimed:
-            self.approvals.clock.pause()
-        try:
-            if tool.spec.effect not in ("read", "draft") or permit.approve:
-                # The audit has its row before anything can come of it, whatever kills the program.
-                await self._services.store.flush(access.session_id)
-            stamps = await asyncio.to_thread(seen.stamps, workspace) if acts else {}
-            drafting = self._bench.drafting if tool.spec.effect == "draft" else nullcontext()
-            async with drafting, self._bench.acting() if acts else nullcontext(), timer:
-                result = await tool.call(context, call.arguments or {})
-            if call.id in self._stopped and not task.cancelling():  # its command was ended
-                result = _stopped(result.text)
-            if not stamps:  # what is read and drafted changes no file
-                return result
-            return await asyncio.to_thread(_naming_changed, result, seen, workspace, stamps)
-        except asyncio.CancelledError as error:
-            if call.id in self._stopped and task.uncancel() == 0:  # else the turn is stopped too
-                return _stopped(last_states("".join(printed)).strip("\n"))
-            if task.cancelling():
-                raise
-            raise ToolFailed(f"{call.name} gave up: it was cancelled from inside.") from error
-        except TimeoutError as error:
-            if not timer.expired():
-                raise
-            raise ToolFailed(f"Timed out after {limit:g} s.") from error
-        finally:
-            if untimed:
-                self.approvals.clock.resume()
-            del self._working[call.id]
-            self._stopped.discard(call.id)
-
-    def _record_exposures(self, spec: ToolSpec, call: ToolCall, result: Result | None) -> None:
-        for exposed in self._guard.new_exposures(spec, call, result):
-            self._emit(exposed)
-
-    def _output_emitter(
-        self, spec: ToolSpec, call: ToolCall, printed: list[str]
-    ) -> Callable[[str], None]:
-        """A function that emits a running call's output, up to ``OUTPUT_LIMIT``.
-
-        ``printed`` gets all of it, shown or not, but no more than its end.
-
-        The session is exposed to it from its first piece on. Where the filter needs the whole
-        output, because a value to mask may be split between two pieces, it emits nothing.
-        """
-        masks = self._access.content_filter
-        hidden = bool(masks.kinds) and (spec.untrusted or masks.own)
-        begun, left = False, 0 if hidden else OUTPUT_LIMIT
-
-        def emit(text: str) -> None:
-            nonlocal begun, left
-            if not begun:
-                begun = True
-                self._record_exposures(spec, call, None)
-            printed[:] = ["".join([*printed, text])[-RESULT_LIMIT:]]
-            if left > 0:
-                cut = len(text) >= left
-                text = (
-                    f"{text[:left]}\n[… more output follows, not shown here …]\n" if cut else text
-                )
-                left = 0 if cut else left - len(text)
-                self._emit(ToolOutput(call.id, text))
-
-        return emit
-
 
 async def _checked(tool: Tool, given: JsonObject) -> JsonObject:
     """The arguments as the tool takes them; raises ToolFailed."""
@@ -604,25 +425,3 @@ async def _checked(tool: Tool, given: JsonObject) -> JsonObject:
 def _as_given(call: ToolCall, given: JsonObject) -> ToolCall:
     """A checked call without the arguments that nobody gave."""
     return replace(call, arguments={k: v for k, v in (call.arguments or {}).items() if k in given})
-
-
-def _naming_changed(
-    result: Result, seen: SeenFiles, workspace: Workspace, stamps: Mapping[str, Stamp]
-) -> Result:
-    """The result, which names the files known to the model that were changed meanwhile (C-7)."""
-    if not stamps or not (changed := seen.touched(workspace, stamps)):
-        return result
-    names = ", ".join(changed[:20]) + (f" and {len(changed) - 20} more" if changed[20:] else "")
-    return replace(result, value=f"{result.text}\n[Files changed that you have read: {names}.]")
-
-
-def _stopped(output: str) -> Result:
-    """The result of a call that the person stopped, with its output until then."""
-    text = CALL_STOPPED_AFTER.format(output=output) if output else CALL_STOPPED
-    return Result(text, "stopped by you", is_error=True, keeps_end=True)
-
-
-def _failed(text: str) -> Result:
-    """An error, with its first line for the row."""
-    line = text.strip().splitlines()[0] if text.strip() else ""
-    return Result(text, line if len(line) <= 80 else line[:79] + "…", is_error=True)

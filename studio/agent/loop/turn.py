@@ -72,8 +72,8 @@ class Turn:
             self._task.cancel()
 
     def stop_calls(self, call_id: str = "") -> bool:
-        """End the tools that work now, or one of them; see ``ToolRunner.stop_calls``."""
-        return self._loop.tools.stop_calls(call_id)
+        """End the tools that work now, or one of them; see ``WorkingCalls.stop``."""
+        return self._loop.tools.working.stop(call_id)
 
     def files_changed(self) -> None:
         """Note that the person changed files: earlier reads and calls may have other results."""

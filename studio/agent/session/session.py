@@ -410,7 +410,7 @@ class Session:
     def stop_calls(self, call_id: str = "") -> bool:
         """End the tools that work now, or that of one call, and let the turn go on (C-25).
 
-        Returns whether there was one, see ``ToolRunner.stop_calls``.
+        Returns whether there was one, see ``WorkingCalls.stop``.
         """
         return self._turn is not None and self._turn.stop_calls(call_id)
 
