@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import io
 import json
 import sys
@@ -164,3 +165,27 @@ async def test_kz51_a_password_goes_to_the_named_server_alone(
         assert asked == JLawyer.asked
         with pytest.raises(ToolFailed, match="nicht zu erreichen"):
             server.rows("/v1/cases/list")
+
+
+async def test_kz51_a_server_that_goes_away_ends_the_import(tmp_path: Path) -> None:
+    """What came is told apart from what did not, no further document is waited for, and all of it
+    is taken back."""
+    async with engine_home(tmp_path, "openai-compatible", []) as home:
+        pack = switch_on(home)
+        pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
+        pack.settings_file.write_text(json.dumps({"ordner": str(tmp_path / "Akten")}))
+        server_of = load_class("kanzlei", "tools.intake.jlawyer_server:JLawyerServer")
+        plan_of = sys.modules["studio_pack_kanzlei.tools.intake.jlawyer"].plan_jlawyer
+        intake = pack.service(load_class("kanzlei", "tools.intake.cases:CaseIntake"))
+        with jlawyer_site() as address:
+            server = server_of(address, "anna", "zq8-fuchs")
+            plan = plan_of(pack, pack.person, server)
+        plan.new.append(plan.new[0])
+        done = intake.apply(pack.person, plan)
+        assert len(done.new) == 1 and "Ab 0007/19 fehlt alles" in done.problems[0]
+        akte = service(pack, "Akten").get(pack.person, "0007/19")
+        assert service(pack, "Dokumente").find(akte) == []
+        folders = pack.service(load_class("kanzlei", "tools.intake.folders:Intake"))
+        told = await asyncio.to_thread(folders.undo, pack.person, done.number)
+        assert "1 Akten" in told[0]
+        assert service(pack, "Akten").find(pack.person) == []

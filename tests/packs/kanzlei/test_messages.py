@@ -142,7 +142,7 @@ async def test_kz34_a_versandmappe_carries_an_xjustiz_message(
             pack.person, "Wagner ./. Reiter – Kauf", gericht="LG München I", gericht_az="12 O 3/26"
         )
         wagner = kontakte.add(
-            pack.person, vorname="Eva", name="Wagner-Öz 2", titel="Dr.", geboren="04.02.1980",
+            pack.person, vorname="Eva", name="d’Wagner-Öz 2", titel="Dr.", geboren="04.02.1980",
             strasse="Am Weg 1 a", plz="80331", ort="München", telefon="089 1",
         )  # fmt: skip
         firm = kontakte.add(pack.person, art="Firma", name="„Holz“ & Bau GmbH 木")
@@ -172,7 +172,7 @@ async def test_kz34_a_versandmappe_carries_an_xjustiz_message(
             ("empfaenger//{0}aktenzeichen.freitext", ["12 O 3/26"]),
             ("kurzrubrum", ["Wagner ./. Reiter - Kauf"]),
             ("rollenbezeichnung/code", ["101", "028"]),
-            ("nachname", ["Wagner-Öz"]),
+            ("nachname", ["d'Wagner-Öz"]),
             ("bezeichnung.aktuell", ['"Holz" & Bau GmbH _']),
             ("hausnummer", ["1 a"]),
             ("dateiname", ["01_Klage.pdf", "02_Anlage_K1.pdf"]),
@@ -340,7 +340,7 @@ async def test_kz34_hostile_messages_are_refused(
     bomb = b'<!DOCTYPE a [<!ENTITY x "xxxxxxxxxx"><!ENTITY y "&x;&x;">]>' + message()[38:]
     outside = b'<!DOCTYPE a SYSTEM "http://127.0.0.1:1/a.dtd">' + message()[38:]
     deep = message(papers="<akte>" * 100 + "</akte>" * 100)
-    wide = message(papers="<a/>" * 500_100)
+    wide = message(papers="<a/>" * 200_100)
     async with office(tmp_path) as (home, pack):
         akten = service(pack, "Akten")
 

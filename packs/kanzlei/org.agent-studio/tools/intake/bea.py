@@ -18,7 +18,7 @@ from studio.packs import Home, Person, ToolFailed
 
 from ..contacts.kontakte import Kontakte, require_may_enter
 from ..contacts.names import fold
-from ..office.akten import Akte, Akten
+from ..office.akten import Akte, Akten, require_may_open
 from ..office.dokumente import Dokumente
 from ..office.settings import OfficeSettings
 from ..office.texts import MOST_BYTES, read_file
@@ -207,6 +207,7 @@ def _case(
     if message is None or not message.parties:
         plan.problems.append("Die Nachricht nennt keine Beteiligten: nenne die Akte dafür.")
         return None
+    require_may_open(person)
     parties = _parties(home, message, client)
     if not any(one.role == "Mandant" for one in parties):
         names = "; ".join(filter(None, map(_name, message.parties)))

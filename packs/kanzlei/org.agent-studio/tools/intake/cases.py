@@ -26,6 +26,10 @@ _UNSURE = ("iban", "geboren", "email", "telefon")
 """Facts of a contact that are left out, and told, where they cannot be right."""
 
 
+class Unreachable(ToolFailed):
+    """Nothing more can be had from where a plan is from."""
+
+
 @dataclass(frozen=True, slots=True)
 class Party:
     """Who takes part: the fields of a contact, the role, on whose side, and the other's sign."""
@@ -96,7 +100,8 @@ class CaseIntake:
         self._home, self._records = home, home.records
 
     def apply(self, person: Person, plan: CasePlan) -> CasePlan:
-        """Keep what is new; a case that cannot be is told, and the rest goes on."""
+        """Keep what is new; a case that cannot be is told, and the rest goes on, unless its source
+        is gone."""
         sql = "INSERT INTO einlesung (zeit, person, quelle) VALUES (?, ?, ?)"
         plan.number = self._records.write(sql, now(), number_of(person), plan.source)
         done: list[Case] = []
@@ -107,13 +112,21 @@ class CaseIntake:
             except ToolFailed as error:
                 plan.problems.append(f"{case.shown}: {error}")
                 continue
-            self._enter_papers(person, plan, akte, case.papers)
+            gone = ""
+            try:
+                self._enter_papers(person, plan, akte, case.papers)
+            except Unreachable as error:
+                gone = str(error)
             sql = (
                 "UPDATE einlesung_akte SET verlauf = (SELECT max(id) FROM verlauf) "
                 "WHERE einlesung = ? AND akte = ?"
             )
             self._records.write(sql, plan.number, akte.id)
             done.append(case)
+            if gone:
+                told = "Nimm diese Einlesung zurück und wiederhole sie."
+                plan.problems.insert(0, f"Ab {akte.az} fehlt alles: {gone} {told}")
+                break
         kept: list[dict[str, str]] = []
         for fields in plan.contacts:
             try:
@@ -194,6 +207,8 @@ class CaseIntake:
                     continue
                 made = service.keep(person, akte, paper.name, data, folder=paper.folder,
                                     kind=paper.kind, date=paper.date)  # fmt: skip
+            except Unreachable:
+                raise
             except ToolFailed as error:
                 plan.problems.append(f"{akte.az}, {paper.name}: {error}")
                 continue

@@ -22,9 +22,9 @@ from ..office.persons import named
 from ..office.termine import LONGEST
 from ..office.texts import MOST_BYTES
 from .calendars import CalendarEntry
-from .cases import Case, CasePlan, Paper, Party
+from .cases import Case, CasePlan, Paper, Party, Unreachable
 from .contacts import iso_day, same_keys
-from .jlawyer_server import JLawyerServer, Row, Unreachable, text
+from .jlawyer_server import JLawyerServer, Row, text
 
 MOST = 20_000
 """Akten of one server."""

@@ -20,6 +20,8 @@ from urllib.parse import quote, urlsplit
 
 from studio.packs import ToolFailed
 
+from .cases import Unreachable
+
 Row = dict[str, object]
 _PLACE = "/j-lawyer-io/rest"
 _NEAR = (".local", ".lan", ".home.arpa", ".internal", ".fritz.box")
@@ -30,10 +32,6 @@ _SECONDS = 60.0
 """Of silence."""
 _WHOLE = 300.0
 """Seconds that all of an answer may take."""
-
-
-class Unreachable(ToolFailed):
-    """Nothing more can be had from this server now."""
 
 
 class _Here(urllib.request.HTTPRedirectHandler):

@@ -17,7 +17,7 @@ NAMESPACE = "http://www.xjustiz.de"
 MOST_BYTES = 50_000_000
 _DEEPEST = 60
 """Elements within each other; files of a court with parts in parts have some 25."""
-_MOST = 500_000
+_MOST = 200_000
 """Elements of one message; a document has some 15."""
 _LONGEST = 2_000
 """Characters of a fact."""

@@ -27,7 +27,7 @@ from .reading import NAMESPACE
 _ROOT = "nachricht.gds.uebermittlungSchriftgutobjekte.0005005"
 _ORIGINAL = "001"
 _PACK = Path(__file__).parents[3] / "plugin.json"
-_PLAIN = str.maketrans({"„": '"', "“": '"', "”": '"', "‚": "'", "‘": "'", "–": "-", "—": "-"})
+_PLAIN = str.maketrans("„“”‚‘’–—", '"' * 3 + "'" * 3 + "--")
 _HOUSE = re.compile(r"(.+?)\s+(\d+\s?[a-zA-Z]?(?:\s?[-/]\s?\d+\s?[a-zA-Z]?)?)")
 
 
