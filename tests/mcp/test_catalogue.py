@@ -68,6 +68,26 @@ def test_m15_the_person_accepts_what_they_saw_and_nothing_that_came_after(tmp_pa
     assert not catalogue.accept(GIT, shown).changed
 
 
+def test_m15_a_pin_is_of_all_that_a_server_says_of_a_tool(tmp_path: Path) -> None:
+    """M-15: name, words, both schemas, claims; each waits until the person saw it."""
+    tool = ServerTool(
+        "a", "A", "One.", {"type": "object"}, {"type": "object"}, {"readOnlyHint": True}
+    )
+    others = [
+        replace(tool, title="B"),
+        replace(tool, description="One. "),
+        replace(tool, schema={"type": "object", "properties": {"to": {}}}),
+        replace(tool, output_schema=None),
+        replace(tool, annotations={"readOnlyHint": False}),
+        replace(tool, name="b"),
+    ]
+    assert len({pin_of(one) for one in (tool, *others)}) == 1 + len(others)
+    for number, other in enumerate(others[:-1]):
+        catalogue = Catalogue(tmp_path / str(number))
+        catalogue.remember(GIT, ServerLists((tool,)))
+        assert set(catalogue.remember(GIT, ServerLists((other,))).changed) == {"a"}
+
+
 @given(LISTS, LISTS)
 def test_a_history_calls_only_what_it_named(then: list[ServerTool], now: list[ServerTool]) -> None:
     def specs(tools: list[ServerTool]) -> list[ToolSpec]:

@@ -909,3 +909,22 @@ async def test_m18_the_person_chooses_where_a_server_runs(tmp_path: Path) -> Non
         servers = person.engine.services.servers
         await until(lambda: servers.read().by_name[listed.name].sandbox == "network")
         assert servers.read().by_name[listed.name].runs, "what it runs is the same"
+
+
+@on_window_loop
+async def test_m2_a_server_starts_with_the_program_where_the_person_wants_it(
+    tmp_path: Path,
+) -> None:
+    """M-2: the others wait for their first call."""
+    early, late = ListedServer(tmp_path, "early"), ListedServer(tmp_path, "late")
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await opened(person)
+        for one, starts in ((early, "program"), (late, "call")):
+            one.offer("stock")
+            await page.servers.change(replace(one.entry, starts=starts))
+            entries = {entry.name: entry for entry in await page.servers.entries()}
+            await page.servers.switch_on(entries[one.name])
+    async with at_window(tmp_path, "anthropic", []) as person:
+        servers = person.engine.services.servers.servers
+        await until(lambda: servers.state("early").kind == "running")
+        assert servers.state("late").kind == "idle"
