@@ -263,7 +263,9 @@ async def test_k8_existing_names_and_inputs(tmp_path: Path) -> None:
         assert f"Protected: {home.folder}/.env" in results[0].text
 
 
-async def test_k8_what_a_hook_is_told(tmp_path: Path) -> None:
+async def test_k8_what_a_hook_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """K-8, K-9: and no key of the person's."""
+    monkeypatch.setenv("SHOP_API_KEY", "CANARY-0123456789-abcdef")
     call = run_of("echo hi", time_limit=20, reason="To see")
     events, session, home = await one_call(
         tmp_path, call, entry("PreToolUse", "cat > told.json; env > env.txt"),
@@ -277,7 +279,7 @@ async def test_k8_what_a_hook_is_told(tmp_path: Path) -> None:
     after = json.loads((home.folder / "after.json").read_text())
     assert after["tool_response"]["stdout"] == "hi" and after["tool_use_id"] == told["tool_use_id"]
     environment = (home.folder / "env.txt").read_text()
-    assert f"CLAUDE_PROJECT_DIR={home.folder}" in environment
+    assert f"CLAUDE_PROJECT_DIR={home.folder}" in environment and "CANARY" not in environment
     assert not notices(events)
 
 
