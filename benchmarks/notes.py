@@ -5,10 +5,13 @@
 A query reads the notes that it finds, as the tool does. Beside it the same words are looked up in
 the full-text index alone; the index is made beside a plain reading of all files. Times are CPU of
 the reading thread, each the best of three: the slowest query (``p99``) and the median (``p50``).
+Where the extra ``recall`` is installed the same queries are answered by meaning, too: by the clock,
+as another process works for them, beside those by words alone.
 """
 
 from __future__ import annotations
 
+import os
 import random
 import sqlite3
 import statistics
@@ -23,6 +26,7 @@ from pathlib import Path
 from measure import Row, quick, show
 from search import LANGUAGES, vocabulary
 
+from studio.tools.memory.nearness import Nearness
 from studio.tools.memory.note import Note
 from studio.tools.memory.note_store import place_of
 from studio.tools.memory.notes import Notes
@@ -73,6 +77,46 @@ def best(work: Callable[[str], object], words: str) -> float:
     return min(timed(lambda: work(words)) for _ in range(3))
 
 
+def by_meaning(place: Path, folder: Path) -> list[Row]:
+    """How long queries by meaning take, and the first one, which begins the child."""
+    nearness = Nearness(lambda: dict(os.environ))
+    if not nearness.installed:
+        return []
+    notes, plain = Notes(place, folder, nearness=nearness), Notes(place, folder)
+
+    def clock(work: Callable[[str], object], words: str) -> float:
+        begun = time.perf_counter()
+        work(words)
+        return (time.perf_counter() - begun) * 1000
+
+    def best(work: Callable[[str], object]) -> list[float]:
+        return [min(clock(work, words) for _ in range(3)) for words in ASKED]
+
+    try:
+        first = clock(notes.recall, "fuel for vehicles")
+        found, base = best(notes.recall), best(plain.recall)
+        assert nearness.process is not None
+        held = memory_of(nearness.process.pid)
+    finally:
+        nearness.close()
+    return [
+        Row("by meaning too, p50", statistics.median(found), statistics.median(base), "ms",
+            "< 60 ms", "by words"),
+        Row("by meaning too, p99", max(found), max(base), "ms", "< 60 ms", "by words"),
+        Row("its first query", first / 1000, None, "s"),
+        Row("memory of its process", held, None, "MB"),
+    ]  # fmt: skip
+
+
+def memory_of(pid: int) -> float:
+    """Megabytes in memory of a process, 0 where that is not known."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0.0
+    return int(status.partition("VmRSS:")[2].split()[0]) / 1000
+
+
 def main() -> None:
     count = int(sys.argv[1]) if sys.argv[1:] and sys.argv[1].isdigit() else NOTES
     count = count // 20 if quick() else count
@@ -93,6 +137,7 @@ def main() -> None:
 
             mine = {one: best(notes.recall, one) for one in ASKED}
             base = {one: best(alone, one) for one in ASKED}
+        near = by_meaning(place, folder)
         slowest = max(mine, key=lambda one: mine[one])
         middle = statistics.median
         show(
@@ -103,6 +148,7 @@ def main() -> None:
                     "the index alone"),
                 Row(f"index of {count:,} notes", built / 1000, read / 1000, "s", "",
                     "reading the files"),
+                *near,
             ]
         )  # fmt: skip
 

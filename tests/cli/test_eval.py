@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,48 @@ async def test_w58_variants_are_graded_compared_and_taken_from_the_record(
         assert "large: old ××  new ✓✓ ↑ flip" in shown
         assert "old, try 1: contains: It does not contain “120”." in shown
         assert not home.simulator.violations
+
+
+async def test_w58_variants_are_agents_and_models_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Each cell is asked of its own variant's agent and model, so often as there are repeats."""
+    text = """\
+---
+repeats: 3
+budget: {dollars: 5}
+prompt: Say who you are.
+variants:
+  - {id: first, agent: Adder}
+  - {id: agent, agent: Judge}
+  - {id: model, agent: Adder, model: anthropic/sim-other}
+graders: [{contains: "${{ item.word }}"}]
+cases: [{id: one, word: "Adder of sim-model"}, {id: two, word: sim-other}]
+---
+"""
+    asked = Counter[str]()
+
+    def script(view: RequestView) -> Turn:
+        name = "Judge" if "a judge" in view.system else "Adder"
+        asked[said := f"{name} of {view.model}"] += 1
+        return Turn(Text(f"I am the {said}."))
+
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        prepare(home, text)
+        judge = home.engine.paths.agent_places[0] / "judge.md"
+        judge.write_text("---\nname: Judge\ntools: []\n---\nYou are a judge.\n")
+        found = await ran(home, capsys)
+        cells = {(one["variant"], one["case"]): one["passed"] for one in found["cells"]}
+        assert {key for key, passed in cells.items() if passed} == {
+            ("first", "one"),
+            ("model", "two"),
+        }
+        assert len(found["cells"]) == 3 * 2 * 3
+        assert asked == {
+            "Adder of sim-model": 6,
+            "Judge of sim-model": 6,
+            "Adder of sim-other": 6,
+        }
 
 
 async def test_w58_a_limit_leaves_the_rest_to_another_run_and_none_is_refused(
