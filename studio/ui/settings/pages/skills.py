@@ -265,7 +265,8 @@ class SkillsPage(SettingsPage):
         self.ask_for_folder(tr("Folder of the skills"), "", self.bring_in)
 
     def _choose_file(self) -> None:
-        names = f"{tr('Skills')} (*.zip *.skill)"
+        skills = tr("Skills")
+        names = f"{skills} (*.zip *.skill)"
         self.ask_for_file(tr("Zip file of the skills"), names, self.bring_in)
 
     def bring_in(self, path: str) -> None:
