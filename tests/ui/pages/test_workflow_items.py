@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 from pathlib import Path
@@ -10,8 +11,10 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
+from studio.domain.boards import BoardAuthor, BoardMessage
 from studio.domain.items import ItemTally
 from studio.domain.run_events import ItemsCounted, RunStarted
+from studio.domain.sessions import Caller
 from studio.domain.workflows import Step, Workflow
 from studio.simulator import Call, RequestView, Returned, Text, Turn
 from studio.ui.pages.needs.page import NeedsPage
@@ -19,6 +22,7 @@ from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.pages.workflows.runs.items_table import Columns
 from studio.ui.pages.workflows.runs.lower_panes import TIMELINE
 from studio.ui.pages.workflows.runs.pace_chart import PaceChart
+from studio.ui.pages.workflows.runs.run_inspector import RUN
 from studio.ui.pages.workflows.runs.run_record import RunRecord
 from studio.ui.pages.workflows.runs.sample_words import SampleWords
 from studio.ui.theme import Theme
@@ -284,3 +288,24 @@ async def test_w22_w40_what_an_item_asks_and_the_board_of_its_run_in_the_window(
         assert (tally.done, tally.skipped, tally.left) == (19, 1, 40)
         await until(lambda: "1 left out" in figures.accessibleName(), "the figures")
         assert view.head.cancel.isHidden()
+        boards = person.engine.services.boards
+        goes_on, read = asyncio.Event(), boards.last_messages
+        taken: list[bool] = []
+
+        async def late(root: Caller, most: int) -> list[BoardMessage]:
+            boards.last_messages = read  # type: ignore[method-assign]
+            found = await read(root, most)
+            taken.append(True)
+            await goes_on.wait()
+            return found
+
+        boards.last_messages = late  # type: ignore[method-assign]
+        view.show_tab(RUN)
+        await until(lambda: taken)
+        root = await boards.root_of(Caller("run", view.record.run.id))
+        await boards.write(root, "last", "It is done.", 0, BoardAuthor("other", "Worker"))
+        view.show_tab(RUN)  # nothing looks at it again once a run has ended
+        goes_on.set()
+        await until(
+            lambda: any(one.fact.left == "last" for one in tab.board.facts.rows), "the last word"
+        )

@@ -104,7 +104,7 @@ class RunView(PaintedWidget):
         self._wanted = 0
         """Counts which runs were wanted: the last one is shown, however long others take."""
         self._reading = self._asks_cluster = self._reads_board = False
-        self._read_again = False
+        self._read_again = self._board_again = False
         self._inspector_wanted = True
         self._sampled = ""
         """The question after a sample for which its table was shown."""
@@ -402,7 +402,7 @@ class RunView(PaintedWidget):
             self._do(self._read())
         if not self._asks_cluster:
             self._do(self._read_cluster(record))
-        self._look_at_board(record)
+        self._look_at_board()
         if next(record.run.questions, None) is not None:
             self.pane.show_graph(self.below.graph())  # how long it waits
         if record.run.paused is None:
@@ -453,21 +453,25 @@ class RunView(PaintedWidget):
         if record is self.record:
             self.inspector.run.show_cluster(status if record.run.end is None else None)
 
-    def _look_at_board(self, record: RunRecord) -> None:
+    def _look_at_board(self) -> None:
         """Show what the agents of the run share now, where that is seen."""
-        seen = self._inspector_wanted and self.inspector.page == RUN
-        if seen and not self._reads_board:
-            self._do(self._read_board(record))
+        if self._inspector_wanted and self.inspector.page == RUN:
+            self._do(self._read_board())
 
-    async def _read_board(self, record: RunRecord) -> None:
-        self._reads_board = True
+    async def _read_board(self) -> None:
+        """Read it once more if that was wanted meanwhile, perhaps of another run."""
+        self._board_again = True
+        if self._reads_board:
+            return
+        boards, self._reads_board = self._engine.services.boards, True
         try:
-            caller = Caller("run", record.run.id)
-            found = await read_board(self._engine.services.boards, caller)
+            while self._board_again and (record := self.record) is not None:
+                self._board_again = False
+                found = await read_board(boards, Caller("run", record.run.id))
+                if record is self.record:
+                    self.inspector.run.board.show_board(found)
         finally:
             self._reads_board = False
-        if record is self.record:
-            self.inspector.run.board.show_board(found)
 
     def _speak(self, before: str) -> None:
         assert self.record is not None
@@ -561,7 +565,7 @@ class RunView(PaintedWidget):
             return
         step, item = self.key
         if self.inspector.page == RUN:
-            self._look_at_board(record)
+            self._look_at_board()
             run_tab = self.inspector.run
             top = run_id_of(top_of(step))
             run_tab.show_record(record, top, sample=not self._asks_below)
