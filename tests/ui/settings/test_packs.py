@@ -188,14 +188,17 @@ async def test_x2_parts_are_switched_before_a_pack_is_installed(tmp_path: Path) 
         shown = await updated()
         assert shown.off == {"hooks", "tools"}
         shown.parts["tools"].click()
+        shown.parts["mcp"].click()
         page.offered.agree.click()
-        await until(lambda: packs.get("office").off == {"hooks"})
+        await until(lambda: packs.get("office").off == {"hooks", "mcp"})
+        await until(page.looking.isHidden)
+        assert page.notice.text() == "", "no server or hook of it can be switched on now"
         (source / OURS / "hooks.json").unlink()
         await until(lambda: page.rows["office"].change is None)
         assert "hooks" not in (await updated()).parts
         page.offered.agree.click()
         await until(lambda: "hooks" not in packs.get("office").manifest.parts())
-        assert packs.get("office").off == {"hooks"}, "one that comes again is still off"
+        assert packs.get("office").off == {"hooks", "mcp"}, "one that comes again is still off"
 
 
 @on_window_loop

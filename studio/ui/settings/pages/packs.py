@@ -192,7 +192,8 @@ class PacksPage(SettingsPage):
         self.ask_for_folder(tr("Folder of the pack"), "", self._look_chosen)
 
     def _choose_file(self) -> None:
-        names = f"{tr('Packs')} (*.zip marketplace.json)"
+        packs = tr("Packs")
+        names = f"{packs} (*.zip marketplace.json)"
         self.ask_for_file(tr("Zip file of the pack"), names, self._look_chosen)
 
     def _look_chosen(self, path: str) -> None:
@@ -201,16 +202,19 @@ class PacksPage(SettingsPage):
 
     def _look_typed(self) -> None:
         if origin := self.origin.text().strip():
-            self._run(self._look(origin), cancelled_on_close=True)
+            self._look_for(origin)
 
-    async def _look(self, origin: str, name: str = "") -> None:
+    def _look_for(self, origin: str, name: str = "") -> None:
+        self._run(self._look(origin, name), cancelled_on_close=True)
+
+    async def _look(self, origin: str, name: str) -> None:
         from studio.extensions.packs.fetching import ManyPacks
 
         try:
             offer = await in_daemon_thread(lambda: self._packs.look(origin, name))
         except ManyPacks as many:
             buttons = [
-                Button(self.theme, one, clicked=lambda one=one: self._run(self._look(origin, one)))
+                Button(self.theme, one, clicked=lambda one=one: self._look_for(origin, one))
                 for one in many.names
             ]
             label = Label(self.theme, tr("It has several packs. Which one?"), "small", "text2")
@@ -242,6 +246,8 @@ class PacksPage(SettingsPage):
             from studio.extensions.packs.overview import overview
 
             text = await asyncio.to_thread(overview, pack.manifest, pack.origin, pack.digest)
+            if not isValid(self):
+                return
             rows = PackContents(self.theme, pack.manifest, pack.off, switches=False)
             card = OfferCard(self.theme, pack.name, text, rows)
             if pack.approved == pack.digest:
@@ -290,7 +296,7 @@ class PacksPage(SettingsPage):
         """Install or update; without ``off`` the parts that were off are."""
         self._offers.pop(offer.manifest.id, None)
         pack = await asyncio.to_thread(self._packs.add, offer, off)
-        if isValid(self) and {"mcp", "hooks"} & set(pack.manifest.parts()):
+        if isValid(self) and {"mcp", "hooks"} & (pack.manifest.parts().keys() - pack.off):
             words = tr("{name} is here. Its servers and hooks are off, until you switch each on.")
             self.notice.show_text(words.format(name=pack.name))
 
