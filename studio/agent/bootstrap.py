@@ -19,7 +19,7 @@ from studio.providers.catalogue import Catalogue
 from studio.providers.http import Http
 from studio.providers.model_facts import load_snapshot
 from studio.providers.model_files import TOKEN, TOKEN_VARIABLES
-from studio.providers.registry import KEY_VARIABLES
+from studio.providers.registry import KEY_VARIABLES, PROVIDERS
 from studio.storage.config.key_command import KeyCommands
 from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import SettingsFile
@@ -29,6 +29,7 @@ from studio.storage.paths import Paths
 
 from .engine import Engine
 from .extension_sources import ExtensionSources
+from .models.local_models import BUILT_IN
 from .models.provider_factory import EmbeddedProvider, ProviderFactory
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ async def build(paths: Paths, settings: SettingsFile, sources: ExtensionSources)
         commands=KeyCommands(lambda: settings.values.key_command),
     )
     made, snapshot = await asyncio.to_thread(load_snapshot, paths.resources / "models.json")
+    if not PROVIDERS[BUILT_IN].ready:  # the light package has no engine for it
+        snapshot = {name: models for name, models in snapshot.items() if name != BUILT_IN}
     catalogue = Catalogue(
         paths.models, snapshot, own=lambda name: settings.values.model_facts(name)
     )

@@ -36,6 +36,7 @@ from studio.domain.events import (
     TurnComplete,
     TurnStarted,
 )
+from studio.domain.extras import how_to_install
 from studio.domain.messages import Text
 from studio.domain.models import Usage
 from studio.domain.records import dataclass
@@ -55,7 +56,7 @@ log = logging.getLogger(__name__)
 EXPORT_SECONDS = 5
 """Seconds that one export to the collector may take."""
 _NO_EXTRA = (
-    "Traces need packages that are not installed: pip install 'agent-studio[traces]'. "
+    f"Traces need packages that are not installed: {how_to_install('traces')}. "
     "Until then no traces are sent."
 )
 

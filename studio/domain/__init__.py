@@ -11,6 +11,7 @@
 - ``events``: Defines the events of a turn, as a tagged union of small frozen values (L-2).
 - ``exchanges``: Describes what went to a provider and what came back (W-27).
 - ``extensions``: Describes skills and commands, and what is wrong with their files.
+- ``extras``: Says how a part of the program that not everybody has is installed.
 - ``forms``: Reads the fields of a form from a schema, and checks what is filled in (M-19).
 - ``hooks``: Commands that are told of what a chat does, and which of them count.
 - ``items``: Describes what a step does once for each of very many values (W-53).

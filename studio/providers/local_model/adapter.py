@@ -26,7 +26,7 @@ from studio.providers.model_files.folder import SUFFIX, model_files
 from studio.providers.openai_chat.adapter import CompatibleProvider, native_call
 from studio.providers.openai_chat.stream import MadeUpIds
 
-from . import PROVIDER
+from . import MISSING, PROVIDER
 from .process import SMALL_CONTEXT, ModelProcess
 from .prompt import OUTPUT_LIMIT, Prompt
 
@@ -123,7 +123,12 @@ class LocalModelProvider(CompatibleProvider):
         return _Stream(process, self._make_room, self._shaped, self._checked, request)
 
     async def models(self) -> list[ModelInfo]:
-        """The model that ships or was chosen, then those that were fetched; none is started."""
+        """The model that ships or was chosen, then those that were fetched; none is started.
+
+        Raises ConfigurationError where nothing here runs them, as in the light package.
+        """
+        if not PROVIDER.ready:
+            raise ConfigurationError(MISSING)
         return await asyncio.to_thread(self._listed)
 
     def _listed(self) -> list[ModelInfo]:

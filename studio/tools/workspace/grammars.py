@@ -10,13 +10,15 @@ import importlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from studio.domain.extras import how_to_install
+
 from .symbols import LONGEST, WIDTH, Kind, Symbol, Symbols
 
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-EXTRA = "pip install 'agent-studio[outline]'"
-"""The command that brings the grammars."""
+EXTRA = how_to_install("outline")
+"""What brings the grammars."""
 
 _C = ("tree_sitter_c", "language")
 _CPP = ("tree_sitter_cpp", "language")

@@ -146,6 +146,10 @@ class _Start(QWidget):
         self.builtin = Button(theme, tr("Use the small built-in model"), "link")
         line = tr("Choose what your agents run on. You can change it later.")
         about = tr("Works offline. {about}").format(about=tr_engine(ABOUT))
+        offline = _words(theme, about, "small", "text3")
+        if not PROVIDERS["builtin"].ready:  # the light package has no engine for it
+            self.builtin.hide()
+            offline.hide()
         private = tr(
             "Your chats stay on this computer. Messages go only to the provider you choose."
         )
@@ -161,8 +165,7 @@ class _Start(QWidget):
             (self.demo, 10),
             (self.key, 10),
             (self.ollama, 16),
-            (self.builtin, 0),
-            (_words(theme, about, "small", "text3"), 18),
+            *((self.builtin, 0), (offline, 18)),
             (_words(theme, private, "small", "text2"), 0),
         ):
             wraps = isinstance(widget, Label)
@@ -309,7 +312,8 @@ class FirstRun(PaintedWidget):
             Qt.Key.Key_3: self._start.ollama,
         }
         focused = self.focusWidget()
-        order = [*rows.values(), self._start.builtin]
+        buttons = (*rows.values(), self._start.builtin)
+        order: list[QWidget] = [one for one in buttons if not one.isHidden()]
         if key in rows and not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
             rows[Qt.Key(key)].click()
         elif key in (Qt.Key.Key_Down, Qt.Key.Key_Up) and focused in order:

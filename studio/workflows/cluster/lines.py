@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import Any, cast
 
 from studio.domain.errors import ConfigurationError
+from studio.domain.extras import how_to_install
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.records import dataclass
 
@@ -140,5 +141,5 @@ def _distributed(name: str) -> Any:
         return import_module(name)
     except ImportError as error:
         raise ConfigurationError(
-            "A cluster needs the extra “cluster”: pip install 'agent-studio[cluster]'"
+            f"A cluster needs the extra “cluster”: {how_to_install('cluster')}"
         ) from error

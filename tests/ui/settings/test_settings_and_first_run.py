@@ -6,7 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue
 from studio.providers.http import Http
 from studio.providers.ollama.adapter import OllamaProvider
-from studio.providers.registry import KEY_VARIABLES
+from studio.providers.registry import KEY_VARIABLES, PROVIDERS
 from studio.simulator import Simulator
 from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import SettingsFile
@@ -395,6 +395,27 @@ async def test_the_first_page_answers_to_its_keys(start: Start) -> None:
     assert page._page.isVisible()
     QTest.keyClick(page, Qt.Key.Key_Escape)
     assert page._start.isVisible()
+
+
+async def test_p1_the_first_page_offers_no_model_that_nothing_here_runs(
+    theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P-1: the light package has no engine; the keys go past what is not there."""
+    monkeypatch.setitem(PROVIDERS, "builtin", replace(PROVIDERS["builtin"], ready=False))
+
+    async def nothing(*_: object) -> None:
+        raise AssertionError
+
+    page = FirstRun(theme, nothing, nothing)
+    qtbot.addWidget(page)
+    page.show()
+    start = page._start
+    assert start.builtin.isHidden() and not start.ollama.isHidden()
+    told = " ".join(one.text() for one in start.findChildren(Label) if one.isVisible())
+    assert "Works offline" not in told and "Your chats stay" in told
+    start.ollama.setFocus()
+    QTest.keyClick(page, Qt.Key.Key_Down)
+    assert page.focusWidget() is start.ollama
 
 
 async def test_a_pasted_key_is_recognised_tried_and_kept(start: Start) -> None:

@@ -15,11 +15,13 @@ from PySide6.QtWidgets import QMessageBox, QWidget
 
 from studio.agent.models.local_models import BUILT_IN, Machine
 from studio.domain.errors import StudioError
+from studio.providers.local_model import MISSING
 from studio.providers.model_files import TOKEN, TOKEN_VARIABLES
 from studio.providers.model_files.downloads import Download
 from studio.providers.model_files.fit import Fit, estimated_speed, fit_of
 from studio.providers.model_files.folder import BegunFile, ModelFile, Source, quantization
 from studio.providers.model_files.hub import HubModel, Recommended
+from studio.providers.registry import PROVIDERS
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import context_size, month, number
 from studio.ui.settings.form import FormCard, SettingsPage
@@ -77,6 +79,8 @@ class LocalModelsPage(SettingsPage):
         self.downloads: dict[str, DownloadRow] = {}
         self.results: list[FoundRow] = []
         self._add_machine()
+        if not PROVIDERS[BUILT_IN].ready:  # as in the light package
+            self.column.addWidget(Label(theme, tr_engine(MISSING), "small", "warn", wrap=True))
         self._add_installed()
         self._add_search()
         self._add_token()

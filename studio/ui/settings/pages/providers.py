@@ -310,7 +310,7 @@ class ProviderSection(QWidget):
         if listing.fetched_at is not None:
             when = ago(time.time() - listing.fetched_at)
             words = [tr("Updated {when}.").format(when=when)]
-        elif self.provider.name == "builtin":
+        elif self.provider.name == "builtin" and listing.state != "failed":
             own = "" if self._services.values.builtin_model else tr_engine(ABOUT)
             words = [tr("Works offline."), own]
         elif listing.models and date:

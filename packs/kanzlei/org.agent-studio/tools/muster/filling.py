@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -36,7 +37,10 @@ _NODES = {
 _FILTERS = {"upper", "lower", "capitalize", "title", "trim", "e", "escape"}
 _TESTS = {"defined", "undefined"}
 _MISSING_PACKAGE = (
-    "Muster brauchen das Paket docxtpl. Installiere es mit: pip install docxtpl, oder mit dem "
+    "Muster brauchen das Paket docxtpl, das dieses Programmpaket nicht haben kann. Installiere das "
+    "Programm daneben mit: pipx install 'agent-studio[kanzlei]'."
+    if getattr(sys, "frozen", False)
+    else "Muster brauchen das Paket docxtpl. Installiere es mit: pip install docxtpl, oder mit dem "
     "Programm als agent-studio[kanzlei]."
 )
 _UNFIT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
