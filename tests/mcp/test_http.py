@@ -102,6 +102,7 @@ async def test_nobody_there_is_said(tmp_path: Path) -> None:
         with pytest.raises(ServerFailed, match=r"127\.0\.0\.1:9 cannot be reached") as told:
             await servers.start("web")
         assert told.value.kind == "network"
+        assert str(told.value).endswith("cannot be reached: nothing answers there.")
 
 
 async def test_a_body_has_a_limit_and_headers_stay(tmp_path: Path) -> None:

@@ -69,6 +69,12 @@ def test_each_template_is_one_that_the_engine_writes() -> None:
     assert not gone, "\n".join(gone)
 
 
+def test_m18_why_a_server_cannot_be_reached_is_told_in_the_persons_language() -> None:
+    with language("de"):
+        told = tr_engine("a.example:9 cannot be reached: nothing answers there.")
+        assert told == "a.example:9 ist nicht zu erreichen: dort antwortet nichts."
+
+
 def test_values_are_put_into_the_translation() -> None:
     capped = str(OverBudget("day", Caps(dollars=5.0), "dollars"))
     with language("de"):

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from studio.domain.secret_names import names_secret
-from studio.mcp.entries import ServerEntry, parse_entry
+from studio.mcp.entries import ServerEntry, keychain_names, parse_entry
 
 from .hiding import Hiding
 
@@ -26,8 +26,9 @@ _SCHEME = re.compile(r"(?i)(?:bearer|basic|token)\s+(?=\S)")
 
 def with_start(entry: ServerEntry, text: str, environment: Mapping[str, str]) -> Changed:
     """Another address, or another command with its arguments; ValueError says what is wrong."""
-    hiding = Hiding(entry.name, environment)
     text = text.strip()
+    stays = replace(entry, command=text, arguments=(), url="")
+    hiding = Hiding(entry.name, environment, keychain_names(stays))
     if entry.url:
         parse_entry(entry.name, {"type": entry.transport, "url": text})
         return replace(entry, url=hiding.address(text)), hiding.secrets
@@ -54,17 +55,17 @@ def key_header(entry: ServerEntry) -> str:
 
 def with_key(entry: ServerEntry, header: str, key: str) -> Changed:
     """A key in a header, after the word for its kind."""
-    hiding = Hiding(entry.name, {})
+    others = {name: one for name, one in entry.headers.items() if name.lower() != header.lower()}
+    hiding = Hiding(entry.name, {}, keychain_names(replace(entry, headers=others)))
     scheme = _SCHEME.match(key)
     word = scheme[0] if scheme else "Bearer " if header.lower() == AUTHORIZATION.lower() else ""
     value = word + hiding.reference(header, key[scheme.end() if scheme else 0 :])
-    others = {name: one for name, one in entry.headers.items() if name.lower() != header.lower()}
     return replace(entry, headers={**others, header: value}), hiding.secrets
 
 
 def with_value(entry: ServerEntry, variable: str, value: str) -> Changed:
     """The value of a variable that is not set here: it is kept, and stands for it."""
-    hiding = Hiding(entry.name, {})
+    hiding = Hiding(entry.name, {}, keychain_names(entry))
     reference = hiding.reference(variable, value)
 
     def filled(text: str) -> str:
@@ -78,5 +79,6 @@ def with_value(entry: ServerEntry, variable: str, value: str) -> Changed:
         folder=filled(entry.folder),
         url=filled(entry.url),
         headers={name: filled(one) for name, one in entry.headers.items()},
+        oauth={name: filled(one) for name, one in entry.oauth.items()},
     )
     return changed, hiding.secrets

@@ -8,7 +8,7 @@ reference too: its value is missing until the person gives it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import unquote
 
 from studio.domain.redaction import holds_secret, redact
@@ -32,12 +32,17 @@ _LONG_PART = re.compile(r"(?<=/)(?=[\w~-]*\d)(?=[\w~-]*[A-Za-z])[\w~-]{24,}(?=[/
 
 
 class Hiding:
-    """Hides the secrets of one server; ``secrets`` has their values by their names."""
+    """Hides the secrets of one server; ``secrets`` has their values by their names.
 
-    def __init__(self, server: str, environment: Mapping[str, str]) -> None:
+    ``used`` are names in the keychain whose values stay as they are.
+    """
+
+    def __init__(
+        self, server: str, environment: Mapping[str, str], used: Iterable[str] = ()
+    ) -> None:
         self._prefix, self._environment = key_prefix(server), environment
         self.secrets: dict[str, str] = {}
-        self._names: set[str] = set()
+        self._names = set(used)
 
     def reference(self, name: str, value: str = "") -> str:
         """A reference to the keychain; without a value it is missing there."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from studio.mcp.entries import ServerEntry
+from studio.mcp.entries import ServerEntry, variable_names
 from studio.mcp.importing.changing import key_header, with_key, with_start, with_value
 
 CANARY = "CANARY-shop-key-0123456789"
@@ -32,6 +34,28 @@ def test_m18_another_address_has_no_secret_either() -> None:
     assert secrets == {"mcp/shop/api_key": CANARY}
     with pytest.raises(ValueError):
         with_start(WEB, "b.example/mcp", {})
+
+
+def test_m18_a_secret_that_stays_is_not_written_over() -> None:
+    """P-4, M-18: of two with the same name the new one gets a name of its own."""
+    header = {"X": "${keychain:mcp/shop/key}"}
+    entry, secrets = with_start(replace(WEB, headers=header), "https://a.example/x?key=new", {})
+    assert entry.url == "https://a.example/x?key=${keychain:mcp/shop/key-2}"
+    assert entry.headers == header and secrets == {"mcp/shop/key-2": "new"}
+    typed = "npx --token ${keychain:mcp/shop/token} --token new"
+    entry, secrets = with_start(ENTRY, typed, {})
+    assert secrets == {"mcp/shop/token-2": "new"}, entry.arguments
+    named = replace(WEB, url="https://a.example/${keychain:mcp/shop/X-API-Key}")
+    assert with_key(named, "X-API-Key", "new")[1] == {"mcp/shop/X-API-Key-2": "new"}
+    both = replace(ENTRY, arguments=("${keychain:mcp/shop/PLACE}", "${PLACE}"))
+    assert with_value(both, "PLACE", "/here")[1] == {"mcp/shop/PLACE-2": "/here"}
+
+
+def test_m18_a_value_that_signing_in_needs_is_filled_in_too() -> None:
+    before = replace(WEB, oauth={"clientId": "${SHOP_CLIENT}"})
+    assert variable_names(before) == ["SHOP_CLIENT"]
+    entry, _ = with_value(before, "SHOP_CLIENT", "abc")
+    assert entry.oauth == {"clientId": "${keychain:mcp/shop/SHOP_CLIENT}"}
 
 
 @pytest.mark.parametrize(

@@ -479,6 +479,35 @@ async def test_the_doctors_button_mends_a_command_an_address_and_a_value(tmp_pat
 
 
 @on_window_loop
+async def test_m18_a_button_of_the_doctor_mends_the_server_that_it_is_beside(
+    tmp_path: Path,
+) -> None:
+    """Section 6: not another one that is opened before, and none that needs nothing any more."""
+    gone = ServerEntry("gone", str(tmp_path / "gone"), transport="stdio")
+    far = ServerEntry("far", url="http://127.0.0.1:9/mcp", transport="http")
+    async with at_window(tmp_path, "ollama", []) as person:
+        page = await opened(person)
+        for entry in (gone, far):
+            await page.servers.change(entry)
+            await page.servers.switch_on(entry)
+        page.refresh()
+        await until(lambda: len(page.rows) == 2)
+        rows = page.rows
+        await until(lambda: all(row.mend.isVisible() for row in rows.values()))
+        rows["gone"].mend.click()
+        page.show_one("far")  # before the form was there
+        await until(lambda: page.one.facts and page.one.facts.entry.name == "far")
+        assert page.one.form is None, "nobody asked to change this one"
+        page.show_all()
+        servers = person.engine.services.servers
+        await servers.switch_off(page.rows["gone"].facts.entry)
+        page.rows["gone"].mend.click()
+        await until(lambda: page.one.facts and page.one.facts.entry.name == "gone")
+        assert page.one.form is None, "it was switched off meanwhile"
+        assert page.one.facts is not None and page.one.facts.state.kind == "off"
+
+
+@on_window_loop
 async def test_m20_the_doctors_button_shows_a_tool_that_is_left_out(tmp_path: Path) -> None:
     """Section 6: the sentence names it with the reason; a tool that is off is none."""
     async with at_window(tmp_path, "ollama", []) as person:

@@ -41,7 +41,7 @@ from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from .approval import ApprovalCard, SandboxChoice, facts_of, key_rows
 from .changed_tool import Change, ChangedToolCard
 from .client_form import ClientForm
-from .mending import MendForm, cure_text
+from .mending import ON_ITS_PAGE, MendForm, cure_text
 from .offers import OfferPane, prompt_offer, resource_offer
 from .rows import ElidedLabel, icon_of, picture_of, state_words
 from .server_facts import Cure, ServerFacts
@@ -167,6 +167,7 @@ class ServerPane(QWidget):
 
     def open(self, name: str, tab: int = TOOLS) -> None:
         """Show a server, from its tools on."""
+        self._mending = False
         if name != self.name:
             self.name, self.facts, self._asking = name, None, False
             self._stop_typing()
@@ -306,8 +307,8 @@ class ServerPane(QWidget):
         self.doctor.setVisible(bool(sentence))
         if facts.cure != self._typed_for:  # what is being typed stays
             self._stop_typing()
-        if self._mending:
-            self._mending = False
+        typed, self._mending = self._mending, False
+        if typed and facts.cure in (*ON_ITS_PAGE, "client"):  # else something else is wrong by now
             self._cure()
 
     def _about_card(self, facts: ServerFacts) -> QWidget:
@@ -397,7 +398,7 @@ class ServerPane(QWidget):
             self._do(self._servers.restart(self.facts.entry))
 
     def mend(self) -> None:
-        """Do what the button beside the doctor's sentence does, once it is known."""
+        """Have typed what mends it, once it is known."""
         self._mending = True
 
     def _cure(self) -> None:
