@@ -98,7 +98,7 @@ class Finder:
             if one.value:
                 self._add_value(one)
             else:
-                for name in _names(one):
+                for name in _names(one, whole=whole):
                     if whole and (name.part or len(name.words) < 2):
                         continue
                     self._names.setdefault(name.words[0], []).append(name)
@@ -277,17 +277,19 @@ def _goes_on(
     return place, number + len(name.words)
 
 
-def _names(known: Known) -> Iterator[_Name]:
-    """What somebody is called: whole, and in parts."""
+def _names(known: Known, *, whole: bool = False) -> Iterator[_Name]:
+    """What somebody is called: whole, and in parts unless only ``whole`` names are wanted."""
     key = " ".join(filter(None, (folded(known.first), folded(known.last))))
-    whole = f"{known.first} {known.last}".strip()
+    full = f"{known.first} {known.last}".strip()
 
     def of(text: str, part: str) -> Iterator[_Name]:
         for words in _spelled(text):
-            yield _Name(words, known.label, key, part, text if part else whole)
+            yield _Name(words, known.label, key, part, text if part else full)
 
     if known.company:
         yield from of(known.last, "")
+        if whole:
+            return
         words = _WORD.findall(folded(known.last))
         legal, general = set(_LEGAL.split()), set(_GENERAL.split())
         core = [one for one in words if one not in legal]
@@ -300,9 +302,11 @@ def _names(known: Known) -> Iterator[_Name]:
                 yield from of(written.get(one, one), f"{SHORT} {core.index(one) + 1}")
         return
     if known.first:
-        yield from of(whole, "")
+        yield from of(full, "")
         for words in _spelled(f"{known.last} {known.first}"):
-            yield _Name(words, known.label, key, "", whole)
+            yield _Name(words, known.label, key, "", full)
+        if whole:
+            return
         for number, one in enumerate(_parts(known.first), 1):
             yield from of(one, FIRST if number == 1 else f"{FIRST} {number}")
     for number, one in enumerate(known.earlier, 11):
@@ -315,17 +319,16 @@ def _names(known: Known) -> Iterator[_Name]:
             yield from of(one, LAST if len(parts) == 1 else f"{LAST} {number}")
 
 
-def distinct_words(known: Known) -> set[str]:
+@lru_cache(100_000)
+def distinct_words(known: Known) -> frozenset[str]:
     """The words of a last name or a firm's that name it alone, folded."""
-    if known.value:
-        return set()
     if known.company:
         passed = {*_LEGAL.split(), *_GENERAL.split()}
         core = [one for one in _WORD.findall(folded(known.last)) if one not in passed]
-        return {one for one in core if len(one) >= 4 and one.isalpha()}
+        return frozenset(one for one in core if len(one) >= 4 and one.isalpha())
     parts = [part for name in (known.last, *known.earlier) for part in _parts(name)]
-    return {words[0] for part in parts if folded(part) not in _PARTICLES
-            for words in _spelled(part)}  # fmt: skip
+    named = [part for part in parts if folded(part) not in _PARTICLES]
+    return frozenset(words[0] for part in named for words in _spelled(part))
 
 
 _LEGAL = """

@@ -67,8 +67,12 @@ class Folded:
         return begin, whole if whole >= 0 else self._from[last] + end - self._at[last]
 
 
+_PLAIN = re.compile(r"[A-Za-z0-9 .,']*")
+"""A text in which folding changes no more than capital letters."""
+
+
 def folded(text: str) -> str:
-    return Folded(text).text
+    return text.lower() if _PLAIN.fullmatch(text) else Folded(text).text
 
 
 def clean(text: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from studio.packs import Records
 
@@ -85,9 +86,10 @@ def everybody(records: Records) -> list[Known]:
 
 
 def taking_part(records: Records) -> list[Known]:
-    """Who takes part in any Akte, also those whom its Rubrum alone names. Blocks."""
+    """Who takes part in any Akte, by last name or firm, also those whom its Rubrum alone names.
+    Blocks."""
     rows = records.read(
-        "SELECT DISTINCT kontakt.art, vorname, name, fruehere_namen FROM beteiligung JOIN kontakt "
+        "SELECT DISTINCT kontakt.art, name, fruehere_namen FROM beteiligung JOIN kontakt "
         "ON kontakt.id = beteiligung.kontakt WHERE rolle != ? AND art IN ('Person', 'Firma')",
         *_PUBLIC,
     )
@@ -95,7 +97,6 @@ def taking_part(records: Records) -> list[Known]:
         Known(
             PERSON,
             str(row["name"]),
-            str(row["vorname"]),
             company=row["art"] == "Firma",
             earlier=tuple(_listed(str(row["fruehere_namen"] or ""))),
         )
@@ -150,6 +151,7 @@ def _listed(text: str) -> list[str]:
     return [one for part in re.split(r"[;,\n]", text) if len(one := part.strip()) > 1]
 
 
+@lru_cache(50_000)
 def in_rubrum(rubrum: str) -> Sequence[Known]:
     """The two sides of a Rubrum, as in “Wagner ./. Holzbau Süd GmbH”."""
     found: list[Known] = []
