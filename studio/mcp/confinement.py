@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from studio.domain.records import dataclass
@@ -19,9 +19,12 @@ from studio.processes.sandbox_mounts import Launch
 
 _SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/proc", "/sys")))
 """What every command may read, and none may write."""
+_PACKAGES = "node_modules"
 _DEVICES = Path("/dev")
 _CODE = {".py", ".js", ".mjs", ".cjs", ".ts", ".jar", ".rb", ".php", ".pl", ".sh", ".lua", ".wasm"}
-_PROJECT = ("package.json", "pyproject.toml", "deno.json", "Cargo.toml", "go.mod", ".git")
+_PROJECT = (
+    *("package.json", "pyproject.toml", "pyvenv.cfg", "deno.json", "Cargo.toml", "go.mod", ".git"),
+)
 """What the folder has to which a program belongs."""
 _OWN_DATA = "PLUGIN_DATA"
 """Names the folder that the server of a pack may write."""
@@ -76,27 +79,37 @@ def confinement_of(
             target[path] = None
     if data := entry.environment.get(_OWN_DATA, "") if of_pack else "":
         writes[Path(os.path.realpath(data))] = None
-    for path in _named(entry):
+    named = (entry.command, *entry.arguments, *entry.environment.values())
+    program = set(_named((entry.command,)))
+    for path in _named(named):
         if _holds(path, home) or any(path.is_relative_to(one) for one in (*_SYSTEM, *writes)):
             continue
         if not (path.is_dir() or path.is_file()) or path == _DEVICES:
             continue
         if path.is_dir():
             (reads if of_pack else writes)[path] = None
-        elif of_pack or path.suffix.lower() in _CODE or os.access(path, os.X_OK):
+        elif of_pack or path in program or _is_code(path):
             reads[_project(path, home)] = None
         else:  # data: what is written beside it belongs to it, such as a journal
             writes[path if _holds(path.parent, home) or path.parent == home else path.parent] = None
     return Confinement(own, tuple(writes), tuple(reads), entry.sandbox == "network")
 
 
-def _named(entry: ServerEntry) -> Iterator[Path]:
-    """What there is of the absolute paths that a command and its variables name."""
-    for text in (entry.command, *entry.arguments, *entry.environment.values()):
+def _is_code(path: Path) -> bool:
+    return path.suffix.lower() in _CODE or os.access(path, os.X_OK)
+
+
+def _named(texts: Iterable[str]) -> Iterator[Path]:
+    """What there is of the absolute paths that words of a command and its variables name."""
+    for text in texts:
         for one in dict.fromkeys((text, text.partition("=")[2])):
             name = os.path.expanduser(one)  # noqa: PTH111 - ``~x`` of nobody stays as it is
             if os.path.isabs(name) and "\0" not in name and os.path.exists(name):  # noqa: PTH110, PTH117
-                yield Path(os.path.realpath(name))
+                real = Path(os.path.realpath(name))
+                yield real
+                folder, last = os.path.split(name)
+                if (link := Path(os.path.realpath(folder), last)) != real and real.is_file():
+                    yield link  # such as a program of ``node_modules/.bin``
 
 
 def _holds(path: Path, home: Path) -> bool:
@@ -107,8 +120,13 @@ def _holds(path: Path, home: Path) -> bool:
 def _project(file: Path, home: Path) -> Path:
     """The folder of the project to which a program belongs; of none, the file's own.
 
-    In the home folder itself, the file alone.
+    In the home folder itself, the file alone. A package of Node belongs to what has its
+    ``node_modules``, with the packages that it needs.
     """
+    if _PACKAGES in file.parts:
+        modules = Path(*file.parts[: file.parts.index(_PACKAGES) + 1])
+        above = modules.parent
+        return modules if above == home or _holds(above, home) else above
     for folder in file.parents:
         if folder == home or _holds(folder, home):
             break

@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,11 @@ import uvicorn
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Text
 from studio.domain.tools import ToolSpec
-from studio.mcp.entries import ServerEntry
+from studio.mcp.entries import Sandboxing, ServerEntry
 from studio.mcp.naming import tool_names
 from studio.mcp.schemas import adapt_schema
+from studio.processes.keeper import Keeper
+from studio.processes.sandbox import find_sandbox
 from studio.providers.base import Request
 from studio.server.mcp.calls import Calls
 from studio.server.mcp.studio_tools import StudioTools
@@ -111,6 +114,32 @@ async def test_a_real_server_is_listed_called_cancelled_and_closed(
         one for one in Path("/proc").glob("[0-9]*") if str(tmp_path).encode() in _environment(one)
     ]
     assert not left
+
+
+@pytest.mark.parametrize("where", ["offline", "network"])
+@pytest.mark.parametrize("name", [*NODE, *PYTHON])
+async def test_m18_a_real_server_runs_in_the_sandbox(
+    tmp_path: Path, name: str, where: Sandboxing
+) -> None:
+    """M-18, M-4: with what its command names, as it does without; and nothing of it is left."""
+    await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(tmp_path)], check=True)
+    entry = replace(entry_of(name, tmp_path), sandbox=where)
+    tool, arguments, words = CALLS[name]
+    filled = json.loads(json.dumps(arguments).replace("FOLDER", str(tmp_path)))
+    keeper = Keeper()
+    sandbox = await asyncio.to_thread(find_sandbox, keeper)
+    if sandbox.kind == "none":
+        pytest.skip(sandbox.reason)
+    async with within(), running_servers(tmp_path, entry, sandbox=sandbox) as servers:
+        assert (await servers.start(name)).tools
+        result = await servers.call(name, tool, filled)
+        assert words.replace("FOLDER", str(tmp_path)) in result.text, result.text
+        await servers.stop(name)
+    await asyncio.to_thread(sandbox.close)
+    await asyncio.to_thread(keeper.close)
+    assert not [
+        one for one in Path("/proc").glob("[0-9]*") if str(tmp_path).encode() in _environment(one)
+    ]
 
 
 def _environment(process: Path) -> bytes:

@@ -83,6 +83,33 @@ def test_m18_what_a_command_names_is_what_it_reaches(tmp_path: Path) -> None:
     assert whole.writes == (home,), "who names it wants it"
 
 
+@pytest.mark.parametrize(
+    ("names", "command", "reads"),
+    [
+        (["tools/node_modules/x/package.json", "tools/node_modules/x/i.js"],
+         "tools/node_modules/x/i.js", ["tools"]),
+        (["node_modules/x/package.json", "node_modules/x/i.js"],
+         "node_modules/x/i.js", ["node_modules"]),
+        (["venv/pyvenv.cfg", "venv/lib/x.py", "venv/bin/server.py"],
+         "venv/bin/server.py", ["venv"]),
+        (["scripts/server.py", "scripts/other"], "scripts/server.py", ["scripts"]),
+        (["server.py"], "server.py", ["server.py"]),
+    ],
+)  # fmt: skip
+def test_m18_a_program_has_what_it_needs_beside_it(
+    tmp_path: Path, names: list[str], command: str, reads: list[str]
+) -> None:
+    """M-18: its project, and never the home folder around it; also where a link leads to it."""
+    listed(tmp_path, *names)
+    link = tmp_path / "bin" / "link"
+    link.parent.mkdir()
+    link.symlink_to(tmp_path / command)
+    may = confinement_of(ServerEntry("x", str(tmp_path / command)), tmp_path, tmp_path / "own")
+    assert may.reads == tuple(tmp_path / one for one in reads) and not may.writes
+    may = confinement_of(ServerEntry("x", str(link)), tmp_path, tmp_path / "own")
+    assert may.reads == (*(tmp_path / one for one in reads), link.parent)
+
+
 @pytest.mark.parametrize("place", [PACK, HOST])
 def test_m18_the_code_of_a_pack_stays_what_was_approved(tmp_path: Path, place: str) -> None:
     """M-18: its server writes the folder for its data alone."""
