@@ -191,8 +191,8 @@ class TurnEvents:
     def flush(self) -> None:
         """Record the merged text so far."""
         if self._text:
-            whole = "".join(delta.text for delta in self._text)
-            event = replace(self._text[0], text=whole)
+            first, *more = self._text
+            event = replace(first, text="".join(one.text for one in self._text)) if more else first
             self._text.clear()
             self._publish(event)
 

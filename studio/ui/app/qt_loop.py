@@ -66,6 +66,13 @@ class StudioLoop(QEventLoop):
     time = staticmethod(monotonic)  # type: ignore[assignment]
     """As in the base class, without a call of Python: each callback asks for it."""
 
+    get_debug = staticmethod(bool)  # type: ignore[assignment]
+    """False without a call of Python: each handle and each future asks for it."""
+
+    def set_debug(self, enabled: bool) -> None:
+        super().set_debug(enabled)
+        self.get_debug = (lambda: True) if enabled else bool
+
     def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> Any:
         if self._shut:
             self._raise_if_closed()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QAbstractListModel, QMimeData, QModelIndex, Qt, Signal
@@ -32,6 +33,16 @@ ORIGINS = {
     "editor": ("file-pen", tr_later("Begun in an editor")),
 }
 """Icon and words of where a chat comes from, unless that is a window."""
+
+
+@cache
+def _flags(*, chosen: bool, moved: bool, group: bool) -> Qt.ItemFlag:
+    """Of a row; kept, as each frame of a spinner asks for them and to join two makes a third."""
+    flag = Qt.ItemFlag
+    flags = flag.ItemIsEnabled | flag.ItemIsDropEnabled
+    flags |= flag.ItemIsSelectable if chosen else flag.NoItemFlags
+    flags |= flag.ItemIsDragEnabled if moved else flag.NoItemFlags
+    return flags | flag.ItemIsEditable if moved or group else flags
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,13 +254,8 @@ class ChatListModel(QAbstractListModel):
     def flags(self, index: Index) -> Qt.ItemFlag:
         if not index.isValid():
             return Qt.ItemFlag.ItemIsDropEnabled
-        row, flag = self.rows[index.row()], Qt.ItemFlag
-        flags = flag.ItemIsEnabled | flag.ItemIsDropEnabled
-        if row.id:
-            flags |= flag.ItemIsSelectable
-        if row.session is not None:
-            flags |= flag.ItemIsDragEnabled
-        return flags | flag.ItemIsEditable if row.session is not None or row.group else flags
+        row = self.rows[index.row()]
+        return _flags(chosen=bool(row.id), moved=row.session is not None, group=bool(row.group))
 
     def mimeTypes(self) -> list[str]:
         return [DRAGGED]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import colorsys
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Final
 
 WORDS: Final = 4.5
@@ -32,6 +33,7 @@ def contrast(one: int, other: int) -> float:
     return (high + 0.05) / (low + 0.05)
 
 
+@cache
 def blend(over: int, share: float, ground: int) -> int:
     """``over`` painted on ``ground`` with this share, from 0 to 1."""
     mixed = (

@@ -105,10 +105,12 @@ class Canvas:
 
     def index_of_block(self, block: int) -> int | None:
         """The index of the item that shows a block."""
-        found = bisect_right(self.items, block, key=lambda item: item.span.first) - 1
-        if found >= 0 and self.items[found].span.first <= block < self.items[found].span.last:
-            return found
-        return None
+        items = self.items
+        if items and items[-1].span.first <= block:  # the one that grows, nearly always
+            found = len(items) - 1
+        else:
+            found = bisect_right(items, block, key=lambda item: item.span.first) - 1
+        return found if found >= 0 and block < items[found].span.last else None
 
     # -- contents -----------------------------------------------------------------
 
@@ -383,4 +385,4 @@ class Canvas:
     def has_unparsed(self) -> bool:
         """Whether a part of a growing text waits for the next frame."""
         last = self.items[-1] if self.items else None
-        return isinstance(last, TextItem) and last.has_unparsed
+        return isinstance(last, TextItem) and last.lags

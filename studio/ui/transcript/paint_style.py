@@ -111,7 +111,9 @@ class PaintStyle:
             width = metrics.horizontalAdvance(text)
         painter.setFont(self.font(role))
         painter.setPen(self.color(color) if isinstance(color, str) else color)
-        if align & Qt.AlignmentFlag.AlignRight:
+        if align is LEFT:  # first: to look at a flag makes one
+            x = rect.left()
+        elif align & Qt.AlignmentFlag.AlignRight:
             x = rect.right() - width
         elif align & Qt.AlignmentFlag.AlignHCenter:
             x = rect.center().x() - width / 2

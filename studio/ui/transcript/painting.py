@@ -34,7 +34,7 @@ def paint_viewport(viewport: Viewport, painter: QPainter, area: QRectF, widget: 
             if top > high + 8:
                 break
             if canvas.items[index].height:
-                _paint_item(viewport, painter, widget, index, low - top, high - top, primary)
+                _paint_item(viewport, painter, widget, index, top, low - top, high - top, primary)
             index += 1
     if viewport.outgoing is not None:
         _paint_outgoing(viewport, painter, viewport.outgoing)
@@ -99,12 +99,13 @@ def _paint_item(
     painter: QPainter,
     widget: QWidget,
     index: int,
+    top: float,
     low: float,
     high: float,
     primary: Item | None,
 ) -> None:
     item = viewport.canvas.items[index]
-    y = viewport.canvas.top(index) - viewport.scroller.value
+    y = top - viewport.scroller.value
     width = viewport.context.width
     painter.save()
     painter.translate(viewport.column_left, y)

@@ -47,10 +47,11 @@ class ScrollBar:
 
     @property
     def thumb(self) -> QRectF:
-        if self.most <= 0:
+        most = self.most
+        if most <= 0:
             return QRectF()
         tall = round(max(36.0, (self.height - 4) * self.height / self.total))
-        y = 2 + round((self.height - 4 - tall) * (self.value / self.most))
+        y = 2 + round((self.height - 4 - tall) * (self.value / most))
         return QRectF(self.right - 10, y, 8, tall)
 
     def value_at(self, y: float) -> float:
@@ -164,10 +165,13 @@ class Scroller:
 
         Of a card that waits there and is taller than the window, it is the card's top.
         """
+        return self._end_before(self.most)
+
+    def _end_before(self, most: float) -> float:
         items = self.canvas.items
         if not items or not isinstance(items[-1], WaitingItem):
-            return self.most
-        return max(0.0, min(self.most, self.canvas.top(len(items) - 1) - ABOVE))
+            return most
+        return max(0.0, min(most, self.canvas.top(len(items) - 1) - ABOVE))
 
     @property
     def at_end(self) -> bool:
@@ -190,13 +194,14 @@ class Scroller:
         """
         canvas, past = self.canvas, False
         for _ in range(8):
+            most = self.most
             if self.following:
-                self.value = self.end
+                self.value = self._end_before(most)
             elif anchor is not None:
                 place = canvas.anchored(anchor)
                 self.value = self.value if place is None else place
-            past = self.value > self.most
-            self.value = float(round(max(0.0, min(self.value, self.most))))
+            past = self.value > most
+            self.value = float(round(max(0.0, min(self.value, most))))
             if not canvas.show(self.value - ahead, self.value + self.height + ahead):
                 break
         self.following |= past

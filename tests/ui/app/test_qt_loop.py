@@ -238,3 +238,13 @@ def test_what_a_socket_has_already_is_read_before_qt_gets_its_turn(loop: StudioL
         if order == ["a", "Qt"]:
             return
     raise AssertionError(order)
+
+
+def test_the_loop_can_be_debugged(loop: StudioLoop) -> None:
+    """To ask whether it is takes no call of Python, and tells what was set last."""
+    told: list[bool] = []
+    for wanted in (False, True, False):
+        loop.set_debug(wanted)
+        told.append(loop.get_debug())
+        assert bool(loop.call_soon(print)._source_traceback) is wanted  # type: ignore[attr-defined]
+    assert told == [False, True, False]

@@ -101,6 +101,8 @@ class TextItem(Item[TextBlock]):
     """The parsed text; None while it was not near the window."""
     parsed = 0
     """Characters of the source that are parsed."""
+    lags = False
+    """Whether the last frame left a part of the text for the next one."""
     _changed = 0
     """Index of the first leaf that changed in the last frame."""
     _replaced: tuple[Leaf, float] | None = None
@@ -143,8 +145,8 @@ class TextItem(Item[TextBlock]):
     @property
     def _settled(self) -> int:
         """How much of the text is to be shown by now."""
-        text = self.block.text
-        return settled_length(text) if self.block.live else len(text)
+        block = self.block
+        return settled_length(block.text) if block.live else len(block.text)
 
     def source(self) -> str:
         return self.block.text.strip("\n")
@@ -173,8 +175,9 @@ class TextItem(Item[TextBlock]):
     def _parse(self, context: ItemContext, most: int) -> None:
         """Parse up to ``most`` further characters, and replace the leaves that changed."""
         assert self.stream is not None
-        text = self.block.text
-        self.parsed = max(self.parsed, min(self._settled, self.parsed + most))
+        text, settled = self.block.text, self._settled
+        self.parsed = max(self.parsed, min(settled, self.parsed + most))
+        self.lags = self.parsed < settled
         first = self.stream.update(text[: self.parsed])
         if not self._grow(first, context):
             self._rebuild(first, context)
@@ -344,7 +347,7 @@ class TextItem(Item[TextBlock]):
             if isinstance(made, PictureLeaf):
                 made.thumbnails.forget(made.picture)
         if not self.block.live:
-            self.stream, self.parsed, self.laid = None, 0, False
+            self.stream, self.parsed, self.laid, self.lags = None, 0, False, False
             self.leaves, self.hits = [], []
 
     @property
@@ -376,11 +379,17 @@ class TextItem(Item[TextBlock]):
 
     def paint(self, paint: PaintPass, context: ItemContext) -> None:
         style = context.style
-        for index in self.visible(paint.top, paint.bottom):
-            made = self.leaves[index]
+        first, below, tall = 0, 0.0, list[float]()
+        if self.leaves:
+            first, tall = self._heights.find(paint.top), self._heights.values
+            below = self._heights.above(first)
+        for index in range(first, len(self.leaves)):
+            if below > paint.bottom:
+                break
+            made, y = self.leaves[index], below + self._gaps[index]
+            below += tall[index]
             if not made.laid or not self.is_shown(index):
                 continue
-            y = self.leaf_top(index)
             row = self._fold_hit(index, style) or self._picture_hit(index)
             if row is not None and isinstance(made, DetailsLeaf | PictureLeaf):
                 made.over = row.same(paint.hover)
