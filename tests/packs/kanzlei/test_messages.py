@@ -268,7 +268,7 @@ async def test_kz34_an_exported_message_opens_an_akte_and_is_taken_back(
         said = await told("einlesung-zurueck", "1")
         assert said.startswith("1 Akten, 4 Kontakte, 11 Dokumente zurückgenommen.")
         assert [one.id for one in akten.find(pack.person)] == [other.id]
-        assert not list(documents.folder_of(akte).rglob("*.*"))
+        assert not documents.folder_of(akte).exists()
 
         await told("nachricht-einlesen", str(path), "--mandant", "Wagner")
         akte = akten.find(pack.person)[0]
@@ -297,7 +297,8 @@ async def test_kz34_a_message_finds_its_akte(
             paper(one, "006") for one in ("Urteil.pdf", "../geheim.txt", "Link.pdf", "Fehlt.pdf")
         )
         xml = place / "xjustiz_nachricht.xml"
-        xml.write_bytes(message(HEAD_36, az=akte.az, papers=papers))
+        others = COURT + PARTIES.replace("Kanzlei Sommer", "Kanzlei Anders")
+        xml.write_bytes(message(HEAD_36, az=akte.az, case=others, papers=papers))
 
         async def told(*words: str) -> str:
             assert await home.command("packs", "run", "kanzlei", *words) == 0
@@ -311,6 +312,32 @@ async def test_kz34_a_message_finds_its_akte(
         names = {one.name for one in documents.find(akte)}
         assert names == {"Urteil.pdf", "xjustiz_nachricht.xml"}
         assert (await told("einlesung-zurueck", "1")).startswith("2 Dokumente zurückgenommen")
+
+        # Who the client is, the Akte says; who is new takes part, and leaves again.
+        kontakte = kontakte_of(pack)
+        eva = kontakte.add(pack.person, vorname="Eva", name="Wagner")
+        kontakte.take_part(pack.person, akte, eva, "Mandant")
+        said = await told("nachricht-einlesen", str(xml))
+        assert "Neu beteiligt: Kanzlei Kranz, Anwalt" in said and "Eva Wagner" not in said
+        parts = {one.contact.shown: (one.role, one.side) for one in kontakte.of_akte(akte)}
+        assert parts == {
+            "Eva Wagner": ("Mandant", "Mandant"),
+            "Holzbau Reiter GmbH": ("Gegner", "Gegner"),
+            "Kanzlei Anders": ("Anwalt", "Mandant"),
+            "Kanzlei Kranz": ("Anwalt", "Gegner"),
+            "Jan Zeuge": ("Zeuge", ""),
+        }
+        said = await told("einlesung-zurueck", "2")
+        assert said.startswith("4 Beteiligte, 0 Kontakte, 2 Dokumente zurückgenommen.")
+        assert [one.contact.id for one in kontakte.of_akte(akte)] == [eva.id]
+        assert len(pack.records.read("SELECT * FROM konflikt WHERE akte = ?", akte.id)) == 4
+        assert not documents.folder_of(akte).exists()
+
+        # Another office has the same Aktenzeichen for a case of its own.
+        same = HEAD_36.replace("K 9/26", akte.az)
+        xml.write_bytes(message(same, az="?", case=others))
+        said = await told("nachricht-einlesen", str(xml), "--probe")
+        assert said.startswith("0 neu") and "Wer davon ist Mandant?" in said
 
         # The office represents the claimant, who is therefore the client.
         xml.write_bytes(message(HEAD_36, az="unbekannt", papers=paper("Urteil.pdf", "006")))

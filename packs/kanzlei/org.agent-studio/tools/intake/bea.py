@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from studio.packs import Home, Person, ToolFailed
 
-from ..contacts.kontakte import Kontakte, require_may_enter
+from ..contacts.kontakte import Kontakt, Kontakte, require_may_enter
 from ..contacts.names import fold
 from ..office.akten import Akte, Akten, require_may_open
 from ..office.dokumente import Dokumente
@@ -192,18 +192,9 @@ def _case(
     plan: CasePlan,
 ) -> Case | None:
     """Where the message goes; None, and a problem, where nobody can tell."""
-    akte = akte or (_akte_of(home, person, message.signs) if message else None)
+    akte = akte or (_akte_of(home, person, message) if message else None)
     if akte is not None:
-        here = {fold(one.contact.shown) for one in home.service(Kontakte).of_akte(akte)}
-        here |= {
-            fold(f"{one.contact.name.first} {one.contact.name.name}")
-            for one in home.service(Kontakte).of_akte(akte)
-        }
-        others = [_name(one) for one in (message.parties if message else ())]
-        missing = [one for one in others if one and fold(one) not in here]
-        if missing:
-            plan.told.append(f"In der Nachricht, nicht in der Akte: {'; '.join(missing)}.")
-        return Case({}, akte)
+        return Case({}, akte, _new_parties(home, message, akte, plan) if message else ())
     if message is None or not message.parties:
         plan.problems.append("Die Nachricht nennt keine Beteiligten: nenne die Akte dafür.")
         return None
@@ -224,39 +215,75 @@ def _case(
     row = {
         "rubrum": message.title or " ./. ".join(filter(None, sides)),
         "gericht": next(iter([*called, *courts]), ""),
-        "gericht_az": message.court_sign or (message.sender_sign if by_court else ""),
+        "gericht_az": message.court_sign or " ".join(message.sender_signs[:by_court]),
     }
     return Case(row, parties=parties)
 
 
-def _akte_of(home: Home, person: Person, signs: Sequence[str]) -> Akte | None:
-    """The one Akte that has one of the Aktenzeichen, or whose court has it."""
-    wanted = {_plain(one) for one in signs}
+def _akte_of(home: Home, person: Person, message: Message) -> Akte | None:
+    """The one Akte whose own Aktenzeichen the office's side has, or whose court has one of all.
+
+    Other offices count like this one: a sender's is ours only where the sender is this office.
+    """
+    office = fold(home.settings(OfficeSettings).kanzlei)
+    sent = bool(office) and fold(message.sender) == office
+    own = {*map(_plain, message.sender_signs if sent else message.recipient_signs)}
+    signs = (*message.sender_signs, *message.recipient_signs, message.court_sign)
+    courts = {*map(_plain, signs)} - {""}
     akten = home.service(Akten).find(person, most=1_000_000)
-    found = [one for one in akten if {_plain(one.az), _plain(one.court_az)} & wanted]
+    found = [one for one in akten if _plain(one.az) in own or _plain(one.court_az) in courts]
     return found[0] if len(found) == 1 else None
 
 
 def _plain(sign: str) -> str:
-    return "".join(sign.casefold().split()) or "-"
+    return "".join(sign.casefold().split())
 
 
-def _parties(home: Home, message: Message, client: str) -> list[Party]:
-    """Who takes part, as the office sees it; nobody is the client where nobody said so."""
+def _new_parties(home: Home, message: Message, akte: Akte, plan: CasePlan) -> list[Party]:
+    """Who is in the message and not in the Akte; nobody, and they are told, where nobody can tell
+    who of all is the client."""
+    here: set[str] = set()
+    for one in home.service(Kontakte).of_akte(akte):
+        here |= {fold(one.contact.shown), fold(_whole(one.contact))}
+    parties = _parties(home, message, akte=akte)
+    missing = [one for one in parties if fold(one.shown) not in here]
+    if any(one.role == "Mandant" for one in parties):
+        plan.told += [f"Neu beteiligt: {one.shown}, {one.role}" for one in missing]
+        return missing
+    if missing:
+        names = "; ".join(one.shown for one in missing)
+        plan.told.append(f"In der Nachricht, nicht in der Akte: {names}.")
+    return []
+
+
+def _whole(contact: Kontakt) -> str:
+    return f"{contact.name.first} {contact.name.name}".strip()
+
+
+def _parties(
+    home: Home, message: Message, client: str = "", akte: Akte | None = None
+) -> list[Party]:
+    """Who takes part, as the office sees it; nobody is the client where nobody can tell.
+
+    The client is who is named so, or is it in the Akte, or is represented by this office.
+    """
     roles = Codes().roles
     office = fold(home.settings(OfficeSettings).kanzlei)
     own = [
         one for one in message.parties if one.is_office and fold(_name(one)) == office and office
     ]
     ours = {number for one in own for number in one.of}
-    if client.strip():
+    clients = [one for one in message.parties if ours & {*one.numbers}]
+    if akte is not None:
+        here = home.service(Kontakte).of_akte(akte)
+        names = {fold(_whole(one.contact)) for one in here if one.role == "Mandant"}
+        clients = [one for one in message.parties if fold(_name(one)) in names] or clients
+    elif client.strip():
         clients = [one for one in message.parties if fold(client) in fold(_name(one))]
         if not clients:
             names = "; ".join(filter(None, map(_name, message.parties)))
             raise ToolFailed(f"„{client}“ steht nicht in der Nachricht. Beteiligt sind: {names}.")
-        ours = {number for one in clients for number in one.numbers}
-    else:
-        clients = [one for one in message.parties if ours & {*one.numbers}]
+    ours = {number for one in clients for number in one.numbers}
     sides = {_role(one, roles).party for one in clients} - {""}
     if len(sides) > 1:
         raise ToolFailed(f"„{client}“ steht auf beiden Seiten: nenne den ganzen Namen.")

@@ -13,7 +13,7 @@ from studio.packs import Home, Person, ToolFailed
 from ..contacts.konflikte import Konflikte
 from ..contacts.kontakte import Kontakt, Kontakte
 from ..contacts.names import fold
-from ..office.akten import Akte, require_may_open
+from ..office.akten import Akte, Akten, require_may_open
 from ..office.dokumente import Dokumente
 from ..office.history import now
 from ..office.persons import number_of
@@ -58,7 +58,7 @@ class Paper:
 @dataclass(slots=True)
 class Case:
     """An Akte as it would be: ``row`` are its facts by the names of a table's columns, ``akte`` is
-    where its documents go if it is there already."""
+    where the rest of it goes if it is there already."""
 
     row: dict[str, str]
     akte: Akte | None = None
@@ -109,6 +109,8 @@ class CaseIntake:
             try:
                 with self._records.together():
                     akte = case.akte or self._open(person, plan, case)
+                    self._enter_parties(person, plan, case, akte)
+                    self._enter_dates(person, plan, akte, case.entries)
             except ToolFailed as error:
                 plan.problems.append(f"{case.shown}: {error}")
                 continue
@@ -143,29 +145,40 @@ class CaseIntake:
         require_may_open(person)
         problems: list[str] = []
         akte = open_akte(self._home, person, case.row, problems)
+        plan.problems += [f"{akte.az}, {one}" for one in problems]
         sql = "INSERT INTO einlesung_akte VALUES (?, ?, 0)"
         self._records.write(sql, plan.number, akte.id)
+        return akte
+
+    def _enter_parties(self, person: Person, plan: CasePlan, case: Case, akte: Akte) -> None:
         kontakte, checks = self._home.service(Kontakte), self._home.service(Konflikte)
         for one in case.parties:
             try:
                 who = self.contact(person, plan, one.fields)
-                kontakte.take_part(person, akte, who, one.role, side=one.side, sign=one.sign)
+                number = kontakte.take_part(
+                    person, akte, who, one.role, side=one.side, sign=one.sign
+                )
             except ToolFailed as error:
-                problems.append(f"{one.shown}, {one.role}: {error}")
+                plan.problems.append(f"{akte.az}, {one.shown}, {one.role}: {error}")
                 continue
+            if case.akte is not None:
+                sql = "INSERT INTO einlesung_beteiligung VALUES (?, ?, ?)"
+                self._records.write(sql, plan.number, akte.id, number)
             side = one.side or (one.role if one.role in ("Mandant", "Gegner") else "")
             found = checks.check(person, [who.name], side, akte=akte, contact=who)
             plan.clashes += [f"{akte.az}, {one.shown}: {hit}" for hit in found.hits if hit.clash]
-        for entry in case.entries:
+
+    def _enter_dates(
+        self, person: Person, plan: CasePlan, akte: Akte, entries: Sequence[CalendarEntry]
+    ) -> None:
+        for entry in entries:
             try:
                 what, row = self._home.service(CalendarIntake).enter(person, akte, entry)
             except ToolFailed as error:
-                problems.append(f"{entry.shown}: {error}")
+                plan.problems.append(f"{akte.az}, {entry.shown}: {error}")
                 continue
             sql = "INSERT INTO einlesung_eintrag VALUES (?, ?, ?)"
             self._records.write(sql, plan.number, what, row)
-        plan.problems += [f"{akte.az}, {one}" for one in problems]
-        return akte
 
     def contact(self, person: Person, plan: CasePlan, fields: dict[str, str]) -> Kontakt:
         """The one contact of this name that nothing speaks against, or a new one."""
@@ -234,3 +247,20 @@ def names_of(plan: CasePlan) -> list[str]:
         for one in plan.contacts
     ]
     return [*(one.shown for one in plan.new), *contacts]
+
+
+def take_back(home: Home, person: Person, number: int) -> tuple[int, list[str]]:
+    """Let those leave whom an import brought into Akten that were there; who was changed since, or
+    left, is told. Blocks."""
+    records, taken, told = home.records, 0, list[str]()
+    kontakte = home.service(Kontakte)
+    sql = "SELECT akte, beteiligung FROM einlesung_beteiligung WHERE einlesung = ?"
+    for row in records.read(sql, number):
+        try:
+            akte = home.service(Akten).get(person, int(str(row["akte"])))
+            kontakte.leave(person, akte, int(str(row["beteiligung"])))
+        except ToolFailed as error:
+            told.append(str(error))
+            continue
+        taken += 1
+    return taken, told

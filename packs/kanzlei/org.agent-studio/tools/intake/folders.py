@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from collections.abc import Iterator
@@ -17,7 +18,7 @@ from ..office.history import note, now
 from ..office.persons import ADMIN, ANWALT, SACHBEARBEITER, number_of
 from ..office.suche import Suche
 from ..office.texts import MOST_BYTES
-from . import akten, calendars
+from . import akten, calendars, cases
 from .contacts import take_back
 
 MOST_FILES = 5_000
@@ -109,18 +110,20 @@ class Intake:
             told += [problem] if problem else []
         entries, changed = calendars.take_back(self._home, person, number)
         opened, used = akten.take_back(self._home, person, number)
+        left, gone = cases.take_back(self._home, person, number)
         contacts, kept = take_back(self._home, person, number)
         sql = "UPDATE einlesung SET zurueckgenommen = ? WHERE id = ?"
         self._records.write(sql, now(), number)
         self._home.service(Suche).bring_up()
         counts = (
             (opened, used, "Akten"),
+            (left, gone, "Beteiligte"),
             (contacts, kept, "Kontakte"),
             (taken, told, "Dokumente"),
             (entries, changed, "Einträge"),
         )
-        what = ", ".join(f"{count} {noun}" for count, left, noun in counts if count or left)
-        return [f"{what or 'Nichts'} zurückgenommen.", *told, *used, *kept, *changed]
+        what = ", ".join(f"{count} {noun}" for count, other, noun in counts if count or other)
+        return [f"{what or 'Nichts'} zurückgenommen.", *told, *used, *gone, *kept, *changed]
 
     def _remove(self, person: Person, number: int) -> str:
         """Remove a document as it came; returns why not, in German."""
@@ -147,6 +150,11 @@ class Intake:
             note(self._records, person, akte.id, "dokument", one.id,
                  field="zurückgenommen", old=one.name)  # fmt: skip
             path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # one that has other files stays
+            place = path.parent
+            while place != service.root:
+                place.rmdir()
+                place = place.parent
         return ""
 
 

@@ -93,9 +93,9 @@ class Message:
     version: str
     sender: str
     recipient: str
-    signs: tuple[str, ...]
-    """All Aktenzeichen in its head and of the lawsuit; whose they are is the reader's to find."""
-    sender_sign: str
+    sender_signs: tuple[str, ...]
+    recipient_signs: tuple[str, ...]
+    """The Aktenzeichen that each of the two has."""
     court: str
     court_sign: str
     title: str
@@ -117,24 +117,15 @@ def read_message(data: bytes, name: str) -> Message:
     ]
     court, court_sign = next(((who, az) for who, az, _ in reversed(found) if who), ("", ""))
     sender = _station(head, "absender/informationen/auswahl_kommunikationspartner")
-    sender_sign = head.words("absender/aktenzeichen", "aktenzeichen.absender")
-    signs = [
-        sender_sign,
-        *(one.text for one in head.all("aktenzeichen.absender")),
-        *(one.text for one in head.all("aktenzeichen.empfaenger")),
-        head.words("empfaenger/auswahl_aktenzeichen/aktenzeichen.freitext"),
-        case.words("verfahrensnummer"),
-        *(az for _, az, _ in found),
-    ]
-    plain = dict.fromkeys(" ".join(one.split()) for one in signs if one.strip())
+    free = "empfaenger/auswahl_aktenzeichen/aktenzeichen.freitext"
     return Message(
         root.tag,
         next((one.text for one in head.within if one.tag == "@xjustizVersion"), ""),
         sender or _station(head, "auswahl_absender", "absender."),
         _station(head, "empfaenger/informationen/auswahl_kommunikationspartner")
         or _station(head, "auswahl_empfaenger", "empfaenger."),
-        tuple(plain),
-        " ".join(sender_sign.split()),
+        _signs(head, "aktenzeichen.absender", "absender/aktenzeichen"),
+        _signs(head, "aktenzeichen.empfaenger", free),
         court,
         court_sign or case.words("verfahrensnummer"),
         next((one.words("kurzrubrum") for one in instances if one.words("kurzrubrum")), ""),
@@ -202,6 +193,11 @@ def _station(node: Node, path: str, prefix: str = "") -> str:
             if found := one.named(f"{prefix}{kind}"):
                 return f"Gericht {found}" if kind == "gericht" and " " not in found else found
     return ""
+
+
+def _signs(head: Node, *paths: str) -> tuple[str, ...]:
+    found = (" ".join(one.text.split()) for path in paths for one in head.all(path))
+    return tuple(dict.fromkeys(filter(None, found)))
 
 
 def _sign(node: Node, path: str) -> str:
