@@ -272,6 +272,10 @@ async def test_kz34_an_exported_message_opens_an_akte_and_is_taken_back(
 
         await told("nachricht-einlesen", str(path), "--mandant", "Wagner")
         akte = akten.find(pack.person)[0]
+        (witness,) = [one for one in kontakte.of_akte(akte) if one.role == "Zeuge"]
+        kontakte.leave(pack.person, akte, witness.id)
+        said = await told("nachricht-einlesen", str(path), "--probe")
+        assert said.startswith("1 neu, 11 schon da") and "Neu beteiligt: Jan Zeuge" in said
         documents.keep(pack.person, akte, "Neu.txt", b"Neues")
         said = await told("einlesung-zurueck", "2")
         assert said.startswith("0 Akten, 0 Kontakte, 11 Dokumente") and "seither gebraucht" in said

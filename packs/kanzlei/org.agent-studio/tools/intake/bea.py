@@ -78,7 +78,7 @@ def plan_message(
     case.papers = papers
     if case.akte is not None:
         case.papers = _new_papers(home, case.akte, papers, plan)
-    if case.akte is None or case.papers:
+    if case.akte is None or case.papers or case.parties:
         plan.new.append(case)
     return plan
 
