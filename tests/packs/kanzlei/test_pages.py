@@ -7,6 +7,7 @@ import dataclasses
 import datetime
 import io
 import json
+import re
 import shutil
 import sys
 import threading
@@ -893,6 +894,7 @@ async def test_kz51_tables_and_calendars_are_read_in_with_a_preview(tmp_path: Pa
         await until(lambda: page.grid.day == TODAY)
         paper = tmp_path / "monat.pdf"
         page.print_month(str(paper))
+        assert not paper.exists(), "the window goes on meanwhile"
         await until(lambda: str(paper) in page.told.text())
         assert "Frist A" in " ".join(PdfReader(paper).pages[0].extract_text().split())
         assert paper.stat().st_mode & 0o077 == 0
@@ -1306,3 +1308,12 @@ async def test_kz33_a_letter_and_the_audit_become_pdfs(
         await until(lambda: "Zeilen stehen in" in page.view.told.text())
         words = " ".join(PdfReader(paper).pages[0].extract_text().split())
         assert "Ende der Kette" in words and "angelegt" in words
+        printing = sys.modules["studio_pack_kanzlei.pages._print"]
+        rows = [(f"Zeile {number}", "<b>") for number in range(250)]
+        parts = printing.table("Lang", ("Nummer", "Was"), rows)
+        await page.in_thread(lambda: printing.write_pdf(paper, "Lang", [*parts, "<p>Ende</p>"]))
+        words = " ".join(" ".join(one.extract_text() for one in PdfReader(paper).pages).split())
+        words = re.sub(r"\b(\w+) \1\b", r"\1", words)  # bold may be drawn twice
+        assert words.startswith("Lang Nummer Was Zeile 0 <b> Zeile 1 ") and "Ende" in words
+        assert words.count("Nummer") == 3, "a part of the table at a time, each with its heads"
+        assert all(f"{name} <b>" in words for name, _ in rows)
