@@ -63,14 +63,16 @@ def confinement_of(
 ) -> Confinement:
     """What a server may reach, by what its entry names; reads the disk.
 
-    ``chat_folder`` is the folder of the chat where the server is told it.
+    ``chat_folder`` is the folder of the chat where the server is told it. A folder's own server may
+    change that.
     """
     home = Path(os.path.realpath(home))
     of_pack = entry.place.startswith((PACK, HOST))
     writes: dict[Path, None] = {}
     reads: dict[Path, None] = {}
-    if chat_folder is not None:
-        writes[Path(os.path.realpath(chat_folder))] = None
+    for folder in (chat_folder, entry.place if entry.of_folder else None):
+        if folder is not None:
+            writes[Path(os.path.realpath(folder))] = None
     if entry.folder:
         path = Path(os.path.realpath(os.path.expanduser(entry.folder)))  # noqa: PTH111
         # The code of a pack is what was approved.

@@ -355,10 +355,14 @@ class Servers:
         await server.connection()
         if server.roots and name not in self._by_folder:
             self._by_folder.add(name)
-            self._running[name, str(server.folder or "")] = self._running.pop((name, ""), server)
-            server = self._server(name, folder)
-            await server.connection()
-        return server
+            shared = self._running.pop((name, ""), server)
+            if server.entry.sandbox:  # it was started without the folder
+                self._tasks.start(shared.close())
+            else:
+                self._running[name, str(server.folder or "")] = shared
+        if (own := self._server(name, folder)) is not server:
+            await own.connection()
+        return own
 
     def _server(self, name: str, folder: Path | None) -> SupervisedServer:
         entry = self._entries.get(name)
@@ -370,14 +374,17 @@ class Servers:
             raise ServerFailed(
                 "off", f"The MCP server {name} changed since it was approved: look at it first."
             )
-        apart = entry.by_folder or name in self._by_folder
-        key = name, str(folder or "") if apart else ""
+        key = name, str(folder or "") if self._is_apart(entry) else ""
         if key not in self._running:
             log = ServerLog(self.log_file(name))
             self._running[key] = SupervisedServer(
                 entry, folder, log, self._connect, lambda: self._tell(name), self.times
             )
         return self._running[key]
+
+    def _is_apart(self, entry: ServerEntry) -> bool:
+        """Whether each folder has a process of its own."""
+        return entry.by_folder or entry.name in self._by_folder
 
     async def _connect(self, server: SupervisedServer) -> Connection:
         """Connect a server; raises ServerFailed."""
@@ -395,7 +402,8 @@ class Servers:
             raise ServerFailed("variable", str(error)) from error
         pairs = {**whole.environment, **whole.headers}
         log.hide(*secrets, *(value for name, value in pairs.items() if names_secret(name)))
-        make = await self._transport(whole, log, variables, server.folder)
+        folder = server.folder if self._is_apart(entry) else None
+        make = await self._transport(whole, log, variables, folder)
         try:
             return await self._opened(server, make)
         except ServerFailed as error:

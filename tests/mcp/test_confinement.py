@@ -180,6 +180,34 @@ async def test_m18_a_confined_server_works_and_reaches_no_more(
             assert not home.exists()
 
 
+async def test_m18_only_a_server_that_asks_for_the_folder_of_a_chat_has_it(
+    tmp_path: Path, sandbox: Sandbox
+) -> None:
+    """M-18, M-20: then each folder has a process that sees it alone."""
+    one, other = tmp_path / "one", tmp_path / "other"
+    listed(tmp_path, "one/a.txt", "other/a.txt")
+    plain, asks = raw_server(name="plain"), raw_server("roots", name="asks")
+    entries = [replace(each, sandbox="offline") for each in (plain, asks)]
+    async with running_servers(tmp_path, *entries, times=QUICK, sandbox=sandbox) as servers:
+
+        async def seen(name: str, folder: Path) -> list[bool]:
+            files = [str(one / "a.txt"), str(other / "a.txt")]
+            wanted = {"read": files, "write": [], "port": 9}
+            said = json.loads((await servers.call(name, "reach", wanted, folder=folder)).text)
+            return [said[file] for file in files]
+
+        assert await seen("plain", one) == [False, False]
+        both = await asyncio.gather(seen("asks", one), seen("asks", other))
+        assert both == [[True, False], [False, True]]
+        assert await seen("asks", one) == [True, False]
+
+
+def test_m18_the_server_of_a_folder_has_its_folder(tmp_path: Path) -> None:
+    """M-18: also where it does not ask."""
+    entry = ServerEntry("x", "npx", place=str(tmp_path / "work"))
+    assert confinement_of(entry, tmp_path, tmp_path / "own").writes == (tmp_path / "work",)
+
+
 @pytest.mark.parametrize("where", ["offline", "network", ""])
 async def test_m18_one_that_does_not_start_may_want_to_download(
     tmp_path: Path, sandbox: Sandbox, where: Sandboxing
