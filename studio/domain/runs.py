@@ -95,6 +95,7 @@ class StepRun:
 
     ``question`` is the one that waits for the person, ``due`` when its next try begins, 0 if
     none is planned. ``in_turns`` says why it takes turns with others in the folder, if it does.
+    ``asked`` is when the last question was asked.
     """
 
     step: str
@@ -105,6 +106,7 @@ class StepRun:
     question: RunQuestion | None = None
     due: float = 0.0
     in_turns: str = ""
+    asked: float = 0.0
 
     @property
     def key(self) -> StepKey:
@@ -398,7 +400,7 @@ class Run:
             case StepAsked():
                 one = self._of(event.step, event.item)
                 one.state = "unsure" if event.question.kind == "unsure" else "needs_you"
-                one.question, one.reason = event.question, event.question.text
+                one.question, one.reason, one.asked = event.question, event.question.text, at
             case StepAnswered():
                 self.answers[event.question_id] = event.answer
                 one = self._of(event.step, event.item)

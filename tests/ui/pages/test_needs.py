@@ -10,16 +10,16 @@ from PySide6.QtWidgets import QApplication
 
 from studio.agent.session.session import Session
 from studio.domain.blocks import NoticeBlock
-from studio.domain.run_events import RunQuestion, RunStarted, StepStarted
-from studio.domain.runs import Run
+from studio.domain.run_events import ItemsFound, RunQuestion, RunStarted, StepAsked, StepStarted
+from studio.domain.runs import Run, item_keys
 from studio.domain.workflows import Step
 from studio.simulator import Call, RequestView, Turn
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
-from studio.ui.pages.needs.asker import going_on
+from studio.ui.pages.needs.asker import going_on, who_asks
 from studio.ui.pages.needs.choice_card import ChoiceCard
 from studio.ui.pages.needs.page import NeedsPage
-from studio.ui.pages.needs.waiting import Known, count_waiting, find_waiting
+from studio.ui.pages.needs.waiting import Known, Waiting, count_waiting, find_waiting
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.theme import Theme
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
@@ -517,3 +517,35 @@ async def test_w22_one_answer_for_the_run_ends_all_questions_alike(tmp_path: Pat
         answers = [runner.run.step("each", key).text for key in runner.run.items["each"]]
         assert answers == ["So be it."] * 2
         assert list(runner.run.answers.values()) == ["release"] * 2
+
+
+def test_w22_the_item_stands_beside_who_works_on_it() -> None:
+    """As a part of the path of its own, and as no node of the tree."""
+    steps = {"each": Step("each", "agent", "Critic", for_each=("a", "b"))}
+    run = Run([(1.0, RunStarted("r", "Story", "", "", "/"))])
+    _, key = item_keys(("a", "b"))
+    path = ("Story", "each", "b", "Critic")
+    question = RunQuestion("q", "reply", "Which branch?", session_id="s", path=path)
+    for event in (
+        *(ItemsFound("each", ("a", "b")), StepStarted("each", key)),
+        StepAsked("each", key, question),
+    ):
+        run.apply(2.0, event)
+    row = Waiting("Story", path, question, 2.0, run_id="r", item=True)
+    facts = who_asks(row, Known(run, steps), {})
+    assert [(one.left, one.about) for one in facts[1:]] == [
+        ("Story", "run 1"),
+        ("each", "0 of 2 items"),
+        ("Critic", "item 2, b"),
+    ]
+
+
+def test_w22_a_card_is_as_narrow_as_its_column(qapp: QApplication) -> None:
+    """Its last line wraps: no word of the question is beside the screen."""
+    theme = Theme("light", 1.6)
+    card = ChoiceCard(theme)
+    question = RunQuestion("q", "reply", "Which?", choices=("a", "b"))
+    card.show_question(question, ("Story", "each", "b", "Critic"), item=True)
+    assert qapp and card.title.text() == "Critic asks: Which?"
+    assert card.minimumSizeHint().width() <= theme.px(240)
+    theme.deleteLater()

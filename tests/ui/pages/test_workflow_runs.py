@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -733,6 +733,12 @@ async def test_w31_two_runs_side_by_side(tmp_path: Path) -> None:
         await until(lambda: not compare.texts(), "nothing differs in its texts")
         compare.which.segment(1).click()
         await until(lambda: "Answer" in [name for name, _ in compare.texts()])
+        usual = compare.size()
+        compare.resize(600, 500)
+        assert compare._columns[0].isHidden(), "no room for cost and time"
+        await until(lambda: compare.tile.mapTo(compare, QPoint()).x() > 300, "beside the steps")
+        compare.resize(usual)
+        assert not compare._columns[0].isHidden()
         compare.second.set_current(compare.first.current)
         compare._compare()
         await until(lambda: compare.counts.text() == "Both runs are the same.")
@@ -922,7 +928,7 @@ def test_w62_how_long_a_step_waits_for_the_person_is_seen(monkeypatch: pytest.Mo
     told = RunRecord(Workflow("Story", steps=steps), {})
     started = RunStarted("r", 1, "Story")  # type: ignore[arg-type]
     question = RunQuestion("q", "permission", "Coder wants to run a command")
-    told.apply([(100.0, started), (100.0, StepStarted("a")), (150.0, StepAsked("a", "", question))])
+    told.apply([(60.0, started), (60.0, StepStarted("a")), (100.0, StepAsked("a", "", question))])
     monkeypatch.setattr(run_graph.time, "time", lambda: 272.0)
     node = graph_of_run(told.workflow, told.run, {}).nodes[0]
     assert (node.state, node.aside, node.since) == ("needs_you", "2:52", 0.0)

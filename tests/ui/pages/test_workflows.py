@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QTextDocument
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMenu
+from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
 from studio.ui.graph.pane import GraphPane
 from studio.ui.pages.files.highlighter import FileHighlighter
@@ -156,6 +156,13 @@ async def test_w61_text_graph_and_both_by_the_room_there_is(tmp_path: Path) -> N
     async with at_window(tmp_path, "anthropic", []) as person:
         page = await page_of(person)
         assert page.editor.isVisible() and page.pane.isVisible()
+
+        def edge(widget: QWidget) -> int:
+            return widget.mapTo(page, widget.rect().topRight()).x()
+
+        assert 0 <= edge(page.editor) - edge(page.which) <= 20, "the switch is the text's"
+        begins = page.history_button.mapTo(page, QPoint()).x()
+        assert begins > edge(page.which) and edge(page.save_button) > page.width() - 20
         page.which.segment(2).click()
         assert not page.editor.isVisible() and page.pane.isVisible()
         person.press(Key.Key_Return)

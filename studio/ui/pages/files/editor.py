@@ -63,7 +63,7 @@ class _Numbers(QWidget):
                 if here:
                     editor.paint_line(painter, self.width())
                 painter.setPen(t.color("text1" if here else "text3"))
-                words, right = str(block.blockNumber() + 1), self.width() - t.px(17)
+                words, right = str(block.blockNumber() + 1), self.width() - t.px(20)
                 x = right - t.metrics("code").horizontalAdvance(words)
                 painter.drawText(QPointF(x, top + line - t.metrics("editor").descent()), words)
                 if (ink := editor.mark_of(block.blockNumber())) is not None:
@@ -72,7 +72,7 @@ class _Numbers(QWidget):
                     painter.setBrush(t.color(ink))
                     middle = top + line - t.metrics("editor").xHeight() / 2
                     middle -= t.metrics("editor").descent()
-                    painter.drawEllipse(QPointF(right + t.px(8), middle), t.px(3), t.px(3))
+                    painter.drawEllipse(QPointF(right + t.px(9), middle), t.px(3), t.px(3))
             block = block.next()
         painter.end()
 
@@ -119,7 +119,7 @@ class FileEditor(QTextEdit):
     @property
     def gutter(self) -> int:
         digits = max(2, len(str(self.document().blockCount())))
-        return self._theme.px(38) + digits * self._theme.metrics("code").horizontalAdvance("0")
+        return self._theme.px(44) + digits * self._theme.metrics("code").horizontalAdvance("0")
 
     def text(self) -> str:
         """The text with ``\\n`` at the ends of lines; ``toPlainText`` would change blanks."""
@@ -353,7 +353,7 @@ class FileEditor(QTextEdit):
 
     def _fit(self) -> None:
         t = self._theme
-        self.setViewportMargins(self.gutter, t.px(14), 0, 0)
+        self.setViewportMargins(self.gutter, t.px(8), 0, 0)
         self._place_numbers()
 
     def _place_numbers(self) -> None:

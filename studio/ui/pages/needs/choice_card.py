@@ -10,7 +10,7 @@ from studio.ui.pages.workflows.runs.question_card import MOST, TYPED, QuestionCa
 from studio.ui.pages.workflows.runs.sample_words import SampleWords, WayOn
 from studio.ui.translation import tr
 from studio.ui.widgets.answer_row import AnswerRow
-from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.layouts import WrappingRow, column_of, row_of, widget_of
 from studio.ui.widgets.question_tile import QuestionTile
 
 
@@ -29,7 +29,7 @@ class ChoiceCard(QuestionCard):
         self.send.set_keycap("Enter")
         self._wide: Json = ""
         self.head = widget_of(row_of([QuestionTile(theme), (self.title, 1)], 12))
-        foot = row_of([self.send, self.skip, STRETCH, self.widely], 8)
+        foot = WrappingRow([self.send, self.skip, self.widely], apart=True)
         parts = [self.head, 4, self.about, self.detail, *self.rows, self.field, self.asked, 4, foot]
         column_of(parts, spacing=6, margins=(16, 14, 16, 14), on=self)
 

@@ -21,6 +21,7 @@ from studio.domain.run_events import BreakpointSet
 from studio.storage.triggers import TriggerMark
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars
+from studio.ui.forms.text_area import QWIDGETSIZE_MAX
 from studio.ui.graph.nodes import Graph
 from studio.ui.graph.pane import GraphPane
 from studio.ui.pages.files.document import FileDocument
@@ -37,7 +38,7 @@ from studio.ui.widgets import (
     Segmented,
 )
 from studio.ui.widgets.announcement import announce
-from studio.ui.widgets.layouts import column_of, row_of, widget_of
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.workflows.evals.eval_file import find_evals
 from studio.workflows.reader import WorkflowText, digest_of, read_workflow_text
 from studio.workflows.trigger_clock import Triggers
@@ -65,6 +66,8 @@ LEAST = 420
 """Pixels that text and graph have each at least, where both are shown."""
 PROPERTIES = 340
 """Pixels that the properties of the chosen step have below the graph."""
+TEXT_SHARE, GRAPH_SHARE = 9, 11
+"""How text and graph share what there is."""
 TEXT, BOTH, CANVAS = range(3)
 BLANK = """\
 ---
@@ -175,10 +178,12 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         self.which.chosen.connect(self.show_view)
         self.history_button = Button(t, "", "ghost", "history", clicked=self.show_history)
         self.run_button = Button(t, tr("Run…"), icon="play", clicked=self.ask_run)
+        self._gap = widget_of(row_of([STRETCH]))
         self._make_head(
             [
                 self.which,
                 self.history_button,
+                self._gap,
                 self.run_button,
                 self.save_button,
                 self.copy_button,
@@ -208,7 +213,7 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         self.properties.hide()
         self.right = widget_of(column_of([(self.pane, 1), self.properties], spacing=0))
         self._edge = Hairline(t, upright=True)
-        both = row_of([(self.editor, 9), self._edge, (self.right, 11)], spacing=0)
+        both = row_of([(self.editor, TEXT_SHARE), self._edge, (self.right, GRAPH_SHARE)], spacing=0)
         column_of(
             [self._head, Hairline(t), self.form, self.triggers, self.notice, (both, 1), self.foot],
             spacing=0,
@@ -238,10 +243,24 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         self.listed.raise_()
         self._list_edge.raise_()
         self.run_view.raise_()
+        self._place_head(width - left, view)
         self.editor.setVisible(view != CANVAS)
         self.right.setVisible(view != TEXT)
         self.properties.setFixedHeight(min(px(PROPERTIES), round(height * 0.45)))
         self._edge.setVisible(view == BOTH)
+
+    def _place_head(self, width: int, view: int) -> None:
+        """Let the switch end where the text does, and what is about runs begin with the graph."""
+        px, both = self._theme.px, view == BOTH
+        self._gap.setVisible(both)
+        self.title.setMaximumWidth(QWIDGETSIZE_MAX)
+        self.title.setMinimumWidth(0)
+        if both:
+            text = round(width * TEXT_SHARE / (TEXT_SHARE + GRAPH_SHARE))
+            taken = px(20) + px(8) + self.which.sizeHint().width() + px(12)
+            if not self.list_button.isHidden():
+                taken += self.list_button.sizeHint().width() + px(8)
+            self.title.setFixedWidth(max(px(60), text - taken))
 
     def show_view(self, view: int) -> None:
         """Show ``TEXT``, ``BOTH`` or ``CANVAS``."""

@@ -79,7 +79,7 @@ def _node(step: Step, run: Run, agents: Mapping[str, Agent]) -> GraphNode:
     if last is not None and last.ended:
         took = last.ended - last.began
     elif last is not None and asked and step.kind in ("agent", "run") and run.end is None:
-        took = time.time() - last.began
+        took = time.time() - one.asked
     return replace(
         node,
         state=state,

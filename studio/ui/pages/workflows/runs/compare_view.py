@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtGui import QKeyEvent, QPainter, QResizeEvent
 from PySide6.QtWidgets import (
     QSizePolicy,
     QStyleOptionViewItem,
@@ -102,6 +102,8 @@ class MeasureStrip(PaintedWidget):
 
 class _Line(RowDelegate):
     least, around = 44, 10
+    narrow = False
+    """Whether there is no room for cost and time."""
 
     @mirrored_row
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
@@ -113,7 +115,7 @@ class _Line(RowDelegate):
             self._mark(painter, QRectF(right - t.px(20), box.y(), t.px(20), box.height()), state)
             right -= t.px(MARK)
         at_right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
-        for words in (row.time, row.cost):
+        for words in () if self.narrow else (row.time, row.cost):
             place = QRectF(right - t.px(AMOUNT), box.y(), t.px(AMOUNT - 6), box.height())
             paint_text(painter, t, place, words, "ui digits", "text2", at_right)
             right -= t.px(AMOUNT)
@@ -181,7 +183,8 @@ class CompareView(PaintedWidget):
         self._model = RowModel(lambda row: row.spoken)
         self.list = LetterList(t, tr("Steps"))
         self.list.setModel(self._model)
-        self.list.setItemDelegate(_Line(t))
+        self._line = _Line(t)
+        self.list.setItemDelegate(self._line)
         self.list.selectionModel().currentChanged.connect(lambda *_: self._show_parts())
         hints = [
             (("N",), tr("Next difference")),
@@ -210,17 +213,22 @@ class CompareView(PaintedWidget):
         self.tile = Tile(t, "workflow", "slate")
         self.sides = Label(t, "", "small", "text2"), Label(t, "", "small", "text2")
         """Above the columns: which run each is, with what the step cost and how long it took."""
-        self.which = Segmented(t, [tr("Differences"), tr("All")], name=tr("What is shown"))
+        self.which = Segmented(
+            t,
+            [tr("Differences"), tr("All")],
+            name=tr("What is shown"),
+            icons=("git-compare-arrows", "list"),
+        )
         self.which.chosen.connect(lambda _: self._show_parts())
         self._parts = column_of(spacing=8)
         inner = widget_of(self._parts)
         area = scrolled(inner)
-        self.chats = MenuButton(t, tr("Open chats"), boxed=True)
+        self.chats = MenuButton(t, tr("Open chats"), boxed=True, spare_icon="message-square")
         self.chats.set_face(tr("Open chats"))
         self.chats.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
         self.chats.chosen.connect(self.chat_wanted)
         parts = [self.tile, (self.title, 1), self.which, self.chats]
-        right_head = row_of(parts, 8, (20, 10, 20, 8))
+        right_head = row_of(parts, 8, (20, 10, 20, 8), folding=(self.chats, self.which))
         self._sides = row_of([(side, 1) for side in self.sides], 0, (20, 0, 20, 4))
         right = column_of([right_head, self._sides, (area, 1)], spacing=0)
         self._parts.setContentsMargins(20, 4, 20, 20)
@@ -232,11 +240,24 @@ class CompareView(PaintedWidget):
     def _follow(self) -> None:
         self._head.setFixedHeight(self.theme.px(48))
         px = self.theme.px
-        self._steps.setFixedWidth(px(STEPS))
         for label, wide in zip(self._columns, (AMOUNT, AMOUNT, MARK, MARK), strict=True):
             label.setFixedWidth(px(wide))
         self._columns[2].setContentsMargins(0, 0, px(6), 0)
         self._columns[3].setContentsMargins(0, 0, px(6), 0)
+        self._share()
+
+    def _share(self) -> None:
+        """Give the steps at most half of the width; then without cost and time."""
+        wanted = self.theme.px(STEPS)
+        wide = min(wanted, self.width() // 2)
+        self._line.narrow = wide < wanted * 0.85
+        for label in self._columns[:2]:
+            label.setHidden(self._line.narrow)
+        self._steps.setFixedWidth(wide)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._share()
 
     # Which runs
 
