@@ -150,9 +150,13 @@ async def test_kz34_a_versandmappe_carries_an_xjustiz_message(
         for who, role in ((wagner, "Mandant"), (firm, "Gegner"), (witness, "Zeuge")):
             kontakte.take_part(pack.person, akte, who, role)
         documents, numbers = service(pack, "Dokumente"), list[int]()
-        for name, kind in (("Anlage K1.pdf", ""), ("Klage.pdf", "Klage")):
-            made = documents.keep(pack.person, akte, name, pdf(name), kind=kind)
-            numbers.insert(0, made.id)
+        for name, kind in (
+            ("Klage.pdf", ""),
+            ("Anlage K1 Urteil.pdf", "Gutachten"),
+            ("Klagerwiderung zu Beschlüssen.pdf", "Information"),
+        ):
+            made = documents.keep(pack.person, akte, name, pdf(kind), kind=kind)
+            numbers.append(made.id)
         run = ("packs", "run", "kanzlei", "versandmappe", akte.az, ",".join(map(str, numbers)))
         target = tmp_path / "Mappe"
         assert await home.command(*run, str(target), "--partei", "Klägerin") == 0
@@ -175,13 +179,20 @@ async def test_kz34_a_versandmappe_carries_an_xjustiz_message(
             ("nachname", ["d'Wagner-Öz"]),
             ("bezeichnung.aktuell", ['"Holz" & Bau GmbH _']),
             ("hausnummer", ["1 a"]),
-            ("dateiname", ["01_Klage.pdf", "02_Anlage_K1.pdf"]),
-            ("dokumentklasse/code", ["003", "001"]),
+            (
+                "dateiname",
+                [
+                    "01_Klage.pdf",
+                    "02_Anlage_K1_Urteil.pdf",
+                    "03_Klagerwiderung_zu_Beschlüssen.pdf",
+                ],
+            ),
+            ("dokumentklasse/code", ["003", "013", "001"]),
         ):
             found = root.iterfind(f".//{NS}{path.format(NS)}")
             assert [one.text for one in found] == said, path
         ids = {one.text for one in root.iter(f"{NS}id")}
-        assert len(ids) == 2 and all(re.fullmatch(r"[0-9a-f-]{36}", str(one)) for one in ids)
+        assert len(ids) == 3 and all(re.fullmatch(r"[0-9a-f-]{36}", str(one)) for one in ids)
 
         assert await home.command(*run, str(tmp_path / "b"), "--partei", "Zeuge") != 0
         assert "keine Partei" in capsys.readouterr().err and not (tmp_path / "b").exists()
@@ -194,7 +205,7 @@ async def test_kz34_a_versandmappe_carries_an_xjustiz_message(
         capsys.readouterr()
         assert await home.command(*read, "--probe") == 0
         said = capsys.readouterr().out
-        assert said.startswith("1 neu, 2 schon da") and "von Kanzlei Sommer" in said
+        assert said.startswith("1 neu, 3 schon da") and "von Kanzlei Sommer" in said
 
 
 async def test_kz34_an_exported_message_opens_an_akte_and_is_taken_back(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -43,12 +44,14 @@ class Codes:
             if row["liste"] == "Rolle"
         }
 
-    def class_of(self, kind: str) -> str:
-        """The class of a document of the office's own kind, as “Klage” or “Urteil”."""
-        words = kind.casefold().split()
-        for code, name in self.classes.items():
-            if code != OTHER and set(words) & {one.strip("()/") for one in name.casefold().split()}:
-                return code
+    def class_of(self, *said: str) -> str:
+        """The class of a document, by the first of what is said of it that names one: “Klage”."""
+        for words in said:
+            plain = set(re.findall(r"\w+", words.casefold().replace("_", " ")))
+            for code, name in self.classes.items():
+                kinds = {one.split()[0].casefold() for one in name.split(" / ")}
+                if code != OTHER and plain & kinds:
+                    return code
         return OTHER
 
     def role_named(self, name: str) -> Role | None:

@@ -99,7 +99,7 @@ def write_message(
         facts = _into(document, "xjustiz.fachspezifischeDaten")
         kind = _into(facts, "dokumentklasse")
         kind.set("listVersionID", codes.class_version)
-        tree.SubElement(kind, "code").text = codes.class_of(one.kind)
+        tree.SubElement(kind, "code").text = codes.class_of(one.kind, PurePath(one.title).stem)
         _into(facts, "anzeigename", PurePath(one.title).stem)
         file = _into(facts, "datei")
         _into(file, "dateiname", one.file)
