@@ -133,6 +133,8 @@ async def test_events_come_from_what_is_stored_with_their_details(tmp_path: Path
         heard = lines(inspector)
         assert "Message sent" in heard and "Done" in heard
         assert any(line.endswith("a.txt") for line in heard)
+        assert any("<orientation>" in line for line in heard)
+        assert not any("\n" in line for line in heard), "each is one line"
         person.press(Key.Key_I, CTRL)
 
     before_restart = time.time()

@@ -296,11 +296,14 @@ def event_rows(events: Iterable[tuple[float, Event]], session: Session) -> list[
     rows: list[EventRow] = []
     for at, event in events:
         if line := event_line(event, session):
+            icon, text, right = line
+            text = " ".join(text.splitlines())  # it is a line, also of what has several
             details = partial(event_details, event, session)
             failed = isinstance(event, Failed) or (
                 isinstance(event, ToolFinished) and event.is_error
             )
-            rows.append(EventRow(at, *line, details, failed, isinstance(event, TurnStarted)))
+            begins = isinstance(event, TurnStarted)
+            rows.append(EventRow(at, icon, text, right, details, failed, begins))
     return rows
 
 
