@@ -10,7 +10,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QRectF, QSize, Qt
+from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt
 from PySide6.QtGui import QAccessible, QColor, QFontInfo, QFontMetrics, QImage, QPainter, QPolygon
 from PySide6.QtWidgets import QApplication, QHBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
@@ -185,6 +185,23 @@ def test_the_chevron_of_a_menu_is_smaller_than_a_combos(theme: Theme, qtbot: QtB
         if any(image.pixelColor(x, y) != ground for y in range(image.height()))
     ]
     assert 5 <= columns[-1] - columns[0] + 1 <= 8
+
+
+def test_a_menus_button_has_room_for_its_words_at_each_text_size(
+    theme: Theme, qtbot: QtBot
+) -> None:
+    """As wide as it asks to be it says what a wider one says."""
+    for icon, boxed in (("shield", False), ("shield", True), ("", False)):
+        button = MenuButton(theme, "Permissions", "Ask first", icon, boxed=boxed)
+        qtbot.addWidget(button)
+        for percent in range(90, 165, 5):
+            theme.set(scale=percent / 100)
+            size, beside = button.sizeHint(), button._mark + theme.px(20)
+            words = QRect(0, 0, size.width() - beside, size.height())
+            button.resize(size)
+            own = button.grab(words).toImage()
+            button.resize(size + QSize(40, 0))
+            assert button.grab(words).toImage() == own, (percent, icon, boxed)
 
 
 def test_a_choice_is_told_once_and_shown(theme: Theme, qtbot: QtBot) -> None:

@@ -310,9 +310,9 @@ class MenuButton(FoldingButton):
     def wide_size(self) -> QSize:
         t = self.theme
         role, pad = ("ui", t.px(10)) if self._boxed else ("small_medium", t.px(8))
-        width = t.metrics(role).horizontalAdvance(self.text()) + 2 * pad + self._mark + t.px(4)
-        if self._icon:
-            width += t.px(16) + t.px(6) - (0 if self._boxed else t.px(2))
+        width = pad + t.metrics(role).horizontalAdvance(self.text()) + t.px(4) + self._mark + pad
+        if self._icon:  # before it there is less, as it is painted: sums of rounded lengths differ
+            width += t.px(16) + t.px(6) - (0 if self._boxed else pad - t.px(6))
         if self._boxed:
             return QSize(max(width, t.px(120)), t.height(30))
         return QSize(width, t.height(28))
