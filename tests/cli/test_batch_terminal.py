@@ -7,6 +7,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from studio.cli.exit_codes import CANCELLED, DONE
 from studio.domain.items import SAMPLE
 from studio.simulator import Call, RequestView, Returned, Text, Turn
@@ -70,19 +72,24 @@ async def test_w22_w55_what_an_item_of_a_table_asks_is_answered_at_the_terminal(
         assert [one["text"] for one in rows] == [f"ran {number}" for number in range(COUNT)]
 
 
-async def test_w15_w22_the_question_of_an_item_is_left_with_ctrl_c_and_asked_again(
-    tmp_path: Path,
+@pytest.mark.parametrize("way", ["ctrl_c", "kill_9"])
+async def test_w15_w22_the_question_of_an_item_is_left_and_asked_again(
+    tmp_path: Path, way: str
 ) -> None:
     """Each item is asked about by itself; one that is denied goes on without it."""
     async with at_provider(tmp_path, "ollama", acts) as (terminal, _):
         prepare(terminal, "echo 1", "echo 2")
         async with at_terminal(terminal, "workflow", "run", "acts", *BASE, rows=40) as person:
             text = await person.until("Allow?")
-            person.type("\x03")
-            assert await person.end() == CANCELLED
             run_id = text.partition("run 1 (")[2].partition(")")[0]
-            after = person.glass.text.partition("[n]o: ")[2].splitlines()
-            assert after[:2] == ["^C", "Paused. You interrupted it."], after
+            if way == "ctrl_c":
+                person.type("\x03")
+                assert await person.end() == CANCELLED
+                after = person.glass.text.partition("[n]o: ")[2].splitlines()
+                assert after[:2] == ["^C", "Paused. You interrupted it."], after
+            else:
+                person.process.kill()
+                await person.end()
         async with at_terminal(terminal, "workflow", "resume", run_id, rows=40) as person:
             await person.until("Allow?")
             person.type("n\r")
