@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal, TypeAlias
 
 from studio.domain.records import dataclass
+from studio.domain.sessions import Caller
 
 TaskState: TypeAlias = Literal["open", "taken", "done"]
 
@@ -49,6 +50,21 @@ class BoardOverview:
 
     entries: tuple[BoardEntry, ...] = ()
     tasks: tuple[BoardTask, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BoardSummary:
+    """One board in a list: whose it is, with its title, and how much is on it.
+
+    ``root`` is the session or the run; ``number`` that of the run, else 0.
+    """
+
+    root: Caller
+    title: str
+    number: int = 0
+    entries: int = 0
+    tasks: int = 0
+    messages: int = 0
 
 
 @dataclass(frozen=True, slots=True)

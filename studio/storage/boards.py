@@ -12,6 +12,7 @@ from studio.domain.boards import (
     BoardEntry,
     BoardMessage,
     BoardOverview,
+    BoardSummary,
     BoardTask,
 )
 from studio.domain.sessions import Caller
@@ -52,6 +53,28 @@ class BoardStore:
     async def root_of(self, caller: Caller) -> Caller:
         """What began a session or a run, and all others of its tree."""
         return await self._db.read(lambda db: _root(db, caller))
+
+    async def summaries(self, most: int) -> list[BoardSummary]:
+        """All boards that have something on them, those of the newest chats and runs first."""
+
+        def read(db: Connection) -> list[BoardSummary]:
+            rows = db.execute(
+                """SELECT * FROM (SELECT session_id, run_id, coalesce(s.title, r.name, ''),
+                    coalesce(r.number, 0),
+                    (SELECT count(*) FROM board_entries WHERE board = b.id) AS entries,
+                    (SELECT count(*) FROM board_tasks WHERE board = b.id) AS tasks,
+                    (SELECT count(*) FROM board_messages WHERE board = b.id) AS messages
+                FROM boards b LEFT JOIN sessions s ON s.id = session_id
+                    LEFT JOIN runs r ON r.id = run_id ORDER BY b.id DESC)
+                WHERE entries + tasks + messages > 0 LIMIT ?""",
+                (most,),
+            )
+            return [
+                BoardSummary(Caller("run", run) if run else Caller("session", session), *rest)
+                for session, run, *rest in rows
+            ]
+
+        return await self._db.read(read)
 
     async def overview(self, root: Caller) -> BoardOverview:
         def read(db: Connection) -> BoardOverview:

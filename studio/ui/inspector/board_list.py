@@ -90,10 +90,10 @@ def _rest(count: int) -> list[BoardRow]:
 class _Entry(QWidget):
     """One entry; its text is read whole by scrolling."""
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, lines: int) -> None:
         super().__init__()
         self._head = FactList(theme)
-        self.box = CodeBox(theme, "", LINES, 1, "small")
+        self.box = CodeBox(theme, "", lines, 1, "small")
         self._text = widget_of(row_of([self.box], margins=(MARGIN, 0, MARGIN, 4)))
         column_of([self._head, self._text], 0, on=self)
 
@@ -107,9 +107,10 @@ class _Entry(QWidget):
 class BoardList(QWidget):
     """Hidden while there is nothing on the board."""
 
-    def __init__(self, theme: Theme) -> None:
+    def __init__(self, theme: Theme, lines: int = LINES) -> None:
+        """``lines`` of each text are seen at once, the others by scrolling."""
         super().__init__()
-        self._theme = theme
+        self._theme, self._lines = theme, lines
         self.facts = BoardFacts()
         self._heading = FactList(theme)
         self._entries: list[_Entry] = []
@@ -129,7 +130,7 @@ class BoardList(QWidget):
         heading = Fact(tr("Board"), words if facts.tasks else "", "heading")
         self._heading.show_facts([heading])
         while len(self._entries) < len(facts.rows):
-            self._entries.append(_Entry(self._theme))
+            self._entries.append(_Entry(self._theme, self._lines))
             self._column.addWidget(self._entries[-1])
         for at, entry in enumerate(self._entries):
             entry.setVisible(at < len(facts.rows))

@@ -7,9 +7,12 @@ from pathlib import Path
 import pytest
 from PySide6.QtWidgets import QApplication, QDialog, QPlainTextEdit
 
+from studio.domain.boards import BoardAuthor
+from studio.domain.sessions import Caller
 from studio.tools.memory.note import Source
 from studio.tools.memory.note_store import place_of
 from studio.tools.memory.notes import Notes, Writer
+from studio.ui.pages.memory.board_pane import about, title_of
 from studio.ui.pages.memory.page import MemoryPage
 from support.waiting import until
 from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
@@ -136,3 +139,46 @@ async def test_what_is_set_beside_a_note(tmp_path: Path) -> None:
         await until(lambda: store.get("everywhere", "build") and not store.get(place, "build"))
         page.search.setText("zebra")
         await until(lambda: page.detail.note.text() == "No note has these words.")
+
+
+@on_window_loop
+async def test_w40_the_boards_of_chats_and_runs_are_read_whole(tmp_path: Path) -> None:
+    """As picture 23 has it: by mouse and by J and K; Open leads to the chat."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        page = await page_of(person)
+        person.click(page.kind.segment(1))
+        await until(lambda: "shared nothing yet" in page.board_pane.note.text())
+        boards, whole = person.engine.services.boards, "\n".join(map(str, range(60)))
+        chats = list[Caller]()
+        for title, stranger in (("Fix the parser", ""), ("Plan the talk", "a page")):
+            session = await person.engine.sessions.create(
+                folder=str(person.folder),
+                agent="Coder",
+                provider="anthropic",
+                model="sim-model",
+                title=title,
+            )
+            await session.flush()
+            chats.append(Caller("session", session.info.id))
+            author = BoardAuthor(session.info.id, "Coder", stranger)
+            await boards.write(chats[-1], "found", whole, 0, author)
+        await boards.add_task(chats[-1], "Look at the first line", author)
+        page.refresh()
+        await until(lambda: len(page.boards.boards.rows) == 2, "both are listed")
+        found = [(title_of(one), about(one)) for one in page.boards.boards.rows]
+        assert found == [("Plan the talk", "1 task, 1 text"), ("Fix the parser", "1 text")]
+        assert page.list.isHidden() and page.detail.isHidden() and page.board_pane.isVisible()
+        rows = page.board_pane.board
+        await until(lambda: len(rows.facts.rows) == 2, "the newest one")
+        assert [one.fact.about for one in rows.facts.rows] == ["from strangers"] * 2
+        page.boards.setFocus()
+        person.press(Key.Key_J)
+        await until(lambda: page.board_pane.title.text() == "Fix the parser", "the next one")
+        await until(lambda: len(rows.facts.rows) == 1, "what is on it")
+        assert [box.edit.toPlainText() for box in rows.boxes] == [whole]
+        opened: list[str] = []
+        page.open_wanted.connect(opened.append)
+        person.click(page.board_pane.open)
+        assert opened == [chats[0].id]
+        person.click(page.kind.segment(0))
+        await until(lambda: page.list.isVisible() and page.board_pane.isHidden(), "the notes")

@@ -19,14 +19,16 @@ from studio.tools.memory.note_store import EVERYWHERE, Change, place_of
 from studio.tools.memory.order_marks import marks_of
 from studio.ui.chat.dialogs import edit_text
 from studio.ui.formatting import number, short_path
+from studio.ui.inspector.board_list import BoardFacts, read_board
 from studio.ui.pages.list_detail import ListDetailPage
 from studio.ui.pages.page import Run
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import Field, Hairline, IconButton, Label, Segmented
 from studio.ui.widgets.key_foot import KeyFoot
-from studio.ui.widgets.layouts import STRETCH, row_of
+from studio.ui.widgets.layouts import STRETCH, row_of, widget_of
 
+from .board_pane import BoardPane, BoardsList
 from .note_detail import NoteDetail, ShownNote
 from .note_facts import HERE, FactsPane, NoteFacts
 from .note_list import NoteList
@@ -65,11 +67,18 @@ class MemoryPage(ListDetailPage[NoteList, NoteDetail]):
         self.facts.place_chosen.connect(lambda place: self._run(self._move(place)))
         self.facts.keeps_changed.connect(lambda on: self._run(self._keep_next_time(on)))
         self._facts_edge = Hairline(theme, upright=True)
+        self.boards, self.board_pane = BoardsList(theme), BoardPane(theme)
+        chosen_board = self.boards.selectionModel().currentChanged
+        chosen_board.connect(lambda *_: self._run(self._show_board()))
+        for chosen in (self.boards.activated, self.boards.clicked):
+            chosen.connect(lambda _: self._want_list(wanted=False))
+        self.board_pane.list_button.clicked.connect(lambda: self._want_list(wanted=True))
+        self.board_pane.opened.connect(self._open_board)
         self._make_list()
         self._add_keys(
             {
-                "J": lambda: self.list.step(1),
-                "K": lambda: self.list.step(-1),
+                "J": lambda: self._step(1),
+                "K": lambda: self._step(-1),
                 "A": lambda: self.do("keep"),
                 "E": lambda: self.do("edit"),
                 "D": lambda: self.do("drop"),
@@ -88,25 +97,45 @@ class MemoryPage(ListDetailPage[NoteList, NoteDetail]):
         self.search.textChanged.connect(lambda _: self.refresh())
         self.which = Segmented(t, [tr("All"), tr("This folder")], name=tr("Notes"))
         self.which.chosen.connect(lambda _: self.refresh())
-        find = row_of(
-            [(self.search, 1), self.which],
-            spacing=t.px(6),
-            margins=(t.px(10), t.px(8), t.px(10), t.px(4)),
+        self.kind = Segmented(t, [tr("Notes"), tr("Board")], name=tr("Show"))
+        self.kind.chosen.connect(lambda _: self.refresh())
+        self._find = widget_of(
+            row_of(
+                [(self.search, 1), self.which],
+                spacing=t.px(6),
+                margins=(t.px(10), t.px(8), t.px(10), t.px(4)),
+            )
         )
         hints = [(keys, tr(does)) for keys, does in HINTS]
-        foot = KeyFoot(t, hints, tr("J and K move, A keeps, D drops, M merges"))
+        self._foot = KeyFoot(t, hints, tr("J and K move, A keeps, D drops, M merges"))
         self._lay_out(
-            (Label(t, tr("Memory"), "heading"), self.count, STRETCH, self.new),
-            (find, (self.list, 1), foot),
-            (self._facts_edge, self.facts),
+            (Label(t, tr("Memory"), "heading"), self.count, STRETCH, self.kind, self.new),
+            (self._find, (self.list, 1), (self.boards, 1), self._foot),
+            ((self.board_pane, 1), self._facts_edge, self.facts),
         )
+
+    def _step(self, rows: int) -> None:
+        """Go to the next note or board, or the one before."""
+        if self.shows_boards:
+            at = self.boards.currentIndex().row() + rows
+            if 0 <= at < len(self.boards.boards.rows):
+                self.boards.setCurrentIndex(self.boards.boards.index(at))
+        else:
+            self.list.step(rows)
 
     def _place(self) -> None:
         """Give each column its room; where there is none for all, the facts go, then the list."""
         super()._place()
         three = self.width() >= self._theme.px(sum(self.widths) + FACTS)
         self.facts.setFixedWidth(self._theme.px(FACTS))
-        beside = three and self.detail.shown is not None
+        boards = self.shows_boards
+        for part in (self._find, self.list, self._foot, self.new):
+            part.setVisible(not boards)
+        self.boards.setVisible(boards)
+        self.board_pane.setVisible(boards and self.detail.isVisibleTo(self))
+        self.board_pane.list_button.setVisible(self.detail.list_button.isVisibleTo(self.detail))
+        self.detail.setVisible(not boards and self.detail.isVisibleTo(self))
+        beside = three and self.detail.shown is not None and not boards
         self.facts.setVisible(beside)
         self._facts_edge.setVisible(beside)
 
@@ -123,7 +152,37 @@ class MemoryPage(ListDetailPage[NoteList, NoteDetail]):
         """Show the notes as they are now; the place and name of one choose it."""
         self._wanted = wanted or self._wanted
         self._outdated = True
-        self._replace(self._show())
+        self._place()
+        if self.shows_boards:
+            self._run(self._list_boards())
+        else:
+            self._replace(self._show())
+
+    @property
+    def shows_boards(self) -> bool:
+        """Whether the boards of chats and runs are shown, in place of the notes."""
+        return self.kind.current == 1
+
+    async def _list_boards(self) -> None:
+        found = await self._engine.services.boards.summaries(MOST)
+        self.count.setText(number(len(found)) if found else "")
+        self.boards.show_boards(found)
+        await self._show_board()
+
+    async def _show_board(self) -> None:
+        board, facts = self.boards.board, BoardFacts()
+        if board is not None:
+            facts = await read_board(self._engine.services.boards, board.root)
+        if board == self.boards.board:
+            self.board_pane.show_board(board, facts)
+
+    def _open_board(self) -> None:
+        if (board := self.boards.board) is None:
+            return
+        if board.root.kind == "run":
+            self.page_wanted.emit("workflows", "run", board.root.id)
+        else:
+            self.open_wanted.emit(board.root.id)
 
     @property
     def _folder(self) -> str:
@@ -279,7 +338,7 @@ class MemoryPage(ListDetailPage[NoteList, NoteDetail]):
 
     def _merge_first(self) -> None:
         shown = self.detail.shown
-        if shown is not None and shown.close:
+        if shown is not None and shown.close and not self.shows_boards:
             self._run(self._merge(shown.close[0]))
 
     async def _merge(self, entry: Entry) -> None:
@@ -298,6 +357,8 @@ class MemoryPage(ListDetailPage[NoteList, NoteDetail]):
             await self._decide(lambda: self._store.merge(note, into, text), (into.place, into.name))
 
     async def _write_new(self) -> None:
+        if self.shows_boards:
+            return
         text = await self._ask_text(tr("New note"), "", tr("Keep"))
         if not text or not text.strip():
             return
