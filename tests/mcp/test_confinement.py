@@ -146,7 +146,7 @@ async def test_m18_a_confined_server_works_and_reaches_no_more(
 ) -> None:
     """M-18: the person's files are not there, and the network is theirs to give."""
     secret, beside, inside = listed(tmp_path, "secret.txt", "work/beside.txt", "named/inside.txt")
-    listed(tmp_path, "named/.git/HEAD", "named/.agents/permissions.yaml")
+    listed(tmp_path, "named/.git/hooks/pre-commit", "named/.agents/permissions.yaml")
     plain = raw_server(str(tmp_path / "named"))
     entry = replace(plain, sandbox=where, approved=plain.digest)
     with socket.socket() as port:

@@ -245,6 +245,13 @@ async def test_x2_an_update_says_first_what_it_may_newly_do(tmp_path: Path) -> N
         (await looked_at()).agree.click()
         await until(lambda: page.rows["office"].pack.manifest.version == "1.1.0")
         assert page.rows["office"].change is None
+        (source / "skills/deed/sample.txt").write_text("a third")
+        await looked_at()
+        page.rows["office"].remove.click()
+        assert page.asked is not None
+        page.asked.agree.click()
+        await until(lambda: "office" not in page.rows)
+        assert not list((packs.folder / ".staged").iterdir()), "nothing of the update is left"
 
 
 @on_window_loop

@@ -364,6 +364,8 @@ class PacksPage(SettingsPage):
         self._put_above(card)
 
     async def _remove(self, pack: InstalledPack, with_data: bool) -> None:
+        if (offer := self._offers.get(pack.id)) is not None:
+            await self._forget(offer)
         kept = await asyncio.to_thread(self._packs.remove, pack.id, with_data)
         if kept is not None and isValid(self):
             words = tr("{name} is removed. What it keeps is still in {folder}")

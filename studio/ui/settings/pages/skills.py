@@ -332,6 +332,8 @@ class SkillRow(QWidget):
         super().__init__()
         middle = Qt.AlignmentFlag.AlignVCenter
         title = row_of([(Label(theme, skill.name, "ui_strong"), middle)], spacing=8)
+        if skill.pack:
+            title.addWidget(Tag(theme, skill.pack), 0, middle)
         self.scripts = Tag(theme, tr_plural("{count} script", "{count} scripts", len(scripts)))
         names = escape_line(", ".join(scripts), MOST_NAMED)
         how = tr("Run as commands, so they ask and are in the sandbox: {names}")
