@@ -22,6 +22,7 @@ from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import engine_home
 from support.pack_files import OURS, write_pack
 from support.pack_home import install_notes
+from support.workflow_home import workflow, write
 
 
 async def test_x2_the_program_does_not_wait_for_git(tmp_path: Path) -> None:
@@ -133,14 +134,20 @@ async def test_m12_a_command_of_an_agent_allows_nothing(
     source = write_pack(tmp_path / "pack")
     async with engine_home(tmp_path, "anthropic", []) as home:
         assert await home.command("mcp", "add", "books", "true") == 0
+        daily = workflow("  - {id: note, set: {n: 1}}", "triggers: [{schedule: 0 9 * * *}]\n")
+        file = write(home.folder, "story", daily)
         asked = (
             ("packs", "add", str(source), "--yes"),
             ("mcp", "on", "books", "--yes"),
             ("permissions", "add", "run(*)"),
             ("permissions", "trust", str(tmp_path)),
+            ("config", "set", "throwaway", "true"),
+            ("config", "unset", "sandbox"),
+            ("workflow", "triggers", str(file), "on", "--folder", str(home.folder)),
         )
         monkeypatch.setenv("AGENT_STUDIO_RUN", "test")
-        for words in (*asked, ("mcp", "get-uv"), ("packs", "key", "office", "--show")):
+        alone = (("mcp", "get-uv"), ("packs", "key", "office", "--show"))
+        for words in (*asked, *alone, ("workflow", "watch", "--at-login", "on")):
             capsys.readouterr()
             assert await home.command(*words) != 0
             assert "only a person may allow this" in capsys.readouterr().err, words

@@ -63,8 +63,10 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         case "get":
             _put(_value(settings.values, options.key), options, console)
         case "unset":
+            console.require_a_person()
             await _unset(settings, options, console)
         case _:
+            console.require_a_person()  # a setting may let agents do more
             await _set(settings, context.paths, options, console)
     return DONE
 

@@ -455,6 +455,7 @@ async def _triggers(context: CommandContext, options: argparse.Namespace) -> int
     triggers = Triggers(engine)
     path = (await WorkflowRuns(engine).locate(options.workflow, folder)).resolve()
     if options.state == "on":
+        console.require_a_person()
         await triggers.switch_on(path, folder)
     elif options.state == "off":
         was_on = await triggers.switch_off(path, folder)
@@ -506,6 +507,8 @@ async def _watch(context: CommandContext, options: argparse.Namespace) -> int:
 def _at_login(console: Console, wanted: str) -> int:
     from studio.workflows import at_login
 
+    if wanted == "on":
+        console.require_a_person()
     was_on = at_login.is_on()
     try:
         if wanted == "on":

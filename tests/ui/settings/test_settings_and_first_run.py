@@ -312,6 +312,22 @@ async def test_general_settings_apply_at_once_and_are_saved(room: Room, theme: T
     theme.set(scale=1.0)
 
 
+async def test_w9_what_begins_at_login_is_switched_once_at_a_time(
+    room: Room, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """W-9: of two changes at once either could be the last, whatever the switch shows."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("PATH", str(tmp_path))  # where nothing begins it now
+    toggle = room.dialog.pages["general"].desktop.at_login
+    toggle.click()
+    assert not toggle.isEnabled()
+    await until(toggle.isEnabled)
+    assert toggle.isChecked() and any((tmp_path / "config").rglob("agent-studio-watch.*"))
+    toggle.click()
+    await room.dialog.aclose()
+    assert not [one for one in (tmp_path / "config").rglob("*") if one.is_file()]
+
+
 async def test_l14_limits_are_typed_shown_with_their_units_and_saved(room: Room) -> None:
     room.dialog.open_page("budgets")
     room.dialog.open_page("general")

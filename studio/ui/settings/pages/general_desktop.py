@@ -53,6 +53,7 @@ class DesktopRows(FormCard):
         self.at_login.show_value(at_login.is_on())
 
     def _switch_login(self, on: bool) -> None:
+        self.at_login.setEnabled(False)  # or two changes at once, of which either may be the last
         self._tasks.start(self._switched_login(on))
 
     async def _switched_login(self, on: bool) -> None:
@@ -62,6 +63,7 @@ class DesktopRows(FormCard):
             problem = tr("What runs from login on could not be changed ({why}).")
             self._tasks.on_problem(problem.format(why=error.strerror or error))
         self.at_login.show_value(await asyncio.to_thread(at_login.is_on))
+        self.at_login.setEnabled(True)
 
     def _copy(self) -> None:
         QGuiApplication.clipboard().setText(self.command)
