@@ -6,7 +6,7 @@ Only what changed is painted again; a new layout is made only where nodes or edg
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSizeF, Qt, QTimer, Signal
@@ -39,6 +39,7 @@ from studio.ui.widgets.roles import give_role
 
 from .layout import Box, Edge, Gaps, GraphLayout, LayeredGraph
 from .nesting import Frame, Nesting
+from .node_walk import NodeWalk
 from .nodes import AHEAD, Graph, GraphNode, WayBack
 from .painting import (
     DETAIL,
@@ -530,11 +531,12 @@ class GraphView(PaintedWidget):
     # Keys
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        walk, here = self._walk, self.current
         arrows = {
-            Qt.Key.Key_Up: self._above,
-            Qt.Key.Key_Down: self._below,
-            Qt.Key.Key_Left: lambda: self._beside(-1),
-            Qt.Key.Key_Right: lambda: self._beside(1),
+            Qt.Key.Key_Up: lambda: walk.above(here),
+            Qt.Key.Key_Down: lambda: walk.below(here),
+            Qt.Key.Key_Left: lambda: walk.beside(here, -1),
+            Qt.Key.Key_Right: lambda: walk.beside(here, 1),
         }
         move = arrows.get(Qt.Key(event.key()))
         if move is not None:
@@ -552,6 +554,10 @@ class GraphView(PaintedWidget):
         else:
             super().keyPressEvent(event)
 
+    @property
+    def _walk(self) -> NodeWalk:
+        return NodeWalk(self.graph, self.placed.boxes)
+
     def _choose(self, id: str, *, spoken: bool = False) -> None:
         """A person's choice."""
         if not id:
@@ -563,66 +569,13 @@ class GraphView(PaintedWidget):
         if new:
             self.chosen.emit(id)
 
-    def _first(self, within: str = "") -> str:
-        boxes = self.placed.boxes
-        ids = [id for id, node in self._nodes.items() if node.within == within]
-        return min(ids, key=lambda id: (boxes[id].layer, boxes[id].x), default="")
-
-    def _above(self) -> str:
-        """The nearest that the chosen one needs: of an open node its last ones inside."""
-        here = self._nodes.get(self.current)
-        if here is None:
-            return self._first()
-        needs = self.graph.needs(here.id)
-        if not needs:
-            return here.within
-        return self._nearest([last for id in needs for last in self._ends(id)])
-
-    def _ends(self, id: str) -> list[str]:
-        """A node, or the last ones inside of it where it is open."""
-        if id not in self._open:
-            return [id]
-        inside = [one for one in self.graph.inside(id) if not self.graph.needed_by(one)]
-        return [last for one in inside for last in self._ends(one)] or [id]
-
-    def _below(self) -> str:
-        """The nearest that needs the chosen one: of an open node the first ones inside."""
-        if not self.current:
-            return self._first()
-        if self.current in self._open:
-            return self._first(self.current)
-        id = self.current
-        while not (found := self.graph.needed_by(id)) and self._nodes[id].within:
-            id = self._nodes[id].within
-        return self._nearest(found)
-
-    def _nearest(self, ids: Iterable[str]) -> str:
-        """That of these which is nearest to the chosen one."""
-        boxes = self.placed.boxes
-        here = boxes[self.current]
-
-        def distance(id: str) -> tuple[float, float]:
-            return abs(boxes[id].y - here.y), abs(boxes[id].centre - here.centre)
-
-        return min((id for id in ids if id in boxes), key=distance, default="")
-
-    def _beside(self, step: int) -> str:
-        if not self.current:
-            return self._first()
-        boxes, nodes = self.placed.boxes, self._nodes
-        at = boxes[self.current].layer, nodes[self.current].within
-        row = [id for id in boxes if (boxes[id].layer, nodes[id].within) == at]
-        row.sort(key=lambda id: boxes[id].x)
-        place = row.index(self.current) + step
-        return row[place] if 0 <= place < len(row) else ""
-
     def focusInEvent(self, event: QFocusEvent) -> None:
         super().focusInEvent(event)
         if not self.current and event.reason() in (
             Qt.FocusReason.TabFocusReason,
             Qt.FocusReason.BacktabFocusReason,
         ):
-            self._choose(self._first())
+            self._choose(self._walk.first())
 
     # Size
 
