@@ -390,7 +390,7 @@ class MainWindow(QMainWindow):
     def keyReleaseEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Alt:
             self._menu_bar.alt_released()
-            self._menu_letters.hide()
+            self._menu_letters.hide(released=True)
         self._menu_bar.arm(False)
         super().keyReleaseEvent(event)
 

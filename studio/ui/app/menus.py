@@ -290,18 +290,23 @@ class MenuLetters(QObject):
         """Underline the letters: Alt was pressed."""
         self._underline(True)
 
-    def hide(self) -> None:
-        """Underline the letters no longer, once nobody can use them."""
-        QTimer.singleShot(0, self, self._hide)  # the menu bar takes the keyboard only now
+    def hide(self, *, released: bool = False) -> None:
+        """Underline the letters no longer, once nobody can use them.
+
+        ``released``: Alt was, which X11 still tells as held in the event of its release.
+        """
+        QTimer.singleShot(0, self, lambda: self._hide(released))  # the bar takes the keyboard now
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if event.type() == QEvent.Type.FocusOut:
             self.hide()
         return False
 
-    def _hide(self) -> None:
+    def _hide(self, released: bool) -> None:
         held = QGuiApplication.keyboardModifiers() & Qt.KeyboardModifier.AltModifier
-        if not (held or self._bar.hasFocus() or QApplication.activePopupWidget()):
+        if not (
+            (held and not released) or self._bar.hasFocus() or QApplication.activePopupWidget()
+        ):
             self._underline(False)
 
     def _underline(self, shown: bool) -> None:

@@ -267,7 +267,7 @@ class Palette(PaintedWidget):
         left = t.px(44)
         put(self.field, box.x() + left, box.y() + 6, box.width() - left - esc, field - 12)
         top = box.y() + field + 1
-        put(self.list, box.x(), top, box.width(), box.bottom() + 1 - foot - PAD - top)
+        put(self.list, box.x(), top, box.width(), box.bottom() + 2 - foot - PAD - top)
 
     def _faded(self, part: object) -> None:
         self._dim = float(part) if isinstance(part, float) else 1.0
