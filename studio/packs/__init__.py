@@ -1,7 +1,8 @@
 """All that the code of packs imports (KZ-2): ``from studio.packs import Context, Pack, tool``.
 
 The same names are there in both worlds: in the program, and in the process of a pack that other
-people made. Pages in the program take their widgets from ``studio.packs.ui``.
+people made. Pages in the program take their widgets from ``studio.packs.ui``. ``dataclass`` makes
+the methods of a class when they are first used, which keeps the start of the program short.
 
 - ``ui``: All that the pages of packs take from the window; the only module here with Qt (KZ-9).
 - ``host``: Runs the Python of one pack in a process of its own, and serves it as MCP (X-3).
@@ -13,6 +14,7 @@ from __future__ import annotations
 from studio.domain.drafts import KindDraft
 from studio.domain.errors import ToolFailed
 from studio.domain.persons import Person
+from studio.domain.records import dataclass
 from studio.files.file_lock import exclusive_access
 from studio.files.sealed_file import SealedReader, SealedWriter, Unsealable
 from studio.processes.environment import child_environment
@@ -58,6 +60,7 @@ __all__ = [
     "Value",
     "Verdict",
     "child_environment",
+    "dataclass",
     "exclusive_access",
     "pdf_pages",
     "pdf_scans",

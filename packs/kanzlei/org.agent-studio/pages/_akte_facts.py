@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from studio.packs import Home
+from studio.packs import Home, dataclass
 
 from ..tools.contacts.konflikte import Check, Konflikte
 from ..tools.contacts.kontakte import Beteiligung, Kontakte

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
 
+from studio.packs import dataclass
 from studio.packs.ui import (
     STRETCH,
     Button,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QFocusEvent, QHelpEvent, QKeyEvent, QMouseEvent, QPainter, QPen
 from PySide6.QtWidgets import QSizePolicy, QToolTip
 
+from studio.packs import dataclass
 from studio.packs.ui import PaintedWidget, Theme, paint_rounded, paint_text, plain_tip
 
 from ..tools import _german as german

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from PySide6.QtWidgets import QWidget
 
+from studio.packs import dataclass
 from studio.packs.ui import Button, Card, Hairline, Label, Page, column_of, row_of, widget_of
 
 from ..tools.office.entwuerfe import Entwurf

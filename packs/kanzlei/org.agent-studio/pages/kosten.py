@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QGridLayout, QWidget
 
-from studio.packs import ToolFailed
+from studio.packs import ToolFailed, dataclass
 from studio.packs.ui import (
     STRETCH,
     Button,

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtWidgets import QWidget
 
-from studio.packs import Home, ToolFailed
+from studio.packs import Home, ToolFailed, dataclass
 from studio.packs.ui import (
     STRETCH,
     Button,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from studio.packs import Context, Result, ToolFailed, propose, tool
+from studio.packs import Context, Result, ToolFailed, dataclass, propose, tool
 
 from .fees.note import statement
 from .muster.fields import bill_of, known_fields

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 
-from studio.packs import Result, ToolFailed, tool
+from studio.packs import Result, ToolFailed, dataclass, tool
 
 from . import _german as german
 from .deadlines.reading import read_day

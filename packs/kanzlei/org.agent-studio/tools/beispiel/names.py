@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import dataclass
 from pathlib import Path
+
+from studio.packs import dataclass
 
 FILE = Path(__file__).parents[2] / "data" / "beispiel" / "namen.json"
 PLACES = (

@@ -6,11 +6,11 @@ import datetime
 import json
 import random
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from decimal import Decimal
 from pathlib import Path
 
-from studio.packs import Home, Person, ToolFailed
+from studio.packs import Home, Person, ToolFailed, dataclass
 
 from .. import _german as german
 from ..contacts.konflikte import Konflikte

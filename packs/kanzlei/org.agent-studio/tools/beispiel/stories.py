@@ -7,8 +7,9 @@ A file has a head with its Fristen and times, and documents, each under a line
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from studio.packs import dataclass
 
 FOLDER = Path(__file__).parents[2] / "data" / "beispiel"
 _DOCUMENT = re.compile(r"^=== (.+?) \| (.+?) \| (.+?) \| (\d+)$", re.MULTILINE)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import cast
 
-from studio.packs import Home, Person, ToolFailed, Value
+from studio.packs import Home, Person, ToolFailed, Value, dataclass
 
 from ..office.akten import Akte, visible
 from ..office.history import now

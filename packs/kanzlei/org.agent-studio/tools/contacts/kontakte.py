@@ -7,10 +7,9 @@ none.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import cast
 
-from studio.packs import Home, Person, ToolFailed, Value
+from studio.packs import Home, Person, ToolFailed, Value, dataclass
 
 from ..office.akten import Akte, visible
 from ..office.forms import read_day

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from studio.packs import dataclass
 
 from .names import firm_words, person_words, sound, telling
 

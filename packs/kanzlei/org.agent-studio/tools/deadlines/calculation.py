@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from studio.packs import ToolFailed
+from studio.packs import ToolFailed, dataclass
 
 from .. import _german as german
 from .free_days import Place, last_working_day, next_working_day

@@ -7,10 +7,10 @@ whose people are mostly Catholic: 15 August in Bavaria, Corpus Christi in Saxony
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 
-from studio.packs import ToolFailed
+from studio.packs import ToolFailed, dataclass
 
 ONE_DAY = datetime.timedelta(days=1)
 AUGSBURG = "Augsburg"

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 
-from studio.packs import ToolFailed
+from studio.packs import ToolFailed, dataclass
 
 from .lengths import Length, read_length
 

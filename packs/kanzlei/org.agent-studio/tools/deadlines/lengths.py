@@ -5,10 +5,9 @@ from __future__ import annotations
 import calendar
 import datetime
 import re
-from dataclasses import dataclass
 from typing import Literal, TypeAlias, cast
 
-from studio.packs import ToolFailed
+from studio.packs import ToolFailed, dataclass
 
 Unit: TypeAlias = Literal["T", "W", "M", "J"]
 _WORDS: dict[Unit, tuple[str, str]] = {

@@ -8,9 +8,8 @@ from __future__ import annotations
 import calendar
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from studio.packs import ToolFailed
+from studio.packs import ToolFailed, dataclass
 
 from .. import _german as german
 from .lengths import Length, end_of

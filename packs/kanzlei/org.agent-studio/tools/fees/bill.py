@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from decimal import Decimal
 
-from studio.packs import ToolFailed
+from studio.packs import ToolFailed, dataclass
 
 from .costs import (
     COSTS,

@@ -5,10 +5,9 @@ All rates are those of the law text of 2022; that 2025 changed none is not check
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from decimal import Decimal
 
-from studio.packs import ToolFailed
+from studio.packs import ToolFailed, dataclass
 
 from .tables import rounded
 

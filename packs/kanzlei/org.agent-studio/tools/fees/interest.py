@@ -9,12 +9,11 @@ from __future__ import annotations
 import csv
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
-from studio.packs import ToolFailed
+from studio.packs import ToolFailed, dataclass
 
 from .. import _german as german
 from .tables import rounded

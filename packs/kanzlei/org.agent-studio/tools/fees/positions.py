@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import csv
-from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, TypeAlias, cast
 
-from studio.packs import ToolFailed
+from studio.packs import ToolFailed, dataclass
 
 FILE = Path(__file__).parents[2] / "data" / "positions.csv"
 Matter: TypeAlias = Literal[

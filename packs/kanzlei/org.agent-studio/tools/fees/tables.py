@@ -9,12 +9,11 @@ from __future__ import annotations
 import csv
 import datetime
 from bisect import bisect_left
-from dataclasses import dataclass
 from decimal import ROUND_CEILING, ROUND_HALF_UP, Decimal
 from functools import lru_cache
 from pathlib import Path
 
-from studio.packs import ToolFailed
+from studio.packs import ToolFailed, dataclass
 
 FILE = Path(__file__).parents[2] / "data" / "fees.csv"
 CENT = Decimal("0.01")

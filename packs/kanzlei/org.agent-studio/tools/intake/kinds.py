@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from studio.packs import Home
+from studio.packs import Home, dataclass
 
 from ..office.akten import Akte
 from ..office.texts import decoded, read_file

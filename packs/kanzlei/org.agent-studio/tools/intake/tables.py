@@ -10,9 +10,9 @@ import io
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
-from studio.packs import Records, ToolFailed
+from studio.packs import Records, ToolFailed, dataclass
 
 MOST = 50_000
 """Rows of one file."""

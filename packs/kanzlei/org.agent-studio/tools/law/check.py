@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import datetime
 import re
-from dataclasses import dataclass
+
+from studio.packs import dataclass
 
 from .. import _german as german
 from .citations import Citation, Passage, passages

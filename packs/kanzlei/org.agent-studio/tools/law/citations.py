@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from studio.packs import dataclass
 
 _ARTICLES = frozenset({"GG", "EGBGB", "DSGVO", "EMRK", "AEUV", "EUV", "GRCh", "WRV"})
 """Laws that are cited by Art., not by §."""

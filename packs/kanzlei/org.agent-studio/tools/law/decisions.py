@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime
 import re
-from dataclasses import dataclass
+
+from studio.packs import dataclass
 
 _COURT = (
     r"(?:BVerfG|BGH|BAG|BSG|BFH|BVerwG|BPatG|EuGH|EuG|EGMR|BayObLG|KG"

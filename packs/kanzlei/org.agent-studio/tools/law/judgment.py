@@ -9,9 +9,9 @@ from __future__ import annotations
 import datetime
 import html
 import xml.parsers.expat
-from dataclasses import dataclass, field
+from dataclasses import field
 
-from studio.packs import ToolFailed
+from studio.packs import ToolFailed, dataclass
 
 from .laws import MOST_OF_FIELD
 

@@ -9,9 +9,9 @@ import datetime
 import html
 import re
 import xml.parsers.expat
-from dataclasses import dataclass, field
+from dataclasses import field
 
-from studio.packs import ToolFailed
+from studio.packs import ToolFailed, dataclass
 
 MOST_BYTES = 50_000_000
 """Of one law; the longest has some 10 MB."""

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 from pathlib import Path
 from threading import Lock
 from typing import cast
 
-from studio.packs import Home, Records, ToolFailed, Value
+from studio.packs import Home, Records, ToolFailed, Value, dataclass
 
 from .. import _german as german
 from ..office.settings import OfficeSettings

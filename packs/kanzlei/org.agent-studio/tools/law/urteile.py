@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import datetime
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from studio.packs import Home, ToolFailed, Value
+from studio.packs import Home, ToolFailed, Value, dataclass
 
 from .. import _german as german
 from .citations import citations

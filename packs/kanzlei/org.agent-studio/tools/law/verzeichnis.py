@@ -12,12 +12,11 @@ import json
 import re
 import xml.parsers.expat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from studio.packs import Home, ToolFailed, Value
+from studio.packs import Home, ToolFailed, Value, dataclass
 
 from .. import _german as german
 from .fetching import HOSTS

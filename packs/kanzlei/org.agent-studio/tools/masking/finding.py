@@ -11,8 +11,9 @@ import datetime
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
+
+from studio.packs import dataclass
 
 from .common import NOUNS, PARTICLES, is_name_here
 from .folding import Folded, folded

@@ -12,12 +12,11 @@ import re
 import sys
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from studio.packs import ToolFailed
+from studio.packs import ToolFailed, dataclass
 
 from ..office.texts import words_of
 

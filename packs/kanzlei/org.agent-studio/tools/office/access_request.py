@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import zipfile
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
-from studio.packs import Home, Person, ToolFailed
+from studio.packs import Home, Person, ToolFailed, dataclass
 
 from ..masking.finding import LAST, Finder
 from ..masking.folding import folded

@@ -5,9 +5,7 @@ One is in text form; recorded are its day, its sub-contractors, the country, and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from studio.packs import Home, Person, ToolFailed
+from studio.packs import Home, Person, ToolFailed, dataclass
 
 from .history import now
 from .persons import ADMIN, ANWALT, number_of

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import datetime
 import re
-from dataclasses import dataclass
 
-from studio.packs import Context, Home, Person, ToolFailed, Value
+from studio.packs import Context, Home, Person, ToolFailed, Value, dataclass
 
 from .. import _german as german
 from ..deadlines.free_days import read_place

@@ -12,9 +12,9 @@ import hashlib
 import io
 import json
 import os
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 
-from studio.packs import Person, Records
+from studio.packs import Person, Records, dataclass
 
 BEGIN = "0" * 64
 SENT, MASKED = "gesendet", "maskiert gesendet"

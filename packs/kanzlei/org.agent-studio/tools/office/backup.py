@@ -12,11 +12,10 @@ import json
 import os
 import tempfile
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, cast
 
-from studio.packs import Home, Person, ToolFailed
+from studio.packs import Home, Person, ToolFailed, dataclass
 
 from .audit import append, private
 from .dokumente import KEPT, Dokumente

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
-from studio.packs import FileChange, Home, KindDraft, Person, Shown, ToolFailed
+from studio.packs import FileChange, Home, KindDraft, Person, Shown, ToolFailed, dataclass
 
 from ..law.check import not_found
 from ..law.normen import Normen
@@ -29,7 +29,7 @@ _MOST_WRONG = 5
 """Citations that were not found and are named in a title."""
 
 
-@dataclass
+@dataclass()
 class DokumentFields:
     """What a draft of a document says. ``name`` is that of its file in the folder of the Akte.
 

@@ -13,11 +13,10 @@ import re
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from studio.packs import Home, Person, ToolFailed, Value
+from studio.packs import Home, Person, ToolFailed, Value, dataclass
 
 from .akten import Akte, visible
 from .history import note, now

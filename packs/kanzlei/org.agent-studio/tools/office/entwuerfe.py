@@ -10,10 +10,19 @@ import difflib
 import json
 from abc import abstractmethod
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any, Protocol, cast
 
-from studio.packs import DraftKind, Home, KindDraft, Person, PersonsAct, ToolFailed, Value
+from studio.packs import (
+    DraftKind,
+    Home,
+    KindDraft,
+    Person,
+    PersonsAct,
+    ToolFailed,
+    Value,
+    dataclass,
+)
 
 from .akten import Akte, Akten, visible
 from .history import now

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from studio.packs import Home, KindDraft, Person, Shown, ToolFailed
+from studio.packs import Home, KindDraft, Person, Shown, ToolFailed, dataclass
 
 from .. import _german as german
 from ..deadlines.calculation import Deadline
@@ -21,7 +21,7 @@ from .fristen import CANCELLED, COMPUTED, Frist, Fristen
 from .settings import OfficeSettings
 
 
-@dataclass
+@dataclass()
 class FristFields:
     """What a draft of a Frist says. ``named`` is an end that a document names."""
 

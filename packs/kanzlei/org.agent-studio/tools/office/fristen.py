@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import datetime
 import json
-from dataclasses import dataclass
 from typing import cast
 
-from studio.packs import Home, Person, ToolFailed, Value
+from studio.packs import Home, Person, ToolFailed, Value, dataclass
 
 from .akten import visible
 from .entwuerfe import require_may_decide

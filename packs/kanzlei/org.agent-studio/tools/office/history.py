@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
 
-from studio.packs import Person, Records, Value
+from studio.packs import Person, Records, Value, dataclass
 
 from .audit import append
 from .persons import number_of

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 
-from studio.packs import Home, KindDraft, Person, Shown, ToolFailed
+from studio.packs import Home, KindDraft, Person, Shown, ToolFailed, dataclass
 
 from .akten import Akte, Akten
 from .dokumente import Anew, Dokumente
 from .entwuerfe import OfficeKind
 
 
-@dataclass
+@dataclass()
 class IndexFields:
     """Which documents of an Akte are read anew; all of them if none is named."""
 

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from studio.packs import Home, Person, ToolFailed
+from studio.packs import Home, Person, ToolFailed, dataclass
 
 from .aufgaben import Aufgabe, Aufgaben
 from .fristen import CHECKED, Frist, Fristen

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from studio.packs import Home, KindDraft, Person, Shown, ToolFailed
+from studio.packs import Home, KindDraft, Person, Shown, ToolFailed, dataclass
 
 from .akten import Akte, Akten
 from .entwuerfe import EditableKind, Entwuerfe
@@ -18,7 +18,7 @@ LONGEST = 5_000
 _HEADS = ("Für", "Fällig", "Stufe")
 
 
-@dataclass
+@dataclass()
 class NotizFields:
     """What a draft of a note says."""
 
@@ -28,7 +28,7 @@ class NotizFields:
     edited: str = ""
 
 
-@dataclass
+@dataclass()
 class AlertFields:
     """What a draft of an alert says; ``person`` is the name or login of whom it calls."""
 

@@ -6,10 +6,9 @@ What Helena proposes is no note and no alert: it is a draft, and counts once it 
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
 from typing import cast
 
-from studio.packs import Home, Person, ToolFailed, Value
+from studio.packs import Home, Person, ToolFailed, Value, dataclass
 
 from .history import note, now
 from .persons import ADMIN, ANWALT, number_of

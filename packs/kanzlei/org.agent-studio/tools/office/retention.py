@@ -10,9 +10,8 @@ from __future__ import annotations
 import datetime
 import re
 import shutil
-from dataclasses import dataclass
 
-from studio.packs import Home, Person, ToolFailed
+from studio.packs import Home, Person, ToolFailed, dataclass
 
 from ..masking.mask import Masken
 from .akten import Akte, Akten, visible

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
+
+from studio.packs import dataclass
 
 
-@dataclass
+@dataclass()
 class OfficeSettings:
     """Was die Kanzlei einstellt.
 

@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
 from typing import cast
 
-from studio.packs import Home, Person, Value
+from studio.packs import Home, Person, Value, dataclass
 
 from ..law.normen import Normen
 from ..law.words import DOTS, Known, content_words, parts, read_synonyms, stem

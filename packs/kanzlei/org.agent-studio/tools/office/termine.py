@@ -6,10 +6,9 @@ Their hours are kept as the clock on the wall shows them: that is how a court se
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
 from typing import cast
 
-from studio.packs import Home, Person, ToolFailed, Value
+from studio.packs import Home, Person, ToolFailed, Value, dataclass
 
 from .akten import Akte
 from .forms import read_day

@@ -13,11 +13,10 @@ import io
 import re
 import xml.parsers.expat
 import zipfile
-from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
-from studio.packs import ToolFailed, pdf_pages, pdf_scans
+from studio.packs import ToolFailed, dataclass, pdf_pages, pdf_scans
 
 from .ocr import PICTURES, READ, read_pictures, tesseract
 

@@ -7,10 +7,9 @@ import csv
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
-from studio.packs import Home, Person, ToolFailed
+from studio.packs import Home, Person, ToolFailed, dataclass
 
 from ..xjustiz.codes import FILENAME
 from ..xjustiz.writing import SentDocument, write_message

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from studio.packs import Home, KindDraft, Person, Shown, ToolFailed
+from studio.packs import Home, KindDraft, Person, Shown, ToolFailed, dataclass
 
 from .akten import Akte, Akten
 from .entwuerfe import EditableKind
@@ -16,7 +16,7 @@ LONGEST = 2_000
 _HEADS = ("Datum", "Minuten", "Abrechenbar")
 
 
-@dataclass
+@dataclass()
 class ZeitFields:
     """What a draft of time says. ``mark`` tells it from others of the Akte."""
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import datetime
-from dataclasses import dataclass
 from typing import cast
 
-from studio.packs import Home, Person, ToolFailed, Value
+from studio.packs import Home, Person, ToolFailed, Value, dataclass
 
 from .. import _german as german
 from .history import note, now

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import csv
 import re
-from dataclasses import dataclass
 from pathlib import Path
+
+from studio.packs import dataclass
 
 FILE = Path(__file__).parents[2] / "data" / "xjustiz.csv"
 OTHER = "001"

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import xml.parsers.expat
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
-from studio.packs import ToolFailed
+from studio.packs import ToolFailed, dataclass
 
 NAMESPACE = "http://www.xjustiz.de"
 MOST_BYTES = 50_000_000

@@ -13,10 +13,9 @@ import unicodedata
 import uuid
 import xml.etree.ElementTree as tree
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from studio.packs import Home, ToolFailed
+from studio.packs import Home, ToolFailed, dataclass
 
 from ..contacts.kontakte import SIDES, Kontakt, Kontakte
 from ..office.akten import Akte
