@@ -84,15 +84,12 @@ async def test_w32_w38_w62_agents_at_work_in_rows_tree_and_graph(tmp_path: Path,
             facts = inspector.agents.facts[1:]
             return [(fact.left, fact.depth, fact.state) for fact in facts]
 
+        of_middle = [("Middle", 1, "done"), ("Helper", 2, "done")]
+        asks = [("Helper", 1, "needs_you")]  # either may begin first
         await until(
             lambda: (
-                tree()
-                == [
-                    ("Lead", 0, "done"),
-                    ("Middle", 1, "done"),
-                    ("Helper", 2, "done"),
-                    ("Helper", 1, "needs_you"),
-                ]
+                tree()[:1] == [("Lead", 0, "done")]
+                and tree()[1:] in ([*of_middle, *asks], [*asks, *of_middle])
             ),
             "the tree of agents",
         )
@@ -102,7 +99,8 @@ async def test_w32_w38_w62_agents_at_work_in_rows_tree_and_graph(tmp_path: Path,
         person.press(Key.Key_G, CTRL)
         graph = chat.graph
         assert graph.isVisible() and not chat.view.isVisible()
-        assert [node.title for node in graph.graph.nodes] == ["Lead", "Middle", "Helper", "Helper"]
+        titles = sorted(node.title for node in graph.graph.nodes)
+        assert titles == ["Helper", "Helper", "Lead", "Middle"]
         assert len(graph.graph.edges) == 3 and person.focused() is graph.view
         graph.choose(child.session.info.id)
         person.press(Key.Key_Return)
