@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 
 from studio.domain.errors import ProviderError
 from studio.domain.models import Usage
@@ -59,13 +59,13 @@ class RequestMeter:
     """Reserves and books what the requests of one turn use. ``rates`` are the prices of tokens."""
 
     def __init__(
-        self, budget: Budget, rate: RequestRate, rates: Awaitable[TokenRates | None]
+        self, budget: Budget, rate: RequestRate, rates: asyncio.Future[TokenRates | None]
     ) -> None:
         self.budget = budget
         self.dollars: float | None = 0.0
         """What the requests cost; None from the first one on whose price is not known."""
         self._rate = rate
-        self._rates = asyncio.ensure_future(rates)
+        self._rates = rates
 
     async def reserve(
         self, tokens: RequestTokens, request: Request, *, shares: int = SHARES

@@ -88,15 +88,19 @@ class TokenRates:
         )
 
 
-async def token_rates(
+def token_rates(
     provider: str, model: str, size: int, facts: ModelInfo | None
-) -> TokenRates | None:
+) -> asyncio.Future[TokenRates | None]:
     """The rates in a request that sends ``size`` tokens; None if no price is known.
 
     The price tables are imported with the first, in a thread.
     """
     asked = (provider, model, size, facts, date.today())
-    return _rates(*asked) if tables_read() else await asyncio.to_thread(_rates, *asked)
+    if not tables_read():
+        return asyncio.ensure_future(asyncio.to_thread(_rates, *asked))
+    known = asyncio.get_running_loop().create_future()
+    known.set_result(_rates(*asked))
+    return known
 
 
 @lru_cache(maxsize=1024)

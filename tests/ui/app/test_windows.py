@@ -16,7 +16,18 @@ from studio.ui.settings.pages.general import GeneralPage
 from studio.ui.transcript.items.approval_item import ApprovalItem
 from support.languages import language
 from support.waiting import until
-from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop, popup, row_of
+from support.window import (
+    CTRL,
+    SHIFT,
+    Key,
+    Person,
+    alone,
+    at_window,
+    in_focus,
+    on_window_loop,
+    popup,
+    row_of,
+)
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -224,7 +235,7 @@ async def test_another_language_at_once_while_a_turn_runs(tmp_path: Path) -> Non
             assert shown.parentWidget() is german and shown.windowTitle() == "Einstellungen"
             page = shown.pages["general"]
             assert isinstance(page, GeneralPage)
-            await until(page._language.hasFocus)
+            await until(lambda: in_focus(page._language))
             assert [window.geometry() for window in program.windows] == places
             assert german.isVisible() and other.isVisible()
             assert german.sidebar.field.placeholderText() == "Chats suchen"

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
 
 from studio.agent.agent_files.finder import AgentFiles
 from studio.agent.agent_files.library import AgentLibrary, StoredText
@@ -22,7 +21,17 @@ from support.engine_home import KEY
 from support.languages import language
 from support.server_home import ListedServer, switch_on
 from support.waiting import until
-from support.window import CTRL, SHIFT, Key, Person, alone, at_window, message, on_window_loop
+from support.window import (
+    CTRL,
+    SHIFT,
+    Key,
+    Person,
+    alone,
+    at_window,
+    in_focus,
+    message,
+    on_window_loop,
+)
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -532,8 +541,7 @@ async def test_u1_every_column_has_its_place_at_any_size(tmp_path: Path) -> None
         person.window.resize(900, 640)
         await until(lambda: page.list_button.isVisible() and not page.columns.listed.isVisible())
         QTest.mouseClick(page.list_button, Qt.MouseButton.LeftButton)
-        await until(lambda: page.columns.listed.isVisible() and page.gallery.hasFocus())
-        assert QApplication.focusWidget() is page.gallery
+        await until(lambda: page.columns.listed.isVisible() and in_focus(page.gallery))
 
 
 @on_window_loop
