@@ -180,13 +180,18 @@ async def test_w15_w17_a_reply_is_asked_for_again_beside_calls_that_are_done(
         if found:
             return Turn(Text(" / ".join(found)))
         return Turn(
-            Call("read", {"path": "a.txt"}), Call("ask", {"question": "Which?"}), stop="tool_use"
+            Call("read", {"path": "a.txt"}),
+            Call("delete", {"path": "none.txt"}),  # runs alone: what is before it has ended then
+            Call("ask", {"question": "Which?"}),
+            stop="tool_use",
         )
 
     async with engine_home(tmp_path, "anthropic", asks) as home:
         agents = home.engine.paths.agent_places[0]
         agents.mkdir(parents=True, exist_ok=True)
-        (agents / "asker.md").write_text("---\nname: Asker\ntools: [read, ask]\n---\nWork.\n")
+        (agents / "asker.md").write_text(
+            "---\nname: Asker\ntools: [read, delete, ask]\n---\nWork.\n"
+        )
         (home.folder / "a.txt").write_text("first\n")
         runner = await begin(home, text)
         assert (await carry_out(runner)).state == "needs_you"
@@ -207,7 +212,11 @@ async def test_w15_w17_a_reply_is_asked_for_again_beside_calls_that_are_done(
         events = await home.engine.store.events(one.session_id)
         transcript = Transcript(events)
         calls = [block for block in transcript.blocks if isinstance(block, ToolBlock)]
-        assert [(block.name, block.state) for block in calls] == [("read", "done"), ("ask", "done")]
+        assert [(block.name, block.state) for block in calls] == [
+            ("read", "done"),
+            ("delete", "error"),
+            ("ask", "done"),
+        ]
         assert not home.simulator.violations
 
 

@@ -505,7 +505,7 @@ async def test_c21_what_is_not_understood_names_our_tool(tmp_path: Path) -> None
     script = [Turn(Call("Bash", {"command": "ls", "timeout": 5}), Call("Task", {})), DONE]
     async with engine_home(tmp_path, "gemini", script) as home:
         events = await say(await home.session(), rules=(Rule("allow", "run"),))
-        bash, task = (event.text for event in finished(events))
+        bash, task = sorted(event.text for event in finished(events))
         taken = "command, folder?, background?, terminal?, time_limit?, network?, reason?"
         assert bash == FOREIGN_CALL.format(name="Bash", tool="run", parameters=taken)
         assert task.startswith("There is no tool called Task. The tools are: ")
