@@ -10,7 +10,10 @@ import sys
 import textwrap
 from collections.abc import Callable
 from dataclasses import replace
+from math import ceil
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -18,8 +21,10 @@ from studio.domain.errors import ToolFailed
 from studio.domain.questions import DECLINED, ServerAnswer, ServerQuestion, nobody_fills_in
 from studio.mcp.entries import ServerEntry
 from studio.mcp.faults import ServerFailed
+from studio.mcp.lists import ServerLists
 from studio.mcp.open_call import LONGEST, ROUNDS, OpenCall
-from studio.mcp.supervised import ServerTimes
+from studio.mcp.server_log import ServerLog
+from studio.mcp.supervised import ServerTimes, SupervisedServer
 from support import nightly
 from support.mcp_servers import approved, raw_server, running_servers
 from support.waiting import FOREVER, until
@@ -157,6 +162,34 @@ async def test_an_idle_server_is_ended(tmp_path: Path) -> None:
         await until(lambda: servers.state("raw").kind == "idle")
         await servers.call("raw", "echo", {})
         assert servers.state("stays").kind == "running"
+
+
+async def test_m6_each_wait_before_a_restart_is_twice_the_last() -> None:
+    """M-6: from one second on, five times; then it has failed with its reason."""
+    fault = ServerFailed("exited", "The disk is full.")
+    tries: list[Any] = [SimpleNamespace(lists=ServerLists())]
+    waits: list[int] = []
+
+    async def connect(_server: SupervisedServer) -> Any:
+        if tries:
+            return tries.pop()
+        raise fault
+
+    def tell() -> None:
+        if server.state.kind == "waiting":
+            waits.append(ceil(server._not_before - asyncio.get_running_loop().time()))
+
+    def has_failed() -> bool:
+        server._hurry.set()  # nothing is waited for here
+        return server.state.kind == "failed"
+
+    server = SupervisedServer(raw_server(), None, ServerLog(), connect, tell, ServerTimes())
+    ended = (await server.connection()).on_end
+    ended(fault)
+    await until(has_failed)
+    assert [*dict.fromkeys(waits)] == [1, 2, 4, 8, 16] and "disk is full" in server.state.reason
+    assert ServerTimes().longest == 60.0
+    await server.close()
 
 
 async def test_a_changed_entry_ends_the_server(tmp_path: Path) -> None:
