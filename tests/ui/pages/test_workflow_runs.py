@@ -32,6 +32,7 @@ from studio.ui.formatting import dollars
 from studio.ui.pages.workflows import run_graph
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.pages.workflows.run_graph import graph_of_run
+from studio.ui.pages.workflows.runs.call_pairs import CallPairs, call_pairs
 from studio.ui.pages.workflows.runs.compare_facts import as_yaml
 from studio.ui.pages.workflows.runs.run_inspector import HISTORY, RUN, STEP
 from studio.ui.pages.workflows.runs.run_record import RunRecord
@@ -733,6 +734,16 @@ async def test_w31_two_runs_side_by_side(tmp_path: Path) -> None:
         await until(lambda: not compare.texts(), "nothing differs in its texts")
         compare.which.segment(1).click()
         await until(lambda: "Answer" in [name for name, _ in compare.texts()])
+        before_it = ("read a.py", "write b.py", "mine x")
+        after_it = ("read a.py", "write b.py (failed)", "mine x", "run make")
+        pairs = [*call_pairs(before_it, after_it, person.engine.tools())]
+        assert [same for _, same in pairs] == [True, False, True, False]
+        (one, two), (gone, new) = pairs[1][0], pairs[3][0]
+        assert one is not None and two is not None and new is not None and gone is None
+        assert (one.failed, two.failed) == (False, True) and one.icon == two.icon != "wrench"
+        assert (new.words, new.target) == ("Ran", "make")
+        name = CallPairs(page._theme, pairs).accessibleName()
+        assert name.endswith("B: Ran, make") and "a.py" not in name
         usual = compare.size()
         compare.resize(600, 500)
         assert compare._columns[0].isHidden(), "no room for cost and time"

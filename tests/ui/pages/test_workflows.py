@@ -478,6 +478,7 @@ async def test_w60_words_are_offered_and_taken_by_key(tmp_path: Path) -> None:
             "matrix: ",
             "max_parallel: ",
         ]
+        assert not editor.completions.list.verticalScrollBar().maximum(), "all are in sight"
         person.press(Key.Key_Down)
         person.press(Key.Key_Return)
         assert "    max_parallel: \n    agent: Writer" in editor.text()

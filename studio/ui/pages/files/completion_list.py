@@ -75,7 +75,8 @@ class CompletionList(PaintedWidget):
         if not words:
             return
         t = self.theme
-        tall = min(len(words), MOST_ROWS) * t.height(ROW, "code") + 2 * PAD
+        frame = 2 * (PAD + self.list.frameWidth())
+        tall = min(len(words), MOST_ROWS) * t.height(ROW, "code") + frame
         wide = min(t.px(WIDTH), room.width())
         x = max(room.left(), min(caret.left() - t.px(8), room.right() - wide))
         below = caret.bottom() + t.px(4)

@@ -28,4 +28,5 @@
 - ``changes_list``: What the steps changed in files, and which of it can be approved.
 - ``mission_part``: The cycle and the checks of a mission, and the field that steers it.
 - ``compare_view``: Two runs side by side. ``compare_facts`` has it in words; free of Qt.
+- ``call_pairs``: Paints the calls of a step in both of them, beside each other.
 """

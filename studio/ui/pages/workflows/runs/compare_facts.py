@@ -83,6 +83,8 @@ class Part:
     first: str
     second: str
     path: str = ""
+    calls: tuple[Sequence[str], Sequence[str]] | None = None
+    """The calls of both runs, where it is about these."""
 
 
 def measures(found: RunComparison) -> list[Measure]:
@@ -197,7 +199,10 @@ def parts_of(found: RunComparison, key: str | tuple[str, str], *, all_parts: boo
     for name, words in PARTS.items():
         first, second = _text(one.first, name), _text(one.second, name)
         if (first or second) and (all_parts or first != second):
-            parts.append(Part(tr(words), first, second, "x.yaml" if name == "outputs" else ""))
+            path = "x.yaml" if name == "outputs" else ""
+            sides = [side.tools if side is not None else () for side in (one.first, one.second)]
+            calls = (sides[0], sides[1]) if name == "tools" else None
+            parts.append(Part(tr(words), first, second, path, calls))
     return parts
 
 

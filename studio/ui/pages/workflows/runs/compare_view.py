@@ -34,6 +34,7 @@ from studio.ui.widgets import (
     MenuItem,
     Segmented,
     Tile,
+    plain_tip,
 )
 from studio.ui.widgets.key_foot import KeyFoot
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
@@ -48,6 +49,7 @@ from studio.ui.widgets.panels import scrolled
 from studio.ui.widgets.row_list import RowDelegate, RowModel, paint_row_ground
 from studio.workflows.compare import RunComparison, compare_runs
 
+from .call_pairs import CallPairs, call_pairs
 from .compare_facts import CompareRow, Measure, Part, measures, parts_of, rows_of
 from .history_tab import title_of
 from .letter_list import LetterList
@@ -78,6 +80,7 @@ class MeasureStrip(PaintedWidget):
         self.measures = found
         words = (f"{one.name}: {one.first} → {one.second} {one.about}".strip() for one in found)
         self.setAccessibleName(". ".join(words))
+        self.setToolTip(plain_tip(self.accessibleName()))
         self.update()
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
@@ -91,8 +94,13 @@ class MeasureStrip(PaintedWidget):
             cell.translate(0, line)
             if one.first or one.second:
                 words = f"{one.first} → "
-                paint_text(painter, t, cell, words, "ui digits", "text2", room=cell.width())
                 used = t.metrics("ui digits").horizontalAdvance(words) + t.px(6)
+                if (
+                    used + t.metrics("ui_strong digits").horizontalAdvance(one.second)
+                    > cell.width()
+                ):
+                    words, used = "", 0  # what it is now says more than half of both
+                paint_text(painter, t, cell, words, "ui digits", "text2", room=cell.width())
                 rest = cell.adjusted(used, 0, 0, 0)
                 paint_text(painter, t, rest, one.second, "ui_strong digits", room=rest.width())
                 cell.translate(0, line)
@@ -349,22 +357,23 @@ class CompareView(PaintedWidget):
 
     async def _lay_parts(self, parts: Sequence[Part], asked: int) -> None:
         """Put the texts below each other; long ones are compared in a thread."""
-        made = [
-            (one.name, one.path, await asyncio.to_thread(diff, one.first, one.second))
-            for one in parts
-        ]
+        made = [(one, await asyncio.to_thread(diff, one.first, one.second)) for one in parts]
         if asked != self._asked:
             return
         while (item := self._parts.takeAt(0)) is not None:
             if (widget := item.widget()) is not None:
                 widget.deleteLater()
-        for name, path, lines in made:
-            view = DiffView(self.theme)
-            view.setAccessibleName(name)
-            view.show_rows(split(lines), path)
+        for one, lines in made:
+            view: QWidget
+            if one.calls is not None:
+                view = CallPairs(self.theme, [*call_pairs(*one.calls, self._engine.tools())])
+            else:
+                view = DiffView(self.theme)
+                view.setAccessibleName(one.name)
+                view.show_rows(split(lines), one.path)
             box = Card(self.theme, radius=8)
             column_of([view], margins=(1, 6, 1, 6), on=box)
-            self._parts.addWidget(Label(self.theme, name, "small_strong"))
+            self._parts.addWidget(Label(self.theme, one.name, "small_strong"))
             self._parts.addWidget(box)
         if not made:
             words = tr("Nothing differs here.")
@@ -377,9 +386,9 @@ class CompareView(PaintedWidget):
         for at in range(self._parts.count() - 1):
             item, after = self._parts.itemAt(at), self._parts.itemAt(at + 1)
             label, view = item.widget() if item else None, after.widget() if after else None
-            inner = view.findChild(DiffView) if isinstance(view, Card) else None
-            if isinstance(label, Label) and inner is not None:
-                found.append((label.text(), inner))
+            inner = view.findChildren(QWidget) if isinstance(view, Card) else []
+            if isinstance(label, Label) and inner:
+                found.append((label.text(), inner[0]))
         return found
 
     # Keys
