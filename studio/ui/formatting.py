@@ -90,6 +90,17 @@ def _millions(count: int, digits: int) -> str:
     return tr("{number}M").format(number=decimal(count / 1_000_000, digits))
 
 
+def byte_size(count: int) -> str:
+    """A number of bytes: “1.2 MB”."""
+    if count < 1000:
+        return tr_plural("{count} byte", "{count} bytes", count)
+    amount, unit = count / 1000, "kB"
+    for bigger in ("MB", "GB"):
+        if amount >= 999.5:
+            amount, unit = amount / 1000, bigger
+    return f"{decimal(amount, 1 if amount < 10 else 0)} {unit}"
+
+
 def clock(seconds: float) -> str:
     """The time that something has run for so far: m:ss, from an hour on h:mm:ss."""
     minutes, rest = divmod(max(0, int(seconds)), 60)

@@ -7,6 +7,7 @@ from pathlib import Path
 from studio.ui.formatting import (
     age,
     ago,
+    byte_size,
     clock,
     context_size,
     day,
@@ -16,6 +17,7 @@ from studio.ui.formatting import (
     short_path,
     whole_seconds,
 )
+from support.languages import language
 
 
 def test_a_folder_below_home_begins_with_a_tilde() -> None:
@@ -34,6 +36,20 @@ def test_counts_have_three_digits_at_most() -> None:
         "99.9k", "100k", "999k", "1.0M", "100M",
     ]  # fmt: skip
     assert [context_size(n) for n in (999_499, 999_999)] == ["999k", "1M"]
+
+
+def test_sizes_of_files_are_told_in_the_persons_language() -> None:
+    sizes = (1, 295, 1_000, 1_234_567, 999_600, 31_400_000_000)
+    assert [byte_size(n) for n in sizes] == [
+        "1 byte",
+        "295 bytes",
+        "1.0 kB",
+        "1.2 MB",
+        "1.0 MB",
+        "31 GB",
+    ]
+    with language("de"):
+        assert [byte_size(n) for n in sizes[:4]] == ["1 Byte", "295 Byte", "1,0 kB", "1,2 MB"]
 
 
 def test_times() -> None:

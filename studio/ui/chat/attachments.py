@@ -12,7 +12,7 @@ from PySide6.QtCore import QBuffer, QEvent, QMimeData, QObject, QRectF, QSize, Q
 from PySide6.QtGui import QDropEvent, QImage, QImageWriter, QPainter, QResizeEvent
 from PySide6.QtWidgets import QFileDialog, QWidget
 
-from studio.ui.formatting import number
+from studio.ui.formatting import byte_size, number
 from studio.ui.theme import Theme, joined
 from studio.ui.theme.mirroring import put
 from studio.ui.translation import tr
@@ -301,10 +301,9 @@ def _png(picture: bytes | QImage) -> bytes:
 def _described(block: Image | File, side: int) -> tuple[str, QImage | None]:
     """Kind and size for the chip, and the thumbnail of a picture. Blocks: call it in a thread."""
     from studio.domain.messages import File
-    from studio.tools.sdk.result import size
     from studio.ui.widgets.thumbnails import extent, thumbnail
 
-    weight = size(len(block.data))
+    weight = byte_size(len(block.data))
     if isinstance(block, File):
         kind = "PDF" if block.media_type == "application/pdf" else tr("Text")
         return f"{kind}, {weight}", None

@@ -9,8 +9,7 @@ from PySide6.QtCore import QPointF, QRectF, QSize
 from PySide6.QtGui import QPainter
 
 from studio.domain.messages import File, Image
-from studio.tools.sdk.result import size
-from studio.ui.formatting import number
+from studio.ui.formatting import byte_size, number
 from studio.ui.transcript.paint_style import LEFT, PaintStyle
 from studio.ui.translation import tr
 from studio.ui.widgets.thumbnails import extent, fitted, paint_image
@@ -37,7 +36,7 @@ class MediaTile:
 
 def described(part: Image | File) -> str:
     """``Picture, 640 × 480, 31 kB``; ``notes.txt, 2 kB``."""
-    weight = size(len(part.data))
+    weight = byte_size(len(part.data))
     if isinstance(part, File):
         return f"{part.name}, {weight}"
     about = extent(part.data)
