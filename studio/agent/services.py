@@ -382,15 +382,18 @@ class Services(ServiceRegistry):
         Those that are ``kept`` are so in place of their files, see ``kept_of``.
         """
         found, served = await asyncio.gather(
-            self._agents(folder, layers, kept), asyncio.to_thread(self.served)
+            self.agents_of_files(folder, layers, kept), asyncio.to_thread(self.served)
         )
         ready = {name: self._ready(one, served) for name, one in found.by_name.items()}
         return replace(found, by_name=ready)
 
-    async def _agents(
-        self, folder: Path | None, layers: RuleLayers | None, kept: Mapping[str, Agent]
+    async def agents_of_files(
+        self,
+        folder: Path | None,
+        layers: RuleLayers | None = None,
+        kept: Mapping[str, Agent] = NO_AGENTS,
     ) -> Agents:
-        """The agents as their files have them."""
+        """The agents as their files have them, without the person's tools and those of servers."""
         if folder is not None and layers is None:
             layers = await self.rules.layers(folder)
         if layers is None:
@@ -430,7 +433,7 @@ class Services(ServiceRegistry):
     ) -> Agent:
         """Raises ConfigurationError that lists the known ones, or says why a file was skipped."""
         found, served = await asyncio.gather(
-            self._agents(folder, layers, kept), asyncio.to_thread(self.served)
+            self.agents_of_files(folder, layers, kept), asyncio.to_thread(self.served)
         )
         return self._ready(found.named(name), served)
 

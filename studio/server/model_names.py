@@ -46,7 +46,8 @@ async def resolve_model(engine: Engine, name: str, folder: Path) -> ModelTarget:
     head, _, model = wanted.partition("/")
     if head in PROVIDER_TITLES and model:  # no agents have to be read
         return await _named(engine, name)
-    agent = (await engine.agents(folder)).get(wanted[len(AGENT) :] if marked else wanted)
+    agents = await engine.services.agents_of_files(folder)
+    agent = agents.get(wanted[len(AGENT) :] if marked else wanted)
     if agent is not None and (marked or agent.trusted):  # no stranger's may pass for a model
         choice = await engine.choose(agent=agent.name, folder=folder)
         return ModelTarget(choice.agent, choice.provider, choice.model, chosen=False)

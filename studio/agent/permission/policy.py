@@ -174,7 +174,9 @@ class Policy:
             return False
         names = (APPLY_PATCH, EDIT) if spec.name == APPLY_PATCH else (spec.name,)
         denied = self._book.denied_tools
-        refused = any(covers(tool, name, spec.server) for tool in denied for name in names)
+        refused = bool(denied) and any(
+            covers(tool, name, spec.server) for tool in denied for name in names
+        )
         return not refused and (self._parent is None or self._parent.offers(spec))
 
     def _in_role(self, spec: ToolSpec) -> bool:
