@@ -79,6 +79,7 @@ async def test_m24_a_server_waits_for_its_approval_and_ends_with_the_chat(tmp_pa
         (question,) = asked_about_servers(person)
         shown = question.content[0].content.text
         assert "MCP server shop" in question.title and str(SCRIPT) in shown
+        assert "It runs with your rights" in shown, "M-18"
         assert "SHOP_TOKEN" in shown and "secret-of-the-shop" not in shown
         assert not offered(person) and not shop.calls and not running(shop)
 

@@ -23,14 +23,18 @@ _REFERENCE = re.compile(r"(\$\{[^{}]*\})")
 _SCHEME = re.compile(r"(?i)\s*(?:bearer|basic|token)\s+|\s*")
 
 
-def shown_server(view: ServerView) -> list[str]:
-    """What the person says yes to (M-12), and what has changed since they did (M-15)."""
+def shown_server(view: ServerView, may: Confinement | None = None) -> list[str]:
+    """What the person says yes to (M-12), and what has changed since they did (M-15).
+
+    ``may`` is what one on this computer may reach in the sandbox.
+    """
     entry = view.entry
     lines = [f"{'Command' if entry.command else 'Address'}: {shown_start(entry)}"]
     if entry.folder:
         lines.append(f"Folder: {shown_text(entry.folder)}")
     if pairs := {**entry.environment, **entry.headers}:
         lines.append(f"{'Variables' if entry.command else 'Headers'}: {shown_pairs(pairs)}")
+    lines += shown_reach(entry, may) if entry.command else []
     if entry.place and not entry.place.startswith(EDITOR):
         kind = "pack" if entry.place.startswith(PACK) else "folder"
         lines.append(f"It comes with the {kind} {shown_text(entry.place.removeprefix(PACK))}.")
@@ -52,14 +56,14 @@ ONLINE = "It runs in the sandbox, with network: what agents send to it can leave
 HOME = "Of your home folder it sees where programs are installed, and a folder of its own."
 
 
-def shown_reach(entry: ServerEntry, may: Confinement) -> list[str]:
-    """What a server on this computer may reach, in sentences (M-18)."""
+def shown_reach(entry: ServerEntry, may: Confinement | None = None) -> list[str]:
+    """What a server on this computer may reach, in sentences; with ``may`` all of it (M-18)."""
     if not entry.sandbox:
         return [WITH_RIGHTS]
     lines = [ONLINE if entry.sandbox == "network" else OFFLINE, HOME]
-    if may.writes:
+    if may is not None and may.writes:
         lines.append(f"It may change what is in: {_paths(may.writes)}")
-    if may.reads:
+    if may is not None and may.reads:
         lines.append(f"It may read what is in: {_paths(may.reads)}")
     return lines
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from studio.agent.servers.server_tools import ServerView
     from studio.cli.console import Console
     from studio.domain.questions import AskForm, ServerAnswer, ServerQuestion
+    from studio.mcp.confinement import Confinement
     from studio.mcp.entries import ServerEntry
     from studio.mcp.results import ServerResult
 
@@ -260,7 +261,9 @@ class _Command:
             return DONE
         from studio.agent.servers.facts import shown_server
 
-        self._console.say(*shown_server(view), *await self._reach(entry), *await self._rules(view))
+        may = await self._reach(entry)
+        shown = shown_server(replace(view, entry=entry), may)
+        self._console.say(*shown, *await self._rules(view))
         if not await self._console.agrees(f"Let {entry.name} run?", self._options):
             return DENIED
         shown = {name: view.known.pins[name] for name in view.changed}
@@ -277,16 +280,13 @@ class _Command:
         self._told(view.entry, "off")
         return DONE
 
-    async def _reach(self, entry: ServerEntry) -> list[str]:
-        """What a server on this computer may reach."""
+    async def _reach(self, entry: ServerEntry) -> Confinement | None:
+        """What a server on this computer may reach in the sandbox."""
         import asyncio
 
-        from studio.agent.servers.facts import shown_reach
-
         if not entry.command:
-            return []
-        may = await asyncio.to_thread(self._servers.servers.confinement, entry)
-        return shown_reach(entry, may)
+            return None
+        return await asyncio.to_thread(self._servers.servers.confinement, entry)
 
     async def _let_sample(self, entry: ServerEntry, on: bool) -> int:
         """Whether it may ask for answers of the chat's model (M-20)."""

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from studio.agent.servers.facts import shown_pairs, shown_server, shown_start
+from pathlib import Path
+
+import pytest
+
+from studio.agent.servers.facts import shown_pairs, shown_reach, shown_server, shown_start
 from studio.agent.servers.server_tools import ServerView
 from studio.mcp.catalogue import NOTHING
-from studio.mcp.entries import ServerEntry
+from studio.mcp.confinement import Confinement
+from studio.mcp.entries import Sandboxing, ServerEntry
 from studio.mcp.supervised import ServerState
 
 
@@ -31,3 +36,18 @@ def test_m12_what_runs_is_escaped() -> None:
     assert entry.shown.startswith("sh 'a")
     entry = ServerEntry("x", url="https://x.org/${keychain:mcp/y/k}", transport="http")
     assert shown_start(entry) == "https://x.org/${keychain:mcp/y/k}"
+
+
+@pytest.mark.parametrize(
+    ("sandbox", "words"),
+    [("", "with your rights"), ("offline", "without network"), ("network", "with network")],
+)
+def test_m18_what_a_server_may_reach_is_told(sandbox: Sandboxing, words: str) -> None:
+    """M-18: paths are escaped; a server at an address runs elsewhere."""
+    may = Confinement(Path("/own"), (Path("/work\u202e"),), (Path("/code"),))
+    told = shown_reach(ServerEntry("x", "sh", sandbox=sandbox), may)
+    assert words in told[0]
+    rest = ["It may change what is in: /work\\u202e", "It may read what is in: /code"]
+    assert told[2:] == (rest if sandbox else [])
+    far = ServerView(ServerEntry("x", url="https://x.org"), ServerState("off"), NOTHING)
+    assert not any("runs" in line for line in shown_server(far))
