@@ -109,6 +109,29 @@ def test_a_compiled_file_is_never_read(tmp_path: Path) -> None:
         load_code("other", tmp_path)
 
 
+def test_kz9_what_ships_with_the_studio_is_compiled_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KZ-9: as the studio's own files are, and anew where the source is another; no pack of others."""
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    file = tools / "one.py"
+    file.write_text("from studio.packs import Pack\npack = Pack(verbs=())")
+    cached = Path(importlib.util.cache_from_source(str(file)))
+    load_code("other", tmp_path)
+    assert not cached.exists()
+    load_code("other", tmp_path, shipped=True)
+    assert cached.exists()
+    cached.unlink()
+    load_code("other", tmp_path)
+    assert not cached.exists(), "it is another's now"
+    load_code("other", tmp_path, shipped=True)
+    file.write_text("from studio.packs import ToolFailed\nraise ToolFailed('mine')")
+    with pytest.raises(ConfigurationError, match="mine"):
+        load_code("other", tmp_path, shipped=True)
+
+
 async def test_kz3_two_tools_of_a_pack_do_not_wait_for_each_other(tmp_path: Path) -> None:
     """KZ-3: one begins, and reads who works here, while another, which writes, asks for more."""
     writing, reading = Event(), Event()

@@ -80,4 +80,5 @@ def code_places(installed: InstalledPacks) -> Iterator[CodePlace]:
         if pack.origin.kind in IN_PROGRAM and pack.part("tools") is not None:
             records = NoRecords if pack.part("schema") is None else pack.open_records
             root = pack.manifest.root
-            yield CodePlace(pack.id, root, pack.digest, records, pack.home, pack.name)
+            ships = pack.origin.kind == "shipped"
+            yield CodePlace(pack.id, root, pack.digest, records, pack.home, pack.name, ships)

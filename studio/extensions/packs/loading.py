@@ -1,7 +1,8 @@
 """Pack loading: runs the Python of packs that may run in the program (X-4).
 
 Each file in a pack's folder ``tools`` becomes a module, and the files import each other with a
-dot. Compiled files are neither read nor written: what runs is what the person approved.
+dot. Compiled files are neither read nor written: what runs is what the person approved. A pack that
+ships with the studio is part of it, and compiled once as the studio's own files are.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class CodePlace:
     """Where the Python of a pack is that is on; ``root`` is the pack's folder of ours.
 
     ``digest`` is that of all its files, which the person approved. ``data`` is the folder in which
-    the studio keeps what is the pack's.
+    the studio keeps what is the pack's. ``shipped``: it is part of the program.
     """
 
     id: str
@@ -46,6 +47,7 @@ class CodePlace:
     records: Callable[[], Records] = NoRecords
     data: Path = Path()
     name: str = ""
+    shipped: bool = False
 
 
 class Told(Protocol):
@@ -104,7 +106,7 @@ def _may_have_policy(root: Path) -> bool:
 
 def _loaded(place: CodePlace) -> tuple[str, LoadedPack | None, str]:
     try:
-        code = load_code(place.id, place.root)
+        code = load_code(place.id, place.root, shipped=place.shipped)
     except ConfigurationError as error:
         return place.digest, None, str(error)
     loaded = LoadedPack(
@@ -130,10 +132,12 @@ class _SourceLoader(SourceFileLoader):
 
 
 class _Finder:
-    """Finds the modules of packs; ``folders`` are those that are loaded, by their package."""
+    """Finds the modules of packs; ``folders`` are those that are loaded, by their package, and
+    ``shipped`` the packages of those that are part of the program."""
 
     def __init__(self) -> None:
         self.folders: dict[str, Path] = {}
+        self.shipped: set[str] = set()
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -150,9 +154,8 @@ class _Finder:
         file = place.with_name(f"{place.name}.py")
         if not file.is_file():
             return None
-        return importlib.util.spec_from_file_location(
-            name, file, loader=_SourceLoader(name, str(file))
-        )
+        kind = SourceFileLoader if package in self.shipped else _SourceLoader
+        return importlib.util.spec_from_file_location(name, file, loader=kind(name, str(file)))
 
 
 _FINDER = _Finder()
@@ -163,16 +166,19 @@ def package_of(pack_id: str) -> str:
     return PREFIX + pack_id.replace("-", "_").replace(".", "__")
 
 
-def load_code(pack_id: str, root: Path) -> PackCode:
+def load_code(pack_id: str, root: Path, *, shipped: bool = False) -> PackCode:
     """Run the files in ``tools`` of a pack's folder of ours, anew if they ran before. Blocks.
 
-    Raises ConfigurationError, which names the file and the line.
+    ``shipped``: the pack is part of the program, so that its files are compiled once. Raises
+    ConfigurationError, which names the file and the line.
     """
     package = package_of(pack_id)
     forget(pack_id)
     if _FINDER not in sys.meta_path:
         sys.meta_path.insert(0, _FINDER)  # before the one that reads compiled files
     _FINDER.folders[package] = root
+    if shipped:
+        _FINDER.shipped.add(package)
     importlib.invalidate_caches()
     tools: dict[str, Tool] = {}
     packs: list[Pack] = []
@@ -234,6 +240,7 @@ def forget(pack_id: str) -> None:
     """Let the next load run all files anew; what is running goes on."""
     package = package_of(pack_id)
     _FINDER.folders.pop(package, None)
+    _FINDER.shipped.discard(package)
     for name in list(sys.modules):  # other threads import meanwhile
         if name.partition(".")[0] == package:
             sys.modules.pop(name, None)
