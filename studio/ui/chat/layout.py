@@ -19,6 +19,8 @@ from .status_strip import StatusStrip
 
 HANG = 36
 """Pixels by which avatars, and the composer below, are out of the text column at the left."""
+SUGGESTED = 120
+"""Pixels of height for the suggestions below a new chat."""
 ROOMY = 300
 """Pixels of height from which a new chat has a heading and a message of three lines."""
 
@@ -83,6 +85,7 @@ class PageLayout:
         if new:
             strip = 0 if self._strip.isHidden() else self._strip.heightForWidth(box) + px(8)
             lowest = height - px(18) - composer - strip - px(52)
+            lowest -= px(15) + px(SUGGESTED)
             top = max(px(24), min(int(height * 0.2285), lowest)) if roomy else -px(44)
             self._heading.setGeometry(0, top, width, px(34))
             left, y = (width - box) // 2, top + px(52)
@@ -90,7 +93,7 @@ class PageLayout:
                 self._strip.setGeometry(left, y, box, strip - px(8))
                 y += strip
             self._composer.setGeometry(left, y, box, composer)
-            self._suggestions.setGeometry(left, y + composer + px(15), box, px(120))
+            self._suggestions.setGeometry(left, y + composer + px(15), box, px(SUGGESTED))
             return
         # Avatar and text edges: the box hangs 36 px out to the left of the column.
         column = (

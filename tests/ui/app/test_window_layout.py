@@ -9,8 +9,10 @@ import pytest
 from PySide6.QtCore import QPoint, QRect
 from PySide6.QtWidgets import QApplication, QWidget
 
+from studio.simulator import Text, Turn
 from studio.storage.config.settings import SettingsFile
 from studio.ui.app.window_layout import SIDEBAR_MOST
+from studio.ui.chat.suggestions import SuggestionButton
 from studio.ui.pages.first_run import WIDTH, ChoiceRow
 from studio.ui.sidebar.rail import Rail
 from support.languages import language
@@ -153,3 +155,23 @@ async def test_the_first_page_leaves_the_sidebar_its_width(tmp_path: Path, spoke
                 for row in rows:
                     assert row.geometry().right() < row.parentWidget().width()
             assert rows[0].width() == window.theme.px(WIDTH) > wide
+
+
+@on_window_loop
+async def test_suggestions_are_seen_whole_in_a_small_window(tmp_path: Path) -> None:
+    """At the largest text the heading of a new chat stands higher for them."""
+    (tmp_path / "work" / ".git").mkdir(parents=True)
+    script = [Turn(Text("Done."))]
+    async with at_window(tmp_path, "anthropic", script) as person:
+        person.say("Go")
+        await person.done()
+        chat = person.window.chat
+        person.window.new_chat()
+        await until(lambda: len(chat.suggestions.findChildren(SuggestionButton)) == 3)
+        for size, scale in (((1440, 900), 1.0), ((1000, 640), 1.6)):
+            person.window.resize(*size)
+            person.window.theme.set(scale=scale)
+            QApplication.processEvents()
+            for row in chat.suggestions.findChildren(SuggestionButton):
+                assert row.mapTo(chat, row.rect().bottomLeft()).y() < chat.height(), (size, scale)
+            assert chat.heading.isVisible() and chat.heading.y() >= 24
