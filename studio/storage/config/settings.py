@@ -149,9 +149,9 @@ class Settings:
     """``provider/model`` for ``small``, ``large`` and ``cloud``."""
 
     notify: bool = True
+    """Show a desktop notification when a hidden chat is done or needs an answer."""
     sounds: bool = False
     """Play a short sound with what ``notify`` tells of, and also without it (W-68)."""
-    """Show a desktop notification when a hidden chat is done or needs an answer."""
     trace_endpoint: str = ""
     """Where OpenTelemetry spans go, over OTLP; empty for nowhere (L-15)."""
     trace_content: bool = False

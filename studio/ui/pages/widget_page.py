@@ -90,10 +90,10 @@ class PackWidget(PaintedWidget):
             except StudioError as error:
                 problem = tr_engine(str(error))
             finally:
-                if here := isValid(self):
-                    for one in buttons:
+                for one in buttons:
+                    if isValid(one):  # its row may have been drawn anew meanwhile
                         one.setEnabled(True)
-            if here:
+            if isValid(self):
                 done(found, problem)
 
         self.run(attempted())

@@ -19,13 +19,14 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+import shiboken6
 from pypdf import PdfReader
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
-from studio.domain.errors import StorageError
+from studio.domain.errors import StorageError, ToolFailed
 from studio.extensions.packs.installed import InstalledPacks
 from studio.extensions.packs.loading import load_class
 from studio.simulator import Text, Turn
@@ -130,10 +131,25 @@ async def test_heute_has_first_what_is_overdue_or_unchecked(tmp_path: Path) -> N
         overdue.more.click()
         overdue.confirm.click()
         await until(lambda: "Notiz" in overdue.problem.text())
+        place = person.window.pages.currentWidget()
+        await until(lambda: overdue.confirm.isEnabled() and not place._tasks)
         overdue.note.setText("Widerspruch eingelegt")
-        overdue.note.returnPressed.emit()
+        for _ in range(2):
+            overdue.note.returnPressed.emit()
+        assert len(place._tasks) == 1, "Enter twice does it once"
         await until(lambda: fristen.of_draft("A").state == "erledigt")
-        await until(lambda: page.rows[0].due.title != "Frist A")
+        await until(lambda: page.rows[0].due.title != "Frist A" and not place._tasks)
+
+        def refused(_: object) -> None:
+            raise ToolFailed("Das geht nicht.")
+
+        row = page.rows[0]
+        page._do(refused, row)
+        shiboken6.delete(row)  # as where the page is drawn anew meanwhile
+        await until(lambda: not place._tasks)
+        assert place.problem is None, "the page stays"
+        page.open()
+        await until(lambda: page.rows[0] is not row)
         # What Helena proposes is shown at once, and is no hint yet (KZ-37).
         service(pack, "Notizen").add_alert(
             pack.person,
@@ -636,6 +652,25 @@ async def test_kz44_the_files_of_an_akte_are_sealed_and_opened_by_the_menu(
         texts.more.chosen.emit("auf")
         await until(lambda: view.told.text() == "1 Datei ist wieder im Ordner der Akte")
         assert (folder / "Brief.txt").is_file()
+        goes_on, told = threading.Event(), "Die Daten sind gerade nicht zu lesen."
+
+        def broken(*_: object) -> int:
+            goes_on.wait()
+            raise StorageError(told)
+
+        kind = load_class("kanzlei", "tools.office.retention:Aufbewahrung")
+        monkeypatch.setattr(kind, "unseal", broken)
+        other = service(pack, "Akten").open(pack.person, "Zu")
+        texts.more.chosen.emit("auf")
+        assert not texts.more.isEnabled()
+        page.show_akte(other.id)
+        await until(lambda: view.facts.akte.id == other.id)
+        goes_on.set()
+        await until(texts.more.isEnabled)
+        assert view.problem.text() == "", "it is not of this Akte"
+        texts.more.chosen.emit("auf")
+        await until(lambda: view.problem.text() == told)
+        assert person.window.pages.currentWidget().problem is None  # type: ignore[attr-defined]
 
 
 @on_window_loop

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QWidget
 
-from studio.packs import Home, ToolFailed
+from studio.packs import Home
 from studio.packs.ui import (
     STRETCH,
     Button,
@@ -97,16 +97,8 @@ class RecordsTab(QWidget):
 
     def do(self, work: Callable[[Home], None]) -> None:
         """Do what a button of a row says; a refusal is told above."""
-
-        async def done() -> None:
-            try:
-                await self.page.in_thread(lambda: work(self.page.home))
-            except ToolFailed as error:
-                self.changed.emit("", str(error))
-                return
-            self.changed.emit("", "")
-
-        self.page.run(done())
+        home = self.page.home
+        self.page.attempt(lambda: work(home), lambda _, problem: self.changed.emit("", problem))
 
 
 class PlannedTab(RecordsTab):

@@ -10,6 +10,7 @@ from pathlib import Path
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import QStackedLayout, QWidget
+from shiboken6 import isValid
 
 from studio.packs import Home, ToolFailed
 from studio.packs.ui import (
@@ -292,15 +293,13 @@ class AkteView(QWidget):
         return FristRow(self.theme, due_of(frist), today, self._do, in_akte=True)
 
     def _do(self, work: Callable[[Fristen], None], row: FristRow) -> None:
-        async def done() -> None:
-            try:
-                await self.page.in_thread(lambda: work(self.page.home.service(Fristen)))
-            except ToolFailed as error:
-                row.problem.show_text(str(error))
-                return
-            self.load()
+        def done(_: None, problem: str) -> None:
+            if not problem:
+                self.load()
+            elif isValid(row):  # else it was drawn anew meanwhile
+                row.problem.show_text(problem)
 
-        self.page.run(done())
+        self.page.attempt(lambda: work(self.page.home.service(Fristen)), done, row.confirm)
 
     def _document_row(self, document: Dokument) -> QWidget:
         t = self.theme

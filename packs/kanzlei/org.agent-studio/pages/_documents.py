@@ -145,23 +145,28 @@ class DocumentsTab(QWidget):
                 card.ask()
             else:
                 card.hide()
-        if what in ("zu", "auf") and self.akte is not None:
-            self.page.run(self._seal(self.akte, seal=what == "zu"))
+        if what in ("zu", "auf"):
+            self._seal(seal=what == "zu")
 
-    async def _seal(self, akte: Akte, *, seal: bool) -> None:
+    def _seal(self, *, seal: bool) -> None:
         """Put the files into one that is encrypted, or back (KZ-44)."""
-        home = self.page.home
+        akte, home = self.akte, self.page.home
+        if akte is None:
+            return
         service = home.service(Aufbewahrung)
         work = service.seal if seal else service.unseal
-        done = "verschlossen" if seal else "wieder im Ordner der Akte"
+        words = "verschlossen" if seal else "wieder im Ordner der Akte"
         self.said.emit("Einen Augenblick …", "")
-        try:
-            count = await self.page.in_thread(lambda: work(home.person, akte))
-        except ToolFailed as error:
-            self.said.emit("", str(error))
-            return
-        self.said.emit("1 Datei ist " + done if count == 1 else f"{count} Dateien sind {done}", "")
-        self.changed.emit()
+
+        def done(count: int | None, problem: str) -> None:
+            if self.akte is None or self.akte.id != akte.id:
+                return  # another one is open now
+            told = "1 Datei ist " if count == 1 else f"{count} Dateien sind "
+            self.said.emit(f"{told}{words}" if count is not None else "", problem)
+            if count is not None:
+                self.changed.emit()
+
+        self.page.attempt(lambda: work(home.person, akte), done, self.more)
 
     def show_documents(self, akte: Akte, documents: Sequence[Dokument]) -> None:
         """List an Akte's documents; the one that is open stays open if it is hers."""

@@ -125,6 +125,8 @@ class FristRow(QWidget):
         self.note.setFocus()
 
     def _confirm(self) -> None:
+        if not self.confirm.isEnabled():
+            return  # Enter twice, or after the button
         frist, words, cancelling = self.due.frist, self.note.text(), self.cancelling
 
         def work(fristen: Fristen) -> None:

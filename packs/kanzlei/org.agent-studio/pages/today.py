@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QKeySequence, QResizeEvent, QShortcut
 from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
 
-from studio.packs import ToolFailed, dataclass
+from studio.packs import dataclass
 from studio.packs.ui import (
     Button,
     Hairline,
@@ -185,7 +186,7 @@ class TodayPage(Page):
         for aufgabe in facts.aufgaben:
             assert aufgabe.due is not None  # those until a day have one
             row = AufgabeRow(self.theme, aufgabe, today)
-            row.button.clicked.connect(lambda _=False, one=row: self.run(self._close(one)))
+            row.button.clicked.connect(lambda _=False, one=row: self._close(one))
             place = overdue if aufgabe.due < today else now if aufgabe.due == today else soon
             place.append((aufgabe.due, "", row))
         for termin in facts.termine:
@@ -274,27 +275,27 @@ class TodayPage(Page):
         if shown is not None:
             shown.first.setFocus()
 
-    async def _close(self, row: AufgabeRow) -> None:
+    def _close(self, row: AufgabeRow) -> None:
         home = self.home
-        try:
-            await self.in_thread(lambda: home.service(Aufgaben).finish(home.person, row.aufgabe))
-        except ToolFailed as error:
-            row.problem.show_text(str(error))
-            return
-        await self.load()
+        self._attempt(
+            lambda: home.service(Aufgaben).finish(home.person, row.aufgabe), row, row.button
+        )
 
     def _do(self, work: Callable[[Fristen], None], row: FristRow) -> None:
-        self.run(self._done(work, row))
+        self._attempt(lambda: work(self.home.service(Fristen)), row, row.confirm)
 
-    async def _done(self, work: Callable[[Fristen], None], row: FristRow) -> None:
+    def _attempt(
+        self, work: Callable[[], object], row: AufgabeRow | FristRow, button: Button
+    ) -> None:
         """Do what was clicked; a refusal is shown in the row."""
-        try:
-            await self.in_thread(lambda: work(self.home.service(Fristen)))
-        except ToolFailed as error:
-            row.problem.setText(str(error))
-            row.problem.show()
-            return
-        await self.load()
+
+        def done(_: object, problem: str) -> None:
+            if not problem:
+                self.run(self.load())
+            elif isValid(row):  # else it was drawn anew meanwhile
+                row.problem.show_text(problem)
+
+        self.attempt(work, done, button)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() == Qt.Key.Key_Escape and not self.form_place.isHidden():
