@@ -934,10 +934,21 @@ async def test_m18_the_person_chooses_where_a_server_runs(tmp_path: Path) -> Non
         page.show_one(listed.name, ABOUT)
         await until(lambda: page.one.where is not None)
         assert page.one.where is not None
+        person.engine.settings.values.sandbox = False  # there is none, so it cannot start there
         page.one.where.combo.chosen.emit("network")
         servers = person.engine.services.servers
         await until(lambda: servers.read().by_name[listed.name].sandbox == "network")
         assert servers.read().by_name[listed.name].runs, "what it runs is the same"
+        page.show_all()
+        await page.servers.restart(servers.read().by_name[listed.name])
+        await until(lambda: page.rows[listed.name].mend.isVisible())
+        row = page.rows[listed.name]
+        assert "The sandbox is off in the settings" in row.problem.text()
+        assert row.mend.text() == "Choose where it runs…"
+        row.mend.click()
+        await until(lambda: page.one.where is not None and in_focus(page.one.where.combo))
+        page.one.where.combo.chosen.emit("rights")
+        await until(lambda: servers.read().by_name[listed.name].sandbox == "")
 
 
 @on_window_loop

@@ -24,9 +24,10 @@ CURES: dict[Cure, str] = {
     "log": tr_later("Show log"),
     "again": tr_later("Try again"),
     "tool": tr_later("Show it"),
+    "place": tr_later("Choose where it runs…"),
 }
-ON_ITS_PAGE: tuple[Cure, ...] = ("set", "value", "key", "change")
-"""What is typed on the server's page; a row has the button that leads there."""
+ON_ITS_PAGE: tuple[Cure, ...] = ("set", "value", "key", "change", "place")
+"""What is typed or chosen on the server's page; a row has the button that leads there."""
 
 
 def cure_text(facts: ServerFacts) -> str:

@@ -22,10 +22,23 @@ from studio.ui.translation import tr
 from .changed_tool import Change, tool_lines
 
 Cure: TypeAlias = Literal[
-    "", "set", "value", "key", "change", "client", "sign_in", "stop", "uv", "log", "again", "tool"
+    "",
+    "set",
+    "value",
+    "key",
+    "change",
+    "client",
+    "sign_in",
+    "stop",
+    "uv",
+    "log",
+    "again",
+    "tool",
+    "place",
 ]
 """What mends a server. ``set``: a key that its entry names; ``value``: that of a variable; ``key``:
-one in a header; ``change``: another command or address; ``tool``: a look at one left out."""
+one in a header; ``change``: another command or address; ``place``: where it runs; ``tool``: a look
+at one left out."""
 _SIGN_INS: Mapping[str, Cure] = {"in": "sign_in", "client": "client", "stop": "stop"}
 _CHANGED: tuple[FaultKind, ...] = (
     *("not_found", "refused", "protocol", "exited", "network", "address", "variable"),
@@ -99,6 +112,8 @@ class ServerFacts:
             return "tool" if self.left_out and self.doctor else ""
         if self.needs_uv:
             return "uv"
+        if fault.kind == "sandbox" or (fault.kind == "exited" and self.entry.is_cut_off):
+            return "place"
         if self.logged and fault.kind == "exited":
             return "log"
         if own and fault.kind == "variable" and self.unset:

@@ -445,6 +445,10 @@ class ServerPane(QWidget):
                 if at == TOOLS:
                     self.tools.choose(facts.left_out[0].tool.name)
                     self.tools.setFocus(Qt.FocusReason.OtherFocusReason)
+            case "place" if self.tabs is not None and self.where is not None:
+                self.tabs.set_current(ABOUT)
+                self._show_pane(ABOUT)
+                self.where.combo.setFocus(Qt.FocusReason.OtherFocusReason)
             case _:
                 self._restart()
 
