@@ -124,4 +124,4 @@ async def test_w60_problems_are_found_while_one_types() -> None:
     agent = "---\nname: X\n" + "tools: [read, wirte]\n" + "---\n" + "Work.\n" * 500
     names = AgentNames(["read", "write"], [])
     _, fewer = await calls_while(check_own())
-    assert CHECK_MS <= 50 and max(calls, fewer) < 200_000, (calls, fewer)
+    assert CHECK_MS <= 50 and max(calls, fewer) < 40_000, (calls, fewer)
