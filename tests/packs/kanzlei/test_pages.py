@@ -22,7 +22,7 @@ import pytest
 import shiboken6
 from pypdf import PdfReader
 from PySide6.QtCore import QEvent, QObject, QPoint, Qt
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtGui import QGuiApplication, QTextCursor
 from PySide6.QtWidgets import QApplication, QWidget
 from shiboken6 import isValid
 
@@ -588,7 +588,10 @@ async def test_kz48_a_source_opens_in_place_of_the_tab_beside_the_chat(tmp_path:
         (mark,) = texts.words.extraSelections()
         assert mark.cursor.selectedText().split("\u2029") == ["21 Huber", "ist Zeuge."]
         assert mark.format.background().color() == window.theme.color("warn_soft")
+        texts.words.moveCursor(QTextCursor.MoveOperation.End)
+        at = texts.words.textCursor().position()
         window.theme.set("dark")
+        assert texts.words.textCursor().position() == at, "the person reads on where they are"
         (mark,) = texts.words.extraSelections()
         assert mark.format.background().color() == window.theme.color("warn_soft")
         person.press(Qt.Key.Key_Escape)
@@ -601,6 +604,9 @@ async def test_kz48_a_source_opens_in_place_of_the_tab_beside_the_chat(tmp_path:
         assert texts.words.extraSelections() == []
         view.show_akte(akte.id, "dokument", "1", "1")
         await until(lambda: len(texts.words.extraSelections()) == 1)
+        texts.close_document()
+        window.theme.set("light")  # which marks what is shown anew
+        assert window.pages.currentWidget().problem is None  # type: ignore[attr-defined]
         view.show_akte(akte.id, "dokument", "1", "7")
         await until(lambda: "Die Seite 7 gibt es" in texts.whence.text())
         assert texts.words.extraSelections() == []

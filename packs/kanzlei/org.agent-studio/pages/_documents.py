@@ -131,7 +131,7 @@ class DocumentsTab(QWidget):
         self.reader = widget_of(column_of([head, self.strip, (widget_of(body), 1)], spacing=0))
         self.nothing = Label(t, "Wähle ein Dokument.", "ui", "text2")
         self.nothing.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        t.changed.connect(self._mark)
+        t.changed.connect(lambda: self._mark(scroll=False))
         line = Hairline(t, upright=True)
         cards = [CardPlace(one) for one in self._cards.values()]
         right = column_of([*cards, (self.reader, 1), (self.nothing, 1)], spacing=0)
@@ -280,6 +280,7 @@ class DocumentsTab(QWidget):
     def close_document(self) -> None:
         """Show none."""
         self.shown, self._texts, self._numbers = None, {}, []
+        self._paragraph, self._marked = "", 0
         self.reader.hide()
         self.nothing.show()
         for line in self.lines:
@@ -300,7 +301,7 @@ class DocumentsTab(QWidget):
         self.words.setPlainText(self._texts.get(number, ""))
         self._mark()
 
-    def _mark(self) -> None:
+    def _mark(self, *, scroll: bool = True) -> None:
         """Mark the paragraph that a source named, where the page has it, or the page it named."""
         whole = self.words.toPlainText()
         place = paragraph_of(whole, self._paragraph)
@@ -316,10 +317,11 @@ class DocumentsTab(QWidget):
         mark.cursor.setPosition(end, QTextCursor.MoveMode.KeepAnchor)
         mark.format.setBackground(self.theme.color("warn_soft"))
         self.words.setExtraSelections([mark])
-        caret = self.words.textCursor()
-        caret.setPosition(begin)
-        self.words.setTextCursor(caret)
-        self.words.centerCursor()
+        if scroll:
+            caret = self.words.textCursor()
+            caret.setPosition(begin)
+            self.words.setTextCursor(caret)
+            self.words.centerCursor()
 
     def make_pdf(self) -> None:
         """Put a PDF of the document beside it: by LibreOffice, else of its words alone (KZ-33)."""
