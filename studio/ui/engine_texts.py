@@ -880,6 +880,13 @@ TEMPLATES: tuple[str, ...] = (
     tr_later(
         "Two reviewers look at the folder's changes, and a third puts their findings together"
     ),
+    tr_later("Looks through the notes about this folder, and proposes which to merge or forget"),
+    tr_later("Which files"),
+    tr_later("Where the table goes"),
+    tr_later("Where to begin"),
+    tr_later("Where the notes go"),
+    tr_later("What you want to know"),
+    tr_later("What to review"),
     # How a server ended: last, as much begins so
     tr_later("It {words_how}."),
 )

@@ -55,8 +55,9 @@ def test_each_template_is_one_that_the_engine_writes() -> None:
     package = Path(studio.__file__).parent
     paths = [path for room in ROOMS for path in (package / room).rglob("*.py")]
     texts = {text for path in paths for text in composed(path)}
-    for file in (package.parent / "resources" / "agents").glob("*.md"):
-        texts |= set(re.findall(r"^description: (.+)$", file.read_text("utf-8"), re.M))
+    shipped = package.parent / "resources"
+    for file in (*shipped.glob("agents/*.md"), *shipped.glob("workflows/*.md")):
+        texts |= set(re.findall(r"description: ([^}\n]+)", file.read_text("utf-8")))
     starts = {text[:1].upper() + text[1:] for text in texts if "\0" not in text}
     pieces = [text.split("\0") for text in texts if letters(text) > 2]
     gone: list[str] = []
@@ -103,9 +104,10 @@ def test_values_are_put_into_the_translation() -> None:
         assert tr_engine("There is no provider demo. Known are openai.").startswith(
             "Es gibt keinen"
         )
-        for file in Path(studio.__file__).parents[1].glob("resources/agents/*.md"):
-            (words,) = re.findall(r"^description: (.+)$", file.read_text("utf-8"), re.M)
-            assert tr_engine(words) != words
+        shipped = Path(studio.__file__).parents[1] / "resources"
+        for file in (*shipped.glob("agents/*.md"), *shipped.glob("workflows/*.md")):
+            for words in re.findall(r"description: ([^}\n]+)", file.read_text("utf-8")):
+                assert tr_engine(words) != words
         assert tr_engine("A text of nobody.") == "A text of nobody."
     assert tr_engine(said) == said
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from PySide6.QtCore import Signal
 
 from studio.domain.workflows import Input
+from studio.ui.engine_texts import tr_engine
 from studio.ui.pages.start_form import StartForm
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
@@ -39,7 +40,7 @@ class RunForm(StartForm):
         self.fields = {}
         self.title.setText(tr("Run {name}").format(name=name))
         for one in inputs:
-            words = one.description or one.name
+            words = tr_engine(one.description) or one.name
             field = Field(self.theme, ", ".join(one.choices) or words, name=words)
             if one.default is not None:
                 field.setText(str(one.default))
