@@ -38,7 +38,6 @@ class NoteVectors:
         self._numpy: Any = import_module("numpy")
         self._stamp: object = None
         self._rows: dict[int, tuple[Any, ...]] = {}
-        self._vectors: dict[int, Any] = {}
         self._ids: list[int] = []
         self._matrix: Any = None
 
@@ -71,18 +70,18 @@ class NoteVectors:
             db.execute("BEGIN")
             sql = "SELECT id, changed, size, place, state, trust FROM note"
             rows = {row[0]: row[1:] for row in db.execute(sql)}
+            ids = [id for id in self._ids if self._rows[id] == rows.get(id)]
+            known = {id: at for at, id in enumerate(self._ids)}
+            parts = [self._matrix[[known[id] for id in ids]]] if ids else []
             new = [id for id, row in rows.items() if self._rows.get(id) != row]
             for at in range(0, len(new), CHUNK):
-                ids = new[at : at + CHUNK]
-                marks = ", ".join("?" * len(ids))
+                some = new[at : at + CHUNK]
+                marks = ", ".join("?" * len(some))
                 sql = f"SELECT id, heading || ' ' || body FROM note WHERE id IN ({marks})"
-                texts = dict(db.execute(sql, ids).fetchall())
-                made = self._embedded([texts[id][:LONGEST] for id in ids])
-                self._vectors |= dict(zip(ids, made, strict=True))
-        self._vectors = {id: self._vectors[id] for id in rows}
-        self._rows = {id: (row[0], row[1], *row[2:]) for id, row in rows.items()}
-        self._ids = [*rows]
-        self._matrix = self._numpy.stack([*self._vectors.values()]) if rows else None
+                texts = dict(db.execute(sql, some).fetchall())
+                parts.append(self._embedded([texts[id][:LONGEST] for id in some]))
+        self._rows, self._ids = rows, [*ids, *new]
+        self._matrix = self._numpy.concatenate(parts) if parts else None
         self._stamp = stamp if time.time_ns() - now.st_mtime_ns > FRESH_NS else None
 
     def _embedded(self, texts: Sequence[str]) -> Any:
@@ -93,7 +92,9 @@ class NoteVectors:
 
 def load() -> Any:
     """The model with all that it needs from its own package; it asks no network for anything."""
-    os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    # More threads wait for each other longer than they compute: a query takes ten times as much.
+    os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     module: Any = import_module("wordllama")
     folder = Path(module.__file__).parent
     return module.WordLlama.load(cache_dir=folder, disable_download=True)
