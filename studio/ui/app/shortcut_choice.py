@@ -81,7 +81,7 @@ _EDITING = {
 }  # fmt: skip
 
 
-OF_AGENTS = ("Ctrl+S", "Ctrl+D", "F8")
+OF_AGENTS = ("Ctrl+S", "Ctrl+D", "F8", "Ctrl+Space")
 """Where two shortcuts have one key, Qt carries out neither."""
 
 
@@ -177,6 +177,7 @@ FIXED: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("Ctrl+S", tr_later("Save")),
             ("Ctrl+D", tr_later("Duplicate")),
             ("F8", tr_later("Next problem")),
+            ("Ctrl+Space", tr_later("What may stand here")),
             ("Del", tr_later("Move to the trash")),
         ),
     ),
