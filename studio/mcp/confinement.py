@@ -20,6 +20,10 @@ from studio.processes.sandbox_mounts import Launch
 _SYSTEM = tuple(map(Path, ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/etc", "/proc", "/sys")))
 """What every command may read, and none may write."""
 _PACKAGES = "node_modules"
+_SHARED = tuple(
+    map(Path, ("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/run", "/dev/shm"))
+)
+"""Folders of the system where programs meet."""
 _DEVICES = Path("/dev")
 _CODE = {".py", ".js", ".mjs", ".cjs", ".ts", ".jar", ".rb", ".php", ".pl", ".sh", ".lua", ".wasm"}
 _PROJECT = (
@@ -93,7 +97,7 @@ def confinement_of(
         elif of_pack or path in program or _is_code(path):
             reads[_project(path, home)] = None
         else:  # data: what is written beside it belongs to it, such as a journal
-            writes[path if _holds(path.parent, home) or path.parent == home else path.parent] = None
+            writes[_around(path, home)] = None
     return Confinement(own, tuple(writes), tuple(reads), entry.sandbox == "network")
 
 
@@ -134,5 +138,11 @@ def _project(file: Path, home: Path) -> Path:
             break
         if any((folder / name).exists() for name in _PROJECT):
             return folder
-    alone = file.parent == home or _holds(file.parent, home)
-    return file if alone else file.parent
+    return _around(file, home)
+
+
+def _around(file: Path, home: Path) -> Path:
+    """The folder of a file; the file alone where that has all that the person or others have."""
+    folder = file.parent
+    shared = folder == home or _holds(folder, home) or folder in _SHARED
+    return file if shared else folder

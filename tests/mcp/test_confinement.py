@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
 import pytest
 
@@ -108,6 +109,16 @@ def test_m18_a_program_has_what_it_needs_beside_it(
     assert may.reads == tuple(tmp_path / one for one in reads) and not may.writes
     may = confinement_of(ServerEntry("x", str(link)), tmp_path, tmp_path / "own")
     assert may.reads == (*(tmp_path / one for one in reads), link.parent)
+
+
+def test_m18_one_file_of_a_folder_that_programs_share_is_that_file_alone() -> None:
+    """M-18: sockets of other programs are in there."""
+    with NamedTemporaryFile(dir="/tmp", suffix=".db") as data:
+        may = confinement_of(ServerEntry("x", "npx", (data.name,)), Path("/h"), Path("/own"))
+        assert may.writes == (Path(os.path.realpath(data.name)),)
+    with NamedTemporaryFile(dir="/tmp", suffix=".py") as code:
+        may = confinement_of(ServerEntry("x", "npx", (code.name,)), Path("/h"), Path("/own"))
+        assert may.reads == (Path(os.path.realpath(code.name)),)
 
 
 @pytest.mark.parametrize("place", [PACK, HOST])
