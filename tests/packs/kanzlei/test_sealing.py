@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import json
 import multiprocessing
@@ -87,6 +88,81 @@ def test_kz44_a_folder_is_sealed_and_opened(tmp_path: Path, sealing: Any) -> Non
     with pytest.raises(ToolFailed, match="Verknüpfung"):
         sealing.seal_folder(folder, KEY)
     assert (folder / "Klage.txt").exists() and not sealed.exists()
+
+
+def test_kz44_sealing_keeps_empty_folders_rights_and_files_with_two_names(
+    tmp_path: Path, sealing: Any
+) -> None:
+    """What is a second name of a file on the disk, as after a clean-up, comes back as a file."""
+    folder = made(tmp_path / "0001-26")
+    os.link(folder / "Klage.txt", folder / "Gericht" / "Klage.txt")
+    (folder / "Später" / "Anlagen").mkdir(parents=True)
+    folder.chmod(0o750)
+    (folder / "Klage.txt").chmod(0o640)
+    (folder / "Gericht").chmod(0o750)
+    assert sealing.seal_folder(folder, KEY) == len(FILES) + 1
+    assert sealing.open_folder(folder, KEY) == len(FILES) + 1
+    assert read(folder) == FILES | {"Gericht/Klage.txt": WORDS.encode()}
+    assert (folder / "Später" / "Anlagen").is_dir()
+    if os.name == "posix":
+        rights = {
+            one: (folder / one).stat().st_mode & 0o777 for one in (".", "Klage.txt", "Gericht")
+        }
+        assert rights == {".": 0o750, "Klage.txt": 0o640, "Gericht": 0o750}
+
+
+def test_kz44_a_file_that_is_open_elsewhere_or_a_folder_that_is_a_link_is_not_sealed(
+    tmp_path: Path, sealing: Any
+) -> None:
+    """A program that has a file open would save it into a folder that is gone; what is behind a
+    link would stay open."""
+    folder = made(tmp_path / "0001-26")
+    for name in (".~lock.Klage.odt#", "~$Klage.docx"):
+        (folder / "Gericht" / name).write_bytes(b"1")
+        with pytest.raises(ToolFailed, match="noch eine Datei offen") as told:
+            sealing.seal_folder(folder, KEY)
+        assert f"Gericht/{name}" in str(told.value)
+        (folder / "Gericht" / name).unlink()
+    link = tmp_path / "0002-26"
+    link.symlink_to(folder)
+    with pytest.raises(ToolFailed, match="Verknüpfung"):
+        sealing.seal_folder(link, KEY)
+    with pytest.raises(ToolFailed, match="keine Datei"):
+        sealing.seal_folder(tmp_path / "0003-26", KEY)
+    assert read(folder) == FILES and sorted(names(tmp_path)) == ["0001-26", "0002-26"]
+
+
+def test_kz44_what_cannot_be_deleted_is_told(
+    tmp_path: Path, sealing: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Files that stay open beside the sealed one are named, and no one hears that nothing was
+    sealed."""
+    folder = made(tmp_path / "0001-26")
+    held = str(tmp_path / ".0001-26.offen" / "Klage.txt")
+    unlink = os.unlink
+
+    def refuse(path: Any, **more: Any) -> None:
+        if "Klage.txt" in str(path):
+            raise PermissionError(errno.EACCES, "Permission denied", held)
+        unlink(path, **more)
+
+    monkeypatch.setattr(os, "unlink", refuse)
+    with pytest.raises(ToolFailed, match="ist verschlossen, aber") as told:
+        sealing.seal_folder(folder, KEY)
+    assert held in str(told.value) and sealing.sealed_of(folder).is_file()
+    monkeypatch.undo()
+    assert sealing.is_sealed(folder) and not shows(tmp_path)
+
+
+def test_kz44_an_akte_that_is_deleted_leaves_nothing_of_a_program_that_died(
+    tmp_path: Path, sealing: Any
+) -> None:
+    """Neither half a sealed file nor files that were left open, sealed or not."""
+    for name in (".0001-26.offen", ".0001-26.neu"):
+        made(tmp_path / name)
+    (tmp_path / ".0001-26.verschlossen.neu").write_bytes(b"1")
+    sealing.forget_sealed(tmp_path / "0001-26")
+    assert not list(tmp_path.iterdir())
 
 
 def test_kz44_what_is_changed_meanwhile_is_not_sealed(

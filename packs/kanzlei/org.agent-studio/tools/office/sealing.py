@@ -22,8 +22,9 @@ from .audit import private
 
 ENDING = ".verschlossen"
 _CHUNK = 1 << 20
+_FOLDER = (-1, 0)
 Stamps = dict[str, tuple[int, int]]
-"""Size and time of each file by its place."""
+"""Size and time of each file by its place, ``_FOLDER`` for a folder."""
 
 
 def sealed_of(folder: Path) -> Path:
@@ -45,9 +46,10 @@ def is_sealed(folder: Path) -> bool:
 
 def forget_sealed(folder: Path) -> None:
     """Delete the sealed file of a folder that is gone, and all that belongs to it."""
-    is_sealed(folder)
     sealed = sealed_of(folder)
-    for one in (sealed, sealed.with_name(f".{sealed.name}.lock")):
+    for one in (_rest(folder), _fresh(folder)):
+        shutil.rmtree(one, ignore_errors=True)
+    for one in (sealed, _part(folder), sealed.with_name(f".{sealed.name}.lock")):
         one.unlink(missing_ok=True)
 
 
@@ -73,18 +75,25 @@ def _alone(folder: Path) -> Generator[None]:
 
 
 def _seal(folder: Path, key: bytes) -> int:
-    sealed, part = sealed_of(folder), folder.with_name(f".{folder.name}{ENDING}.neu")
+    sealed, part, rest = sealed_of(folder), _part(folder), _rest(folder)
     if sealed.exists():
         raise ToolFailed(f"{sealed.name} gibt es schon. Öffne die Akte zuerst.")
-    stamps = _stamps(folder)
-    if not stamps:
+    stamps = _stamps(folder) if folder.exists() else {}
+    files = [place for place, stamp in stamps.items() if stamp != _FOLDER]
+    if not files:
         raise ToolFailed(f"In {folder} liegt keine Datei.")
+    if used := next(filter(_is_in_use, files), ""):
+        raise ToolFailed(
+            f"In {folder} hat ein Programm noch eine Datei offen: schließe sie dort. Ist das nicht "
+            f"mehr so, lösche {used}."
+        )
     try:
         part.unlink(missing_ok=True)
         with open(part, "xb", opener=private) as file:
             with (
                 SealedWriter(file, key) as writer,
-                tarfile.open(fileobj=cast("Any", writer), mode="w|") as archive,
+                # Files that are one on the disk are sealed as two.
+                tarfile.open(fileobj=cast("Any", writer), mode="w|", dereference=True) as archive,
             ):
                 for place in stamps:
                     archive.add(folder / place, place, recursive=False)
@@ -97,27 +106,35 @@ def _seal(folder: Path, key: bytes) -> int:
             raise ToolFailed(f"{folder} wird gerade geändert. Nichts wurde verschlossen.")
         part.replace(sealed)
         _sync(folder.parent)
-        rest = _rest(folder)
         shutil.rmtree(rest, ignore_errors=True)
         try:
             folder.rename(rest)
         except OSError:
             sealed.unlink()
             raise
-        if _stamps(rest) != stamps:
+        now: Stamps = {}
+        with suppress(OSError, ToolFailed):
+            now = _stamps(rest)
+        if now != stamps:
             rest.rename(folder)
             sealed.unlink()
             raise ToolFailed(f"{folder} wird gerade geändert. Nichts wurde verschlossen.")
-        shutil.rmtree(rest)
     except OSError as error:
         why = error.strerror or error
         raise ToolFailed(f"{folder} kann nicht verschlossen werden: {why}.") from error
-    except Unsealable as error:
+    except (Unsealable, tarfile.TarError) as error:
         raise ToolFailed(f"{folder} wurde nicht richtig verschlossen und bleibt offen.") from error
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-    return len(stamps)
+    try:
+        shutil.rmtree(rest)
+    except OSError as error:
+        raise ToolFailed(
+            f"{sealed.name} ist verschlossen, aber {error.filename} kann nicht gelöscht werden: "
+            f"{error.strerror}. Lösche {rest} selbst."
+        ) from error
+    return len(files)
 
 
 def _open(folder: Path, key: bytes) -> int:
@@ -129,7 +146,7 @@ def _open(folder: Path, key: bytes) -> int:
         with _opened(sealed, key) as (archive, reader):
             for one in archive:
                 _take_out(archive, one, fresh)
-                count += 1
+                count += not one.isdir()
             reader.finish()
         for one in [*fresh.rglob("*"), fresh]:
             if one.is_dir():
@@ -139,8 +156,8 @@ def _open(folder: Path, key: bytes) -> int:
         else:
             fresh.rename(folder)
         _sync(folder.parent)
-        sealed.unlink()
         shutil.rmtree(_rest(folder), ignore_errors=True)
+        sealed.unlink()
     except FileNotFoundError as error:
         raise ToolFailed(f"{sealed} gibt es nicht.") from error
     except OSError as error:
@@ -166,16 +183,26 @@ def _fresh(folder: Path) -> Path:
     return folder.with_name(f".{folder.name}.neu")
 
 
+def _part(folder: Path) -> Path:
+    """The sealed file, until it is whole."""
+    return folder.with_name(f".{folder.name}{ENDING}.neu")
+
+
+def _is_in_use(place: str) -> bool:
+    """Whether a file says that LibreOffice or Word have another one open."""
+    name = PurePosixPath(place).name
+    return name.startswith("~$") or (name.startswith(".~lock.") and name.endswith("#"))
+
+
 def _stamps(folder: Path) -> Stamps:
-    """The files below a folder; raises ToolFailed where there is what is none."""
+    """A folder, ``.``, with what is below; raises ToolFailed where there is a link."""
     found: Stamps = {}
-    for path in sorted(folder.rglob("*")):
+    for path in [folder, *sorted(folder.rglob("*"))]:
         if path.is_symlink() or not (path.is_file() or path.is_dir()):
             raise ToolFailed(f"{path} ist eine Verknüpfung. Nimm sie heraus und versuche es neu.")
-        if path.is_file():
-            facts = path.stat()
-            place = path.relative_to(folder).as_posix()
-            found[place] = facts.st_size, facts.st_mtime_ns
+        facts = path.stat()
+        stamp = _FOLDER if path.is_dir() else (facts.st_size, facts.st_mtime_ns)
+        found[path.relative_to(folder).as_posix()] = stamp
     return found
 
 
@@ -193,7 +220,9 @@ def _pieces(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _same(archive: tarfile.TarFile, one: tarfile.TarInfo, path: Path) -> bool:
-    """Whether a file is as it was sealed."""
+    """Whether a file or a folder is as it was sealed."""
+    if one.isdir():
+        return path.is_dir()
     sealed = archive.extractfile(one)
     with path.open("rb") as file:
         return sealed is not None and all(
@@ -203,9 +232,13 @@ def _same(archive: tarfile.TarFile, one: tarfile.TarInfo, path: Path) -> bool:
 
 def _take_out(archive: tarfile.TarFile, one: tarfile.TarInfo, folder: Path) -> None:
     place, sealed = PurePosixPath(one.name), archive.extractfile(one)
-    if sealed is None or place.is_absolute() or ".." in place.parts:
-        raise Unsealable(one.name)
     path = folder / place
+    if place.is_absolute() or ".." in place.parts or (sealed is None and not one.isdir()):
+        raise Unsealable(one.name)
+    if sealed is None:
+        path.mkdir(parents=True, exist_ok=True)
+        path.chmod(one.mode | 0o700)  # what is in it comes yet
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("xb") as file:
         for piece in _pieces(cast("BinaryIO", sealed)):
@@ -213,12 +246,16 @@ def _take_out(archive: tarfile.TarFile, one: tarfile.TarInfo, folder: Path) -> N
         file.flush()
         os.fsync(file.fileno())
     os.utime(path, (one.mtime, one.mtime))
+    path.chmod(one.mode)
 
 
 def _merge(fresh: Path, folder: Path) -> None:
     """Have all files of both; one that is there as another keeps both."""
-    for place in _stamps(fresh):
+    for place, stamp in _stamps(fresh).items():
         source, target = fresh / place, folder / place
+        if stamp == _FOLDER:
+            target.mkdir(parents=True, exist_ok=True)
+            continue
         count = 0
         while target.exists() and target.read_bytes() != source.read_bytes():
             count += 1
