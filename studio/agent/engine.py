@@ -292,7 +292,7 @@ class Engine:
     async def choose(
         self,
         *,
-        agent: str = "",
+        agent: str | Agent = "",
         provider: str = "",
         model: str = "",
         folder: Path | None = None,
@@ -304,8 +304,9 @@ class Engine:
         their files. Raises ConfigurationError for an
         unknown agent or model, or where no model is known.
         """
-        wanted = agent or self.settings.values.default_agent or DEFAULT_AGENT
-        found = await self.agent(wanted, folder or Path.cwd(), kept=kept)
+        found = agent or self.settings.values.default_agent or DEFAULT_AGENT
+        if not isinstance(found, Agent):
+            found = await self.agent(found, folder or Path.cwd(), kept=kept)
         if not agent and not found.trusted:
             raise ConfigurationError(
                 f"Your default agent {found.name} is this folder’s here, and you do not trust the "

@@ -49,7 +49,7 @@ async def resolve_model(engine: Engine, name: str, folder: Path) -> ModelTarget:
     agents = await engine.services.agents_of_files(folder)
     agent = agents.get(wanted[len(AGENT) :] if marked else wanted)
     if agent is not None and (marked or agent.trusted):  # no stranger's may pass for a model
-        choice = await engine.choose(agent=agent.name, folder=folder)
+        choice = await engine.choose(agent=agent, folder=folder)
         return ModelTarget(choice.agent, choice.provider, choice.model, chosen=False)
     if marked:
         raise _unknown(name)

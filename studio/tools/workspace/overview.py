@@ -192,6 +192,8 @@ def _tree(names: Sequence[str], line: Callable[[str], str]) -> Iterator[str]:
 
 def _share(counts: Sequence[int], room: int) -> int:
     """How many lines each folder may have below it, so that all together fit into ``room``."""
+    if sum(counts) <= room:  # as in most folders
+        return room
     return max((n for n in range(1, room + 1) if sum(min(c, n) for c in counts) <= room), default=0)
 
 
