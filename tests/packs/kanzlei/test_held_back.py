@@ -110,6 +110,7 @@ PARTIES = (
     "Yilmaz ./. Holzbau Rosenheim GmbH",
     "Bürger ./. Gemeinde Aschheim",
     "Frist ./. Gläubiger",
+    "Reisebüro Xantner GmbH ./. Hausmann Fliesen OHG",
 )
 LONE = {
     "Haftet Müller nach § 536a BGB?": "Müller",
@@ -118,6 +119,7 @@ LONE = {
     "Hat Frau Wolf Anspruch auf Miete?": "Wolf",
     "Wolf ./. ein Vermieter": "Wolf",
     "Haftet die Vonovia?": "Vonovia",
+    "Was sagt Xantner zu Fliesen?": "Xantner, Fliesen",
     "Muss Yilmaz an Vonovia zahlen?": "Yilmaz, Vonovia",
     "Welche Rechte hat die Klägerin Bürger?": "Bürger",
 }
@@ -128,6 +130,7 @@ NOBODY = (
     "Zuständig ist das LG Rosenheim, auch in Rosenheim.",
     "Der Müllerbursche mahlt, müller ist ein Wort.",
     "Was ist eine Gemeinde, was ein Holzbau?",
+    "Haftet das Reisebüro? Haften alle Fliesen, und welche Fliesen nicht?",
 )
 
 

@@ -26,6 +26,16 @@ _TITLE = re.compile(
 )
 _PLACE = re.compile(r"\b(?:[A-Z][A-Za-z]{0,4}G|VGH|\w+gericht|in|bei|nach|aus|Raum|Stadt)\s+$")
 """Before the name of a town: LG Rosenheim."""
+_TRADE = re.compile(
+    r".+(?:ei|ung|ungen|schaft|heit|keit|buero|bueros|haus|werk|werke|bau|bauten|technik|praxis|dienst"
+    r"|dienste|handel|markt|center|zentrum|betrieb|betriebe|salon|studio|theke|schule|klinik|kliniken"
+    r"|heim|hof|laden|stube|makler|makelei|planer|meister|macher|bank|kasse|fonds|reisen|tours|garten"
+    r"|pflege|therapie|arzt|aerzte|anwaelte|berater|system|systeme|produkte|moebel|fahrzeuge|ware|waren"
+    r"|export|import|design|druck|medien|chemie|pharma|logistik|energien|anlagen|maschinen|geraete)"
+)
+"""Words of firms' names that say what they do: Reisebüro Müller, Bäckerei Huber."""
+_ANY = re.compile(r"\b(?:k?ein|jed|welch|manch|solch|all|viel)(?:e[rsmn]?)?\s+$", re.I)
+"""Before a word that is no name: ein Reisebüro."""
 _AGAINST = re.compile(r"\s*\./\.")
 _BEFORE = 60
 _ROLES = """
@@ -44,10 +54,11 @@ class LoneNames:
         self._firms: set[str] = set()
         self._people: set[str] = set()
         for one in known:
-            words = distinct_words(one)
-            (self._firms if one.company else self._people).update(
-                word for word in words if len(word) >= _LEAST
-            )
+            words = {word for word in distinct_words(one) if len(word) >= _LEAST}
+            if one.company:
+                self._firms.update(word for word in words if not _TRADE.fullmatch(word))
+            else:
+                self._people |= words
 
     def find(self, text: str) -> list[Found]:
         """Those in a text, in its order."""
@@ -76,6 +87,6 @@ class LoneNames:
         word = text[start:end].lower()
         if name in _ORDINARY or folded(word) in _ORDINARY or self._ordinary(word):
             return False
-        if name in self._firms and not _PLACE.search(before):
+        if name in self._firms and not (_PLACE.search(before) or _ANY.search(before)):
             return True
         return name in self._people and not is_determined(before)
