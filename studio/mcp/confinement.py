@@ -32,6 +32,8 @@ _PROJECT = (
 """What the folder has to which a program belongs."""
 _OWN_DATA = "PLUGIN_DATA"
 """Names the folder that the server of a pack may write."""
+_OWN_RECORDS = "records.db"
+"""The database of a pack's host, which makes files beside it."""
 _ELSEWHERE = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 _CACHES = {"npm_config_cache": ".npm", "UV_CACHE_DIR": ".cache/uv", "PIP_CACHE_DIR": ".cache/pip"}
 _OFFLINE = {"npm_config_offline": "true", "UV_OFFLINE": "1", "PIP_NO_INDEX": "1"}
@@ -85,6 +87,9 @@ def confinement_of(
             target[path] = None
     if data := entry.environment.get(_OWN_DATA, "") if of_pack else "":
         writes[Path(os.path.realpath(data))] = None
+    for word in entry.arguments if entry.place.startswith(HOST) else ():
+        if os.path.basename(word) == _OWN_RECORDS:  # noqa: PTH119
+            writes[Path(os.path.realpath(os.path.dirname(word)))] = None  # noqa: PTH120
     named = (entry.command, *entry.arguments, *entry.environment.values())
     program = set(_named((entry.command,)))
     for path in _named(named):

@@ -138,6 +138,9 @@ def test_m18_the_code_of_a_pack_stays_what_was_approved(tmp_path: Path, place: s
     may = confinement_of(entry, tmp_path / "home", tmp_path / "own")
     assert may.writes == (data,)
     assert code in may.reads and data not in may.reads
+    kept = replace(entry, arguments=(str(code), str(tmp_path / "kept" / "records.db")))
+    may = confinement_of(kept, tmp_path / "home", tmp_path / "own")
+    assert may.writes == ((data, tmp_path / "kept") if place == HOST else (data,))
 
 
 def test_m18_what_the_person_chose_is_theirs_alone(tmp_path: Path) -> None:

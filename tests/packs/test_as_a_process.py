@@ -10,6 +10,7 @@ import stat
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from studio.domain.errors import StorageError
 from studio.domain.events import AwaitingPermission, ToolFinished, ToolOutput, TurnComplete
 from studio.extensions.packs.installed import InstalledPacks
 from studio.extensions.packs.loading import forget
+from studio.mcp.entries import Sandboxing
 from studio.mcp.naming import pool_name
 from studio.simulator import Call, Simulator, Text, Turn
 from studio.storage.config.settings import SettingsFile
@@ -68,8 +70,12 @@ def notes(engine: Engine) -> list[tuple[str, str]]:
         return db.execute("SELECT topic, text FROM note").fetchall()
 
 
-async def test_the_same_pack_runs_in_a_process(tmp_path: Path, uv: Path) -> None:
-    """X-3, KZ-10: tool, progress, a draft that a person approves and undoes, and its table."""
+@pytest.mark.parametrize("where", ["", "offline"])
+async def test_the_same_pack_runs_in_a_process(tmp_path: Path, uv: Path, where: Sandboxing) -> None:
+    """X-3, KZ-10: tool, progress, a draft that a person approves and undoes, and its table.
+
+    M-18: also in the sandbox, if the person wants it there.
+    """
     script = [
         Turn(Call("notes__draft_note", {"topic": "rivers", "text": "They flow."})),
         Turn(Text("Done.")),
@@ -87,7 +93,12 @@ async def test_the_same_pack_runs_in_a_process(tmp_path: Path, uv: Path) -> None
             installed = engine.services.get(InstalledPacks)
             installed.add(installed.look(str(PACKS / "notes")))
             servers = engine.services.servers
+            if where and (await engine.sandbox()).kind == "none":
+                pytest.skip("this system has no sandbox")
             (entry,) = (await servers.refresh()).by_name.values()
+            await servers.say(replace(entry, sandbox=where))
+            (entry,) = (await servers.refresh()).by_name.values()
+            assert entry.sandbox == where
             assert entry.runs and not [n for n in sys.modules if n.startswith("studio_pack_notes")]
             await servers.connect(entry)
             session = await engine.sessions.create(
