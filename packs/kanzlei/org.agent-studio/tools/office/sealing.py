@@ -10,15 +10,17 @@ from __future__ import annotations
 
 import os
 import shutil
-import tarfile
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
-from typing import Any, BinaryIO, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from studio.packs import SealedReader, SealedWriter, ToolFailed, Unsealable, exclusive_access
 
 from .audit import private
+
+if TYPE_CHECKING:  # it is read when files are sealed
+    import tarfile
 
 ENDING = ".verschlossen"
 _CHUNK = 1 << 20
@@ -75,6 +77,8 @@ def _alone(folder: Path) -> Generator[None]:
 
 
 def _seal(folder: Path, key: bytes) -> int:
+    import tarfile
+
     sealed, part, rest = sealed_of(folder), _part(folder), _rest(folder)
     if sealed.exists():
         raise ToolFailed(f"{sealed.name} gibt es schon. Öffne die Akte zuerst.")
@@ -138,6 +142,8 @@ def _seal(folder: Path, key: bytes) -> int:
 
 
 def _open(folder: Path, key: bytes) -> int:
+    import tarfile
+
     sealed, fresh = sealed_of(folder), _fresh(folder)
     count = 0
     try:
@@ -208,6 +214,8 @@ def _stamps(folder: Path) -> Stamps:
 
 @contextmanager
 def _opened(path: Path, key: bytes) -> Generator[tuple[tarfile.TarFile, SealedReader]]:
+    import tarfile
+
     with path.open("rb") as file:
         reader = SealedReader(file, key)
         with tarfile.open(fileobj=cast("Any", reader), mode="r|") as archive:
