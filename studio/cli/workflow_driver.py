@@ -11,7 +11,7 @@ from studio.domain.aio import settled
 from studio.domain.codec import encode_event
 from studio.domain.errors import ConfigurationError
 from studio.domain.items import ItemTally
-from studio.domain.jsonvalue import Json
+from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.run_events import (
     MERGE,
     CapReached,
@@ -55,6 +55,10 @@ from .questions import ask_form
 INTERRUPTED = "You interrupted it."
 _MARKS = {"done": "✓", "failed": "×", "skipped": "–", "stopped": "–"}
 _WORDS = {"done": "", "failed": " failed", "skipped": " was left out", "stopped": " was stopped"}
+
+
+SKIP: JsonObject = {"skip": True}
+"""What a person says who wants the item that asks left out; it is this object alone."""
 
 
 class WorkflowDriver:
@@ -235,7 +239,10 @@ class WorkflowDriver:
             if one.question is not None and one.question.id == question.id:
                 answer = await self._ask(one, question)
                 try:
-                    await self._runner.answer(question.id, answer)
+                    if answer is SKIP:
+                        await self._runner.leave_out(question.id)
+                    else:
+                        await self._runner.answer(question.id, answer)
                 except ConfigurationError as error:  # somebody else answered, or it is out of date
                     self._console.say(str(error))
 
@@ -250,9 +257,13 @@ class WorkflowDriver:
                 return await self._console.choice("[y]es, [n]o: ", "yes", "no") == "y"
             case "permission":
                 lasting = "for this [r]un, " if question.rules else ""
-                words = ("yes", "no", *(("run",) if question.rules else ()))
-                word = await self._console.choice(f"Allow? [y]es once, {lasting}[n]o: ", *words)
-                return {"y": "once", "r": "run"}.get(word, "deny")
+                words = ["yes", "no", *(["run"] if question.rules else [])]
+                skips = self._runner.run.is_of_item(one, question)
+                skip = "[s]kip the item, " if skips else ""
+                words += ["skip"] if skips else []
+                prompt = f"Allow? [y]es once, {lasting}{skip}[n]o: "
+                word = await self._console.choice(prompt, *words)
+                return {"y": "once", "r": "run", "s": SKIP}.get(word, "deny")
             case "sample":
                 return await self._after_sample(question)
             case "unsure":

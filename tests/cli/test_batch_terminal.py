@@ -124,3 +124,16 @@ async def test_w22_an_answer_that_cannot_be_stored_is_told_at_once(tmp_path: Pat
             person.type("y\r")
             await person.until("Story is done")
             assert await person.end() == DONE
+
+
+async def test_w22_an_item_is_left_out_at_the_terminal(tmp_path: Path) -> None:
+    async with at_provider(tmp_path, "ollama", acts) as (terminal, _):
+        prepare(terminal, "echo 1", "echo 2", "echo 3")
+        async with at_terminal(terminal, "workflow", "run", "acts", *BASE, rows=40) as person:
+            await person.until("[s]kip the item")
+            person.type("s\r")
+            await person.until(lambda glass: glass.text.count("Allow?") == 2)
+            person.type("r\r")
+            text = await person.until("Story is done")
+            assert await person.end() == DONE
+            assert text.count("You left it out.") == 1 and text.count("✓ act, echo") == 2, text
