@@ -3,6 +3,8 @@
 It has a home folder of its own, so that npx, uvx and its own programs find their caches where
 they can write, and what its command and variables name. Nothing else of the person's home is
 there, and without network it is no way out.
+
+It is given this with each start. So a link is followed only where no server can have put it.
 """
 
 from __future__ import annotations
@@ -34,6 +36,12 @@ _OWN_DATA = "PLUGIN_DATA"
 """Names the folder that the server of a pack may write."""
 _OWN_RECORDS = "records.db"
 """The database of a pack's host, which makes files beside it."""
+_OF_MANY = (
+    *(".config", ".config/autostart", ".cache", ".local", ".local/bin", ".local/share"),
+    *("Library", "Library/Application Support", "Library/LaunchAgents", "Library/Preferences"),
+)
+"""Folders below the home folder in which the files of many programs are, and what begins some."""
+_MOST_LINKS = 40
 _ELSEWHERE = ("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME")
 _CACHES = {"npm_config_cache": ".npm", "UV_CACHE_DIR": ".cache/uv", "PIP_CACHE_DIR": ".cache/pip"}
 _OFFLINE = {"npm_config_offline": "true", "UV_OFFLINE": "1", "PIP_NO_INDEX": "1"}
@@ -80,19 +88,18 @@ def confinement_of(
         if folder is not None:
             writes[Path(os.path.realpath(folder))] = None
     if entry.folder:
-        path = Path(os.path.realpath(os.path.expanduser(entry.folder)))  # noqa: PTH111
+        path = _followed(os.path.expanduser(entry.folder), home)  # noqa: PTH111
         # The code of a pack is what was approved.
         target = reads if entry.place.startswith(PACK) else writes
-        if not _holds(path, home):
+        if path is not None and not _holds(path, home):
             target[path] = None
     if data := entry.environment.get(_OWN_DATA, "") if of_pack else "":
         writes[Path(os.path.realpath(data))] = None
     for word in entry.arguments if entry.place.startswith(HOST) else ():
         if os.path.basename(word) == _OWN_RECORDS:  # noqa: PTH119
             writes[Path(os.path.realpath(os.path.dirname(word)))] = None  # noqa: PTH120
-    named = (entry.command, *entry.arguments, *entry.environment.values())
-    program = set(_named((entry.command,)))
-    for path in _named(named):
+    program = dict.fromkeys(_named((entry.command,)))
+    for path in (*program, *_named((*entry.arguments, *entry.environment.values()), home)):
         if _holds(path, home) or any(path.is_relative_to(one) for one in (*_SYSTEM, *writes)):
             continue
         if not (path.is_dir() or path.is_file()) or path == _DEVICES:
@@ -102,7 +109,8 @@ def confinement_of(
         elif of_pack or path in program or _is_code(path):
             reads[_project(path, home)] = None
         else:  # data: what is written beside it belongs to it, such as a journal
-            writes[_around(path, home)] = None
+            alone = path.parent in [home / one for one in _OF_MANY]
+            writes[path if alone else _around(path, home)] = None
     return Confinement(own, tuple(writes), tuple(reads), entry.sandbox == "network")
 
 
@@ -110,17 +118,51 @@ def _is_code(path: Path) -> bool:
     return path.suffix.lower() in _CODE or os.access(path, os.X_OK)
 
 
-def _named(texts: Iterable[str]) -> Iterator[Path]:
-    """What there is of the absolute paths that words of a command and its variables name."""
+def _named(texts: Iterable[str], home: Path | None = None) -> Iterator[Path]:
+    """What there is of the absolute paths that words of a command and its variables name.
+
+    With ``home`` links are followed as ``_followed`` says.
+    """
     for text in texts:
         for one in dict.fromkeys((text, text.partition("=")[2])):
             name = os.path.expanduser(one)  # noqa: PTH111 - ``~x`` of nobody stays as it is
             if os.path.isabs(name) and "\0" not in name and os.path.exists(name):  # noqa: PTH110, PTH117
-                real = Path(os.path.realpath(name))
+                real = Path(os.path.realpath(name)) if home is None else _followed(name, home)
+                if real is None:
+                    continue
                 yield real
                 folder, last = os.path.split(name)
                 if (link := Path(os.path.realpath(folder), last)) != real and real.is_file():
                     yield link  # such as a program of ``node_modules/.bin``
+
+
+def _followed(name: str, home: Path) -> Path | None:
+    """The real path; None where a link leads elsewhere that a server may have put there.
+
+    It may write where its data are, but never the home folder, the folders around that and the
+    system. Of the other links those are followed that stay in their folder, or in their package.
+    """
+    left, kept, links = [*reversed(Path(name).parts)], list[Path](), 0
+    at = Path(left.pop())
+    while left:
+        part = left.pop()
+        if part == os.pardir:
+            at = at.parent
+            continue
+        path = at / part
+        if not path.is_symlink():
+            at = path
+            continue
+        if (links := links + 1) > _MOST_LINKS:
+            return None
+        safe = at == home or _holds(at, home) or any(at.is_relative_to(one) for one in _SYSTEM)
+        if not safe:
+            kept.append(_project(path, home) if _PACKAGES in path.parts else at)
+        target = path.readlink()
+        left += reversed(target.parts)
+        if target.is_absolute():
+            at = Path(left.pop())
+    return at if all(at.is_relative_to(one) for one in kept) else None
 
 
 def _holds(path: Path, home: Path) -> bool:

@@ -121,6 +121,55 @@ def test_m18_one_file_of_a_folder_that_programs_share_is_that_file_alone() -> No
         assert may.reads == (Path(os.path.realpath(code.name)),)
 
 
+def test_m18_no_link_of_a_server_gives_it_more_at_its_next_start(tmp_path: Path) -> None:
+    """M-18: it may write beside its data, so a link there leads it nowhere else."""
+    home, own = tmp_path / "home", tmp_path / "own"
+    data, rules, _ = listed(home, "data/shop.db", ".bashrc", "private/letter.txt")
+    (home / "data" / "parts").mkdir()
+    (home / "data" / "old").mkdir()
+    listed(home, "data/old/x.db")
+    arguments = (str(data), f"--parts={data.parent}/parts/", str(data.parent / "old" / "x.db"))
+    entry = ServerEntry("shop", "x", arguments)
+    before = confinement_of(entry, home, own)
+    assert before.writes == (home / "data",)
+    data.unlink()
+    (home / "data" / "parts").rmdir()
+    (home / "data" / "old" / "x.db").unlink()
+    (home / "data" / "old").rmdir()
+    listed(home, "private/x.db")
+    (home / "data" / "hop").symlink_to("../private")
+    data.symlink_to(rules)
+    (home / "data" / "parts").symlink_to(home / "private")
+    (home / "data" / "old").symlink_to("hop")
+    after = confinement_of(replace(entry, folder=str(home / "data" / "hop")), home, own)
+    assert (after.writes, after.reads) == ((), ())
+
+
+def test_m18_a_link_of_the_person_is_followed(tmp_path: Path) -> None:
+    """M-18: one in the home folder, one in its folder, and those of a package."""
+    home, own = tmp_path / "home", tmp_path / "own"
+    listed(home, "tools/node_modules/x/i.js", "data/2026.db")
+    (tmp_path / "disk" / "notes").mkdir(parents=True)
+    (home / "disk").symlink_to(tmp_path / "disk")
+    (home / "data" / "shop.db").symlink_to("2026.db")
+    listed(home, "tools/node_modules/.bin/other")
+    (home / "tools/node_modules/x/i.js").chmod(0o755)
+    (home / "tools/node_modules/.bin/x").symlink_to("../x/i.js")
+    arguments = ("tools/node_modules/.bin/x", "disk/notes", "data/shop.db")
+    entry = ServerEntry("x", "node", tuple(str(home / one) for one in arguments))
+    may = confinement_of(entry, home, own)
+    assert set(may.writes) == {tmp_path / "disk" / "notes", home / "data"}
+    assert may.reads == (home / "tools",)
+
+
+def test_m18_data_beside_those_of_other_programs_are_written_alone(tmp_path: Path) -> None:
+    """M-18: else it could write what the desktop begins at the next login."""
+    data = listed(tmp_path, ".config/shop.json", ".local/share/shop.db", ".shop/shop.db")
+    entry = ServerEntry("shop", "x", tuple(map(str, data)))
+    may = confinement_of(entry, tmp_path, tmp_path / "own")
+    assert set(may.writes) == {*data[:2], tmp_path / ".shop"}
+
+
 @pytest.mark.parametrize("place", [PACK, HOST])
 def test_m18_the_code_of_a_pack_stays_what_was_approved(tmp_path: Path, place: str) -> None:
     """M-18: its server writes the folder for its data alone."""
