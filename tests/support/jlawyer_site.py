@@ -20,6 +20,8 @@ EVENTS = [
     {"id": "e3", "type": "FOLLOWUP", "summary": "Nachfragen", "beginDate": 1775080800000},
     {"id": "e4", "type": "EVENT", "summary": "Vorbei", "beginDate": 1770197400000, "done": True},
     {"id": "e5", "type": "EVENT", "summary": "Wann?", "beginDate": "gestern"},
+    {"id": "e6", "type": "EVENT", "summary": "Tagung", "beginDate": 1770197400000,
+     "endDate": 1770287400000, "done": False},
 ]  # fmt: skip
 CONTACTS: dict[str, dict[str, Any]] = {
     "k1": {"firstName": "Eva", "name": "Wagner", "title": "Frau", "degreePrefix": "Dr.",

@@ -216,10 +216,12 @@ async def test_kz27_a_decision_is_taken_from_a_collection_that_is_not_official(
         holds(here, 11, OF_THE_LAND, updated_date="2024-01-02T00:00:00Z")
         assert await load(cited) == 1, "there it was changed"
 
-        federal = case(13, "Bundesgerichtshof", "2020-03-12", "IX ZR 125/17")
+        ecli = "ECLI:DE:BGH:2020:120320UIXZR125.17.0"
+        federal = case(13, "Bundesgerichtshof", "2020-03-12", "IX ZR 125/17", ecli=ecli)
         here.page("/api/cases/", cases(federal), JSON)
-        holds(here, 13, FEDERAL, ecli="ECLI:DE:BGH:2020:120320UIXZR125.17.0")
-        assert await load("ECLI:DE:BGH:2020:120320UIXZR125.17.0") == 1
+        holds(here, 13, FEDERAL, ecli=ecli)
+        await refused(f"{ecli[:-1]}1", "hat de.openlegaldata.io nicht. Dort gibt es: BGH")
+        assert await load(ecli) == 1
         assert "?ecli=ECLI%3ADE" in here.asked[-2].target
         (one,) = urteile.cited("IX ZR 125/17")
         assert one.name == "BGH, Urteil vom 12.03.2020, IX ZR 125/17"
@@ -258,6 +260,7 @@ async def test_kz27_a_decision_is_taken_from_a_collection_that_is_not_official(
             "nicht. Dort gibt es: $",
         ),
         (cases(LAND | {"id": "../../users"}), "", "keine Nummer"),
+        (cases(LAND | {"file_number": "7 U 12/210"}), PLAIN, "nicht. Dort gibt es: .*7 U 12/210"),
         (cases(LAND), None, "keinen Text"),
         (cases(LAND), "<script>alert(1)</script>", "keinen Text"),
         (cases(LAND), "<p>Text</p><![x[ a", "beschädigt"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
+import sys
 import xml.etree.ElementTree as tree
 import zipfile
 from collections.abc import AsyncIterator
@@ -145,7 +146,7 @@ async def test_kz34_a_versandmappe_carries_an_xjustiz_message(
             pack.person, vorname="Eva", name="d’Wagner-Öz 2", titel="Dr.", geboren="04.02.1980",
             strasse="Am Weg 1 a", plz="80331", ort="München", telefon="089 1",
         )  # fmt: skip
-        firm = kontakte.add(pack.person, art="Firma", name="„Holz“ & Bau GmbH 木")
+        firm = kontakte.add(pack.person, art="Firma", name="„Holz“ & Bau\x02 GmbH 木")
         witness = kontakte.add(pack.person, vorname="Jan", name="Zeuge")
         for who, role in ((wagner, "Mandant"), (firm, "Gegner"), (witness, "Zeuge")):
             kontakte.take_part(pack.person, akte, who, role)
@@ -177,7 +178,7 @@ async def test_kz34_a_versandmappe_carries_an_xjustiz_message(
             ("kurzrubrum", ["Wagner ./. Reiter - Kauf"]),
             ("rollenbezeichnung/code", ["101", "028"]),
             ("nachname", ["d'Wagner-Öz"]),
-            ("bezeichnung.aktuell", ['"Holz" & Bau GmbH _']),
+            ("bezeichnung.aktuell", ['"Holz" & Bau_ GmbH _']),
             ("hausnummer", ["1 a"]),
             (
                 "dateiname",
@@ -342,6 +343,13 @@ async def test_kz34_a_message_finds_its_akte(
             "Kanzlei Kranz": ("Anwalt", "Gegner"),
             "Jan Zeuge": ("Zeuge", ""),
         }
+        folder = documents.folder_of(akte)
+        sealing = sys.modules["studio_pack_kanzlei.tools.office.sealing"]
+        sealing.seal_folder(folder, b"k" * 32)
+        assert await home.command("packs", "run", "kanzlei", "einlesung-zurueck", "2") == 1
+        assert f"oeffnen {akte.az}" in capsys.readouterr().err
+        assert len(kontakte.of_akte(akte)) == 5, "it is taken back once, so not in part"
+        sealing.open_folder(folder, b"k" * 32)
         said = await told("einlesung-zurueck", "2")
         assert said.startswith("4 Beteiligte, 0 Kontakte, 2 Dokumente zurückgenommen.")
         assert [one.contact.id for one in kontakte.of_akte(akte)] == [eva.id]

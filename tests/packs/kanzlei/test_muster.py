@@ -212,7 +212,7 @@ async def test_kz25_a_kostennote_bills_the_time_up_to_a_day(
 ) -> None:
     """What is billable and not billed yet, of this Akte alone; a day that there is not bills and
     writes nothing, what is billed stays in the Akte, and a Kostennote that does not hold gives it
-    back."""
+    back, whatever stands around its number."""
     async with office(tmp_path) as (home, pack, akte):
         person, zeiten = pack.person, service(pack, "Zeiten")
         akte = service(pack, "Akten").change(person, akte, "wert", "10.000,00")
@@ -235,7 +235,7 @@ async def test_kz25_a_kostennote_bills_the_time_up_to_a_day(
 
         assert await home.command(*run, "R-7", "Mai", "München", *told, "31.02.2026") != 0
         assert service(pack, "Dokumente").find(akte) == [] == billed()
-        assert await home.command(*run, "R-7", "Mai", "München", *told, "31.05.2026") == 0
+        assert await home.command(*run, " R-7 ", "Mai", "München", *told, "31.05.2026") == 0
         assert "2 Zeiten sind damit abgerechnet" in capsys.readouterr().out
         assert billed() == [("2026-05-30", "R-7"), ("2026-05-31", "R-7")]
         assert await home.command(*run, "R-8", "Juni", "München", *told, "30.06.2026") == 0

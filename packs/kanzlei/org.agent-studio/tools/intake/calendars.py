@@ -103,11 +103,11 @@ def _entry(line: int, values: dict[str, tuple[str, str]], problems: list[str]) -
     end = _end(begin, values)
     if not isinstance(begin, datetime.datetime):
         if not isinstance(end, datetime.datetime) and (end - begin).days > 1:
-            title = _until(title, f"{end - datetime.timedelta(days=1):%d.%m.%Y}")
+            title = until(title, f"{end - datetime.timedelta(days=1):%d.%m.%Y}")
         return CalendarEntry(line, begin, title, place, text)
     last = end if isinstance(end, datetime.datetime) and end > begin else None
     if last is not None and last.date() > begin.date():  # a Termin is of one day
-        title, last = _until(title, f"{last:%d.%m.%Y %H:%M}"), None
+        title, last = until(title, f"{last:%d.%m.%Y %H:%M}"), None
     return CalendarEntry(line, begin.date(), title, place, text, begin, last)
 
 
@@ -125,7 +125,7 @@ def _end(
         return begin
 
 
-def _until(title: str, last: str) -> str:
+def until(title: str, last: str) -> str:
     """The title of what has more days than one, with the last of them."""
     told = f" (bis {last})"
     return title[: LONGEST - len(told)] + told

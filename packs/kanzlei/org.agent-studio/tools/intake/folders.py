@@ -102,6 +102,7 @@ class Intake:
             raise ToolFailed(f"Es gibt keine Einlesung {number}, oder sie ist zurückgenommen.")
         if person.role not in (ADMIN, ANWALT) and rows[0]["person"] != number_of(person):
             raise ToolFailed(f"Die Einlesung {number} nimmt zurück, wer sie gemacht hat.")
+        self._require_open(person, number)
         told, taken = list[str](), 0
         sql = "SELECT dokument FROM einlesung_dokument WHERE einlesung = ?"
         for row in self._records.read(sql, number):
@@ -124,6 +125,20 @@ class Intake:
         )
         what = ", ".join(f"{count} {noun}" for count, other, noun in counts if count or other)
         return [f"{what or 'Nichts'} zurückgenommen.", *told, *used, *gone, *kept, *changed]
+
+    def _require_open(self, person: Person, number: int) -> None:
+        """Refuse while files of an import are sealed: it is taken back once, and whole."""
+        service, akten = self._home.service(Dokumente), self._home.service(Akten)
+        sql = (
+            "SELECT DISTINCT akte FROM dokument JOIN einlesung_dokument ON dokument = dokument.id "
+            "WHERE einlesung = ?"
+        )
+        for row in self._records.read(sql, number):
+            try:
+                akte = akten.get(person, cast("int", row["akte"]))
+            except ToolFailed:  # it is not for this person, which is told of each document
+                continue
+            service.open_folder(akte)
 
     def _remove(self, person: Person, number: int) -> str:
         """Remove a document as it came; returns why not, in German."""

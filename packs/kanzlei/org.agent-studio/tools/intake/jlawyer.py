@@ -21,7 +21,7 @@ from ..office.akten import require_may_open
 from ..office.persons import named
 from ..office.termine import LONGEST
 from ..office.texts import MOST_BYTES
-from .calendars import CalendarEntry
+from .calendars import CalendarEntry, until
 from .cases import Case, CasePlan, Paper, Party, Unreachable
 from .contacts import iso_day, same_keys
 from .jlawyer_server import JLawyerServer, Row, text
@@ -56,7 +56,10 @@ def plan_jlawyer(home: Home, person: Person, server: JLawyerServer) -> CasePlan:
     plan = CasePlan(f"j-lawyer.org auf {server.host}")
     reading = _Reading(home, server, plan)
     known = {str(row["az"]) for row in home.records.read("SELECT az FROM akte")}
-    for one in server.rows("/v1/cases/list")[:MOST]:
+    rows = server.rows("/v1/cases/list")
+    if len(rows) > MOST:
+        plan.problems.append(f"Dort sind {len(rows)} Akten, gelesen wurden {MOST}.")
+    for one in rows[:MOST]:
         az, number = text(one, "fileNumber"), text(one, "id")
         if not number:
             continue
@@ -198,7 +201,9 @@ class _Reading:
                 yield CalendarEntry(0, begin.date(), title[:LONGEST], place, words)
                 continue
             end = moment(row.get("endDate"))
-            last = end if end and end > begin and end.date() == begin.date() else None
+            last = end if end and end > begin else None
+            if last is not None and last.date() != begin.date():
+                title, last = until(title, f"{last:%d.%m.%Y %H:%M}"), None
             yield CalendarEntry(0, begin.date(), title[:LONGEST], place, words, begin, last)
 
 

@@ -23,7 +23,7 @@ from .decisions import Cited, decisions
 from .fetching import OPEN_HOST, fetched
 from .judgment import Judgment, Paragraph
 from .normen import Imported
-from .urteile import Urteile
+from .urteile import Urteile, az_key
 
 CASES = f"https://{OPEN_HOST}/api/cases/"
 _MOST = 20
@@ -99,7 +99,10 @@ def _cited(words: str) -> Cited:
 
 
 def _is_cited(row: dict[str, object], cited: Cited) -> bool:
-    day = _day(row, "date")
+    """Whether it is the one: where it knows no such question, the site sends others."""
+    day, ecli = _day(row, "date"), cited.key.startswith("ECLI:")
+    if az_key(_text(row, "ecli" if ecli else "file_number")) != az_key(cited.key):
+        return False
     court = _court(row).casefold()
     same = not cited.court or court in (cited.court.casefold(), _UNKNOWN.casefold())
     return same and bool(day) and cited.day in (None, day)

@@ -41,7 +41,7 @@ def write_note(
     muster = next((one for one in all_muster(documents.templates) if one.name == MUSTER), None)
     if muster is None:
         raise ToolFailed(f"Das Muster {MUSTER} gibt es nicht.")
-    said = {name: value for name, value in given.items() if value.strip()}
+    said = {name: value.strip() for name, value in given.items() if value.strip()}
     values = {**known_fields(home, person, akte), **said, "kosten": statement(bill)}
     data = filled(muster, values)
     number = "".join(one if one.isalnum() else "-" for one in said.get("rechnungsnummer", ""))

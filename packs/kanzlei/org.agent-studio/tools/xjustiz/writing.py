@@ -170,4 +170,5 @@ def _letters(text: str, *, bare: bool) -> str:
 
 def _nearest(letter: str, *, bare: bool) -> str:
     plain = unicodedata.normalize("NFKD", letter).encode("ascii", "ignore").decode()
-    return "".join(one for one in plain if one.isalpha() or not bare) or ("" if bare else "_")
+    kept = "".join(one for one in plain if one.isalpha() or (one.isprintable() and not bare))
+    return kept or ("" if bare else "_")
