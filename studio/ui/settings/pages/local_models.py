@@ -82,12 +82,10 @@ class LocalModelsPage(SettingsPage):
         self._add_installed()
         self.missing = Label(theme, tr_engine(MISSING), "small", "warn", wrap=True)
         self.getting = widget_of(column_of([self._search_parts(), self._token_parts()], spacing=14))
-        # The light package has neither the engine nor the library that fetches files for it.
-        runs = PROVIDERS[BUILT_IN].ready
-        self.missing.setVisible(not runs)
-        self.getting.setVisible(runs)
         self.column.addWidget(self.missing)
         self.column.addWidget(self.getting)
+        # The light package has neither the engine nor the library that fetches files for it.
+        (self.missing if PROVIDERS[BUILT_IN].ready else self.getting).hide()
         self.column.addStretch(1)
         self._rest = QTimer(self, interval=REST_MS, singleShot=True)
         self._rest.timeout.connect(self._search)
