@@ -112,7 +112,8 @@ def _home() -> dict[str, str]:
 
 
 def _unit_text() -> str:
-    quoted = " ".join(map(_systemd_word, watch_command()))
+    program, *words = map(_systemd_word, watch_command())
+    quoted = " ".join((program, *(one.replace("$", "$$") for one in words)))
     lines = [
         "[Unit]",
         "Description=Agent Studio: begins the runs of workflows that are due",
@@ -130,7 +131,8 @@ def _unit_text() -> str:
 
 
 def _systemd_word(word: str) -> str:
-    for sign, written in (("\\", "\\\\"), ('"', '\\"'), ("%", "%%"), ("$", "$$")):
+    """A word between quotes. Only among a program's arguments does a dollar begin a variable."""
+    for sign, written in (("\\", "\\\\"), ('"', '\\"'), ("%", "%%")):
         word = word.replace(sign, written)
     return f'"{word}"'
 

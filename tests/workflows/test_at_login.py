@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -31,13 +32,14 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    monkeypatch.setenv("AGENT_STUDIO_HOME", str(tmp_path / "my data"))
+    monkeypatch.setenv("AGENT_STUDIO_HOME", str(tmp_path / "my $data"))
     monkeypatch.delenv("APPIMAGE", raising=False)
     return tmp_path / "config"
 
 
 def read_by_systemd(line: str) -> list[str]:
-    return [word.replace("$$", "$") for word in shlex.split(line.replace("%%", "%"))]
+    program, *words = shlex.split(line.replace("%%", "%"))
+    return [program, *(word.replace("$$", "$") for word in words)]
 
 
 @pytest.mark.parametrize("systemd", [True, False])
@@ -61,7 +63,7 @@ async def test_w9_a_runner_begins_at_login_and_not_any_more(
         (line,) = [one.removeprefix(starts) for one in text.splitlines() if one.startswith(starts)]
         if systemd:
             words = read_by_systemd(line)
-            assert f'Environment="AGENT_STUDIO_HOME={tmp_path / "my data"}"' in text
+            assert f'Environment="AGENT_STUDIO_HOME={tmp_path / "my $data"}"' in text
             link = config / "systemd/user/default.target.wants/agent-studio-watch.service"
             assert link.resolve() == config / place, "it is wanted at each login"
         else:
@@ -69,7 +71,7 @@ async def test_w9_a_runner_begins_at_login_and_not_any_more(
                 one.replace("\\$", "$")
                 for one in shlex.split(line.replace("\\\\", "\\").replace("%%", "%"))
             ]
-            assert words[:2] == ["env", f"AGENT_STUDIO_HOME={tmp_path / 'my data'}"]
+            assert words[:2] == ["env", f"AGENT_STUDIO_HOME={tmp_path / 'my $data'}"]
             words = words[2:]
         assert words == at_login.watch_command()
         told = await asyncio.to_thread(
@@ -84,6 +86,29 @@ async def test_w9_a_runner_begins_at_login_and_not_any_more(
         assert not [one for one in config.rglob("*") if not one.is_dir()], "nothing of it stays"
         assert await home.command("workflow", "watch", "--at-login", "off") == 0
         assert "Nothing begins at login." in capsys.readouterr().err
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd here")
+async def test_w9_systemd_finds_the_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """W-9: systemd reads the unit as it is meant, also of a folder with signs of its own."""
+    program = tmp_path / "a $b 100%" / "agent-studio"
+    program.parent.mkdir()
+    program.write_text("#!/bin/sh\n")
+    program.chmod(0o755)
+    words = [str(shutil.which("systemd-analyze")), "--user", "verify"]
+    monkeypatch.setenv("PATH", str(program.parent))
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    monkeypatch.setattr(at_login, "_has_systemd", lambda: True)
+    monkeypatch.delenv("APPIMAGE", raising=False)
+    await asyncio.to_thread(at_login.switch_on)
+    words.append(str(tmp_path / "config" / "systemd" / "user" / at_login.UNIT))
+    told = await asyncio.to_thread(
+        lambda: subprocess.run(words, capture_output=True, text=True, timeout=HANG, check=False)
+    )
+    assert "agent-studio" not in told.stderr, told.stderr
 
 
 def test_w9_an_appimage_is_begun_by_its_own_file(

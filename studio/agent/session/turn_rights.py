@@ -53,13 +53,14 @@ class TurnRights:
             masks = [*masks, *options.parent.masks]
         self.content_filter.kinds = masks
         self.content_filter.own = services.settings.values.mask_own
-        policy = Policy(
+        closed = await services.packs.closed_rules(info.subject)
+        policy = Policy(  # nothing is awaited until it hears of changes
             info.permission_mode,
             {
                 **setup.layers.rules,
                 "agent": agent.permissions,
                 "session": rules.known,
-                "turn": [*options.rules, *await services.packs.closed_rules(info.subject)],
+                "turn": [*options.rules, *closed],
             },
             workspace=workspace,
             role=agent.role,
