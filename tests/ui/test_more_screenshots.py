@@ -6,6 +6,8 @@ import asyncio
 import json
 import os
 import socket
+import sys
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +18,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 
 from studio.domain.blocks import TextBlock, ToolBlock
+from studio.domain.errors import StudioError
 from studio.domain.permissions import Rule
+from studio.mcp.entries import ServerEntry
 from studio.providers.model_files.downloads import Download
 from studio.providers.model_files.folder import Source
 from studio.simulator import Call, HubRepo, HubSimulator, RequestView, Text, Turn
@@ -26,12 +30,14 @@ from studio.ui.pages.needs.page import NeedsPage
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.pages.workflows.runs.run_inspector import HISTORY, RUN, STEP
 from studio.ui.settings.dialog import SettingsDialog
+from studio.ui.settings.pages.servers import ServersPage
 from studio.ui.transcript.items.approval_item import ApprovalItem
 from studio.ui.transcript.items.question_item import QuestionItem
 from studio.ui.transcript.items.turn_items import FailureItem
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 from support.delegation_home import delegate, results
 from support.llama_server import TEMPLATE, random_gguf, random_projector
+from support.mcp_servers import sdk_server
 from support.photographer import (
     FINDING,
     LARGE,
@@ -570,3 +576,30 @@ async def test_what_needs_you(tmp_path: Path, atlas: Path) -> None:
             await pictures.show(f"34-needs-you-{kind}", (LARGE, SMALL))
         await runner.stop()
         await work
+
+
+@on_window_loop
+async def test_servers_in_the_settings(tmp_path: Path, atlas: Path) -> None:
+    """07 and 25: servers that run, that ended, that are off; one with its tools."""
+    async with at_atlas(tmp_path, atlas, []) as person:
+        pictures = Photographer(person)
+        person.window.preferences.open("mcp")
+        dialog = person.window.preferences.dialog
+        assert isinstance(dialog, SettingsDialog)
+        page = dialog.pages["mcp"]
+        assert isinstance(page, ServersPage)
+        await until(page.isVisible)
+        runs = replace(sdk_server(name="tickets"), on=False, approved="")
+        ends = ServerEntry("calendar", sys.executable, ("-c", "raise SystemExit(1)"))
+        for entry in (runs, ends, ServerEntry("browser", "npx", ("browser-server",))):
+            await page.servers.change(entry)
+        for entry in (runs, ends):
+            with suppress(StudioError):  # it is shown in its row
+                await page.servers.switch_on(entry)
+        page.refresh()
+        await until(lambda: len(page.rows) == 3 and page.rows["tickets"].facts.lists is not None)
+        await until(lambda: page.rows["calendar"].facts.state.kind == "failed")
+        await pictures.take("07-settings-mcp")
+        page.show_one("tickets")
+        await until(lambda: page.one.isVisible() and page.one.facts and page.one.facts.lists)
+        await pictures.take("25-server")

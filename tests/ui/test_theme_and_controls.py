@@ -204,6 +204,14 @@ def test_a_menus_button_has_room_for_its_words_at_each_text_size(
             assert button.grab(words).toImage() == own, (percent, icon, boxed)
 
 
+def test_a_status_has_room_for_its_figures(theme: Theme, qtbot: QtBot) -> None:
+    """They are wider than those of the rest of the text, so that changing ones do not jump."""
+    status = Status(theme, "Running, 111 tools, 1,117 tokens", "ok")
+    qtbot.addWidget(status)
+    wide = theme.metrics("small digits").horizontalAdvance(status.accessibleName())
+    assert status.sizeHint().width() > theme.px(15) + wide
+
+
 def test_a_choice_is_told_once_and_shown(theme: Theme, qtbot: QtBot) -> None:
     segmented = Segmented(theme, ["Edit", "Preview"])
     qtbot.addWidget(segmented)

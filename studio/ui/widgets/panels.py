@@ -351,7 +351,8 @@ class Status(_Mark):
     def sizeHint(self) -> QSize:
         t = self.theme
         return QSize(
-            t.px(15) + t.metrics("small").horizontalAdvance(self._text) + 2, t.height(18, "small")
+            t.px(15) + t.metrics("small digits").horizontalAdvance(self._text) + 2,
+            t.height(18, "small"),
         )
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:

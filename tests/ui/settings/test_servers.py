@@ -396,6 +396,11 @@ async def test_a_server_that_fails_says_why_and_offers_its_log(tmp_path: Path) -
         await until(row.log.isVisible)
         assert "Exited with code 3" in row_text(page, "calendar")
         assert "CALENDAR_ID is not set" in row.problem.text()
+        left = row.title.x()
+        person.window.theme.set(scale=1.6)
+        await until(lambda: row.title.x() > left)
+        await until(lambda: row.problem.x() == row.title.x(), "what is wrong begins as the name")
+        person.window.theme.set(scale=1.0)
         assert row.restart.isVisible() and row.toggle.isChecked()
         assert row.restart.text() == "Start"
         person.click(row.log)

@@ -123,14 +123,16 @@ class ServerRow(QWidget):
             (self.toggle, middle),
         ]
         row = row_of([*parts, (self.open, middle)], spacing=10)
-        below = row_of(
-            [(self.problem, 1), (self.mend, middle)],
-            spacing=10,
-            margins=(theme.px(26) + 10, 0, 0, 0),
-        )
-        column_of([row, below], spacing=2, margins=(0, 10, 0, 10), on=self)
+        self._below = row_of([(self.problem, 1), (self.mend, middle)], spacing=10)
+        column_of([row, self._below], spacing=2, margins=(0, 10, 0, 10), on=self)
+        theme.changed.connect(self._indent)
+        self._indent()
         self.setCursor(Qt.CursorShape.PointingHandCursor)
         self.show_facts(facts)
+
+    def _indent(self) -> None:
+        """Have what is wrong begin where the name does."""
+        self._below.setContentsMargins(self.theme.px(26) + 10, 0, 0, 0)
 
     def show_facts(self, facts: ServerFacts) -> None:
         self.facts = facts
