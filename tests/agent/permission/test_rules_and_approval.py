@@ -152,6 +152,24 @@ async def test_t7_what_a_chat_is_given_counts_at_once_and_in_no_other(tmp_path: 
         assert (await home.engine.explain("run", "echo x", other.info)).verdict == "deny"
 
 
+async def test_t7_a_rule_counts_that_comes_while_a_turn_is_set_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T-7: packs are asked then which folders they close, and that can take long."""
+    async with engine_home(tmp_path, "anthropic", turns("echo one")) as home:
+        session, packs = await home.session(), home.engine.services.packs
+        asked = packs.closed_rules
+
+        async def person_is_faster(subject: str) -> list[Rule]:
+            await session.rules.add(Rule("deny", "run"))
+            return await asked(subject)
+
+        monkeypatch.setattr(packs, "closed_rules", person_is_faster)
+        events = await say(session, answer="once")
+        assert not questions(events)
+        assert [one.is_error for one in events if isinstance(one, ToolFinished)] == [True]
+
+
 async def test_t7_what_another_program_takes_back_is_gone_with_the_next_turn(
     tmp_path: Path,
 ) -> None:
