@@ -14,6 +14,8 @@ from typing import Literal, TypeAlias
 
 from studio.agent.agent_files.parser import parse_agent
 from studio.agent.permission.invisible_characters import escape_line
+from studio.domain.codec import encode
+from studio.domain.ledger import canonical_json
 from studio.domain.records import dataclass
 from studio.extensions.finder import SCRIPTS
 from studio.extensions.hooks.hook_file import parse_hooks
@@ -29,6 +31,8 @@ RightKind: TypeAlias = Literal[
 """``code``: a file that is a program, or the Python of a tool."""
 LINE = 500
 """Characters of a stranger's words."""
+_WORDS = ("prompt", "description", "source", "icon", "hue")
+"""What of an agent is no right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +56,7 @@ class RightChange:
 
 def changed_rights(before: PackManifest, after: PackManifest) -> tuple[RightChange, ...]:
     """What came and changed, then what went; blocks."""
-    old = {replace(one, contents=""): one.contents for one in _rights(before)}
-    new = {replace(one, contents=""): one.contents for one in _rights(after)}
+    old, new = _contents(before), _contents(after)
     came = [
         RightChange(one.kind, one.name, came=True, changed=one in old)
         for one, contents in new.items()
@@ -80,6 +83,14 @@ def _is_code(file: PackFile) -> bool:
     return file.runnable or file.path.suffix.lower() in SCRIPTS
 
 
+def _contents(manifest: PackManifest) -> dict[Right, list[str]]:
+    """The rights without contents, with those of all that look the same."""
+    found: dict[Right, list[str]] = {}
+    for one in _rights(manifest):
+        found.setdefault(replace(one, contents=""), []).append(one.contents)
+    return found
+
+
 def _rights(manifest: PackManifest) -> Iterator[Right]:
     wants, parts = manifest.wants, manifest.parts()
     yield from (Right("host", escape_line(one, LINE)) for one in wants.hosts)
@@ -92,19 +103,20 @@ def _rights(manifest: PackManifest) -> Iterator[Right]:
         said = {**entry.environment, **entry.headers}
         rest = (f"{name}={one}" for name, one in said.items() if name not in (ROOT, DATA))
         shown = _without(places, f"{entry.name}: {entry.shown}")
-        yield Right("server", shown, _without(places, "\n".join(rest)))
+        whole = _without(places, "\n".join((shown, *rest)))
+        yield Right("server", escape_line(shown, LINE), whole)
     if hooks := parts.get("hooks"):
         for one in parse_hooks(_read(hooks.path), hooks.path.name, "pack", str(manifest.folder))[0]:
             at = f"{one.event} {one.matcher}" if one.matcher else one.event
-            yield Right("hook", _without(places, f"{at}: {one.command}"))
+            whole = _without(places, f"{at}: {one.command}")
+            yield Right("hook", escape_line(whole, LINE), whole)
     for path in parts["agents"].files if "agents" in parts else ():
         try:
             agent = parse_agent(path.read_text("utf-8-sig"), path)
         except (OSError, ValueError):
             continue  # it is left out
-        rules = (f"{one.verdict} {one}" for one in agent.permissions)
-        said = "\n".join((*agent.tools, agent.role, *rules))
-        yield Right("agent", escape_line(agent.name, LINE), said)
+        said = replace(agent, **dict.fromkeys(_WORDS, ""))
+        yield Right("agent", escape_line(agent.name, LINE), canonical_json(encode(said)))
     for file in pack_files(manifest.folder):
         if _is_code(file):
             digest = hashlib.sha256(_read(file.path)).hexdigest()
@@ -115,7 +127,7 @@ def _without(places: Mapping[str, str], text: str) -> str:
     """The text without the folders in which this version lies."""
     for place, name in places.items():
         text = text.replace(place, name)
-    return escape_line(text, LINE)
+    return text
 
 
 def _read(path: Path) -> bytes:

@@ -51,3 +51,45 @@ def test_x2_what_runs_and_what_is_wished_for_is_told_apart_from_texts(tmp_path: 
     ), "what it may newly do comes first"
     assert offer.texts == 1
     assert not changed_rights(offer.manifest, offer.manifest)
+
+
+def test_x2_a_change_behind_a_long_line_is_told(tmp_path: Path) -> None:
+    """X-2: only the beginning is shown, but the whole is compared."""
+    packs = InstalledPacks(tmp_path / "packs")
+    source = write_pack(tmp_path / "pack")
+    long = "true; " * 200
+
+    def write(end: str) -> None:
+        hooks = [{"type": "command", "command": long + one} for one in (end, "last")]
+        (source / OURS / "hooks.json").write_text(
+            json.dumps({"hooks": {"Stop": [{"hooks": hooks}]}})
+        )
+        server = {"type": "stdio", "command": "npx", "args": [long + end], "env": {"LIST": long}}
+        other = {"type": "stdio", "command": "npx", "args": ["x"], "env": {"LIST": long + end}}
+        said = {**SERVERS, "mcpServers": {"one": server, "other": other}}
+        (source / "mcp.json").write_text(json.dumps(said))
+
+    write("first")
+    packs.add(packs.look(str(source)))
+    assert not packs.update("office").rights
+    write("second")
+    rights = packs.update("office").rights
+    assert [(one.kind, one.changed) for one in rights] == [
+        *(("server", True), ("server", True), ("hook", True))
+    ]
+    assert all(len(one.name) <= 500 for one in rights)
+
+
+def test_x2_all_that_an_agent_may_is_compared(tmp_path: Path) -> None:
+    """X-2: the commands that its mission runs and the model that it asks, too, but no words."""
+    packs = InstalledPacks(tmp_path / "packs")
+    source = write_pack(tmp_path / "pack")
+    packs.add(packs.look(str(source)))
+    file = source / OURS / "agents/clerk.md"
+    file.write_text(f"{AGENT}\nOther words.\n")
+    assert not packs.update("office").rights
+    for line in ("servers: '*'", "memory: write", "model: other/model"):
+        file.write_text(AGENT.replace("---\n", f"---\n{line}\n", 1))
+        assert packs.update("office").rights == (
+            RightChange("agent", "Clerk", came=True, changed=True),
+        ), line
