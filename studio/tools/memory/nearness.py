@@ -35,6 +35,7 @@ class Nearness:
     def __init__(self, environment: Callable[[], Mapping[str, str]], idle: float = IDLE) -> None:
         self._environment, self._idle = environment, idle
         self._one = threading.Lock()
+        self._closed = False
         self.process: subprocess.Popen[str] | None = None
         """The child, while one runs."""
 
@@ -52,6 +53,8 @@ class Nearness:
         line = json.dumps({**wanted, "trusts": [*trusts]})
         with self._one:
             for _ in range(2):  # one that just ended, because it was idle, is begun again
+                if self._closed:
+                    break
                 with suppress(OSError, ValueError):
                     if answer := self._ask(line):
                         return [int(one) for one in json.loads(answer)]
@@ -59,7 +62,8 @@ class Nearness:
         return []
 
     def close(self) -> None:
-        """End the child."""
+        """End the child; no other one is begun."""
+        self._closed = True
         if (process := self.process) is not None:
             process.kill()  # a query that waits for it gets no answer
         with self._one:

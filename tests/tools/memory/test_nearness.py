@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import select
+import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
+import studio
 from studio.tools.memory.nearness import Nearness
 from studio.tools.memory.note_store import NoteStore, place_of
 from studio.tools.memory.notes import Notes
@@ -83,6 +87,58 @@ def test_w41_the_child_ends_when_it_is_idle_and_begins_again(tmp_path: Path) -> 
     finally:
         nearness.close()
     assert nearness.process is None
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such files")
+def test_w41_a_query_that_hangs_does_not_keep_the_program(tmp_path: Path) -> None:
+    """It gets no answer when the program ends, and no other child is begun for it."""
+    begun = threading.Semaphore(0)
+    started: list[int] = []
+
+    def environment() -> Mapping[str, str]:
+        started.append(1)
+        begun.release()
+        return without_network()
+
+    nearness = Nearness(environment)
+    index = tmp_path / "index.db"
+    os.mkfifo(index)  # whoever reads it waits for ever
+    found: list[list[int]] = []
+    thread = threading.Thread(
+        target=lambda: found.append(nearness.nearest(index, ["x"], "kept", (), "fuel"))
+    )
+    thread.start()
+    assert begun.acquire(timeout=60)
+    while nearness.process is None:
+        thread.join(0.01)
+    nearness.close()
+    thread.join(60)
+    assert found == [[]] and len(started) == 1 and nearness.process is None
+    assert nearness.nearest(index, ["x"], "kept", (), "fuel") == [] and len(started) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "pidfd_open"), reason="it waits for another's child")
+def test_w41_a_program_that_is_killed_leaves_no_child(tmp_path: Path) -> None:
+    """Its standard input ends with the program, and with that the child does."""
+    program = (
+        "import os, sys; from pathlib import Path; from studio.tools.memory.nearness import *;"
+        "n = Nearness(lambda: os.environ); n.nearest(Path(sys.argv[1]), [], 'kept', (), 'x');"
+        "print(n.process.pid, flush=True); sys.stdin.read()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", program, str(tmp_path / "none.db")],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        env=dict(without_network()) | {"PYTHONPATH": str(Path(studio.__file__).parents[1])},
+    ) as process:
+        assert process.stdout is not None
+        child = int(process.stdout.readline())
+        handle = os.pidfd_open(child)
+        process.kill()
+    try:
+        assert select.select([handle], [], [], 60)[0], "it ended"
+    finally:
+        os.close(handle)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="it stops a process")
