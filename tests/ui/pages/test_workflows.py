@@ -495,6 +495,17 @@ async def test_w60_words_are_offered_and_taken_by_key(tmp_path: Path) -> None:
         assert editor.completions.words == ["Coder"]
         person.press(Key.Key_Tab)
         assert "agent: CoderWriter" in editor.text()
+        for move in (
+            lambda: person.press(Key.Key_Up, Qt.KeyboardModifier.ShiftModifier),
+            lambda: editor.go_to(0),
+            lambda: editor.replace_text(f"---\n# Said outside\n{editor.text()[4:]}"),
+        ):
+            editor.go_to(editor.text().index("CoderWriter"))
+            person.press(Key.Key_Space, CTRL)
+            assert editor.completions.isVisible()
+            move()
+            assert not editor.completions.isVisible(), "the caret is in another place now"
+        editor.go_to(editor.text().index("Writer"))
         person.type(" ")
         person.press(Key.Key_Return)
         assert not editor.completions.isVisible(), "Enter is a new line where nothing was begun"

@@ -235,17 +235,18 @@ class FileEditor(QTextEdit):
         if self.completions.key(event):
             return
         self._asked = event.key() == Qt.Key.Key_Space and event.modifiers() == _CTRL
+        offered = not self.completions.isHidden()
         if not self._asked:
             super().keyPressEvent(event)
-        if not self.isReadOnly() and (self._asked or self._types_on(event)):
+        if not self.isReadOnly() and (self._asked or self._types_on(event, offered=offered)):
             self.completion_wanted.emit()
         elif event.text() or event.key() in _LEAVES:
             self.completions.hide()
 
-    def _types_on(self, event: QKeyEvent) -> bool:
-        """Whether a word is being typed, or one may follow."""
+    def _types_on(self, event: QKeyEvent, *, offered: bool) -> bool:
+        """Whether a word is being typed, or one may follow; ``offered``: some were."""
         if event.key() == Qt.Key.Key_Backspace:
-            return not self.completions.isHidden()
+            return offered
         if event.text() == " ":
             before = self.textCursor().block().text()[: self.textCursor().positionInBlock()]
             return before.rstrip()[-1:] in (":", ",", "[", "{")
@@ -268,6 +269,7 @@ class FileEditor(QTextEdit):
             self.edited.emit()
 
     def _moved(self) -> None:
+        self.completions.hide()  # they belong where the caret was
         self.viewport().update()
         self._numbers.update()
         self.caret_moved.emit()
