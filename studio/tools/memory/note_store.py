@@ -77,8 +77,8 @@ class NoteStore:
         folder = self.folder(place, state)
         if folder.is_dir():
             for path in sorted(folder.glob("*.md"))[:MOST]:
-                if NAME.fullmatch(path.stem) and path.is_file() and not path.is_symlink():
-                    found.append(self._read(place, state, path.stem))
+                if NAME.fullmatch(path.stem) and (note := self.get(place, path.stem, state)):
+                    found.append(note)
         return found
 
     def get(self, place: str, name: str, state: State = "kept") -> Note | None:
@@ -268,12 +268,15 @@ class NoteStore:
                 if old and not before.with_suffix(".md").exists():
                     before.unlink()
 
-    def _read(self, place: str, state: State, name: str) -> Note:
+    def _read(self, place: str, state: State, name: str) -> Note | None:
+        """A note that is there; None if it is gone meanwhile, as when it was kept or dropped."""
         path = self.path(place, name, state)
         try:
             with path.open(encoding="utf-8", errors="replace") as file:
                 text = file.read(LARGEST + 8_000)
             changed = path.stat().st_mtime
+        except FileNotFoundError:
+            return None
         except OSError as error:
             raise ToolFailed(f"The note {name} cannot be read: {reason(error)}.") from error
         return read_note(name, text, changed, proposed=state == "proposed", place=place)
