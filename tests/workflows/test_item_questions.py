@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,7 @@ from studio.workflows.replay import read_record, replay
 from studio.workflows.run_questions import session_question
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import WorkflowRuns
+from support.delegation_home import Reply, agent, cast, delegate, repeats, save, says
 from support.engine_home import EngineHome, engine_home
 from support.waiting import until
 from support.workflow_home import asked_in, begin, carry_out, go_on, states, workflow
@@ -321,3 +323,76 @@ async def test_w22_an_answer_for_the_run_reaches_all_while_items_end(tmp_path: P
         await asyncio.gather(runner.answer(ids[-1], "run"), *left)
         run = await working
         assert run.state == "done", run.reason
+
+
+def answering(
+    runner: Runner, asked: list[StepAsked], tasks: list[asyncio.Task[None]]
+) -> Callable[[RunEvent], None]:
+    """Keeps what a run asks, and answers it."""
+
+    def answer(event: RunEvent) -> None:
+        if isinstance(event, StepAsked):
+            asked.append(event)
+            given = "once" if event.question.kind == "permission" else "this one"
+            tasks.append(asyncio.create_task(runner.answer(event.question.id, given)))
+
+    return answer
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+@pytest.mark.parametrize(
+    "call", [Call("ask", {"question": "Which?"}), Call("run", {"command": "echo this one"})]
+)
+async def test_w17_w32_what_a_child_waited_for_is_asked_again_and_no_caller_hears_otherwise(
+    tmp_path: Path, depth: int, call: Call
+) -> None:
+    """The same children go on; none that is done, and no call that is, is made again."""
+    asked, sessions = list[StepAsked](), set[str]()
+    parts: dict[str, list[Reply]] = {
+        "Helper": [Turn(Call("read", {"path": "a.txt"})), Turn(call), repeats],
+        "Quick": [says("Quick is done."), says("Quick was asked twice.")],
+        "Lead": [Turn(delegate("Quick", "q"), delegate("Helper", "x"), stop="tool_use"), repeats],
+        "Boss": [Turn(delegate("Lead", "lead")), repeats],
+    }
+    first = ("Lead", "Boss")[depth - 1]
+    script = cast(**parts)
+    text = workflow(f'  - {{id: act, agent: {first}, prompt: "Go."}}\n')
+
+    async def session_ids(home: EngineHome) -> set[str]:
+        return {row[0] for row in await home.engine.database.rows("SELECT id FROM sessions")}
+
+    run_id = ""
+    for again in range(3):  # once more, and then somebody answers
+        async with engine_home(tmp_path, "anthropic", script) as home:
+            if not again:
+                save(
+                    home.engine.paths.agents,
+                    agent("Boss", "agents: [Lead]"),
+                    agent("Lead", "agents: [Quick, Helper]"),
+                    agent("Quick"),
+                    agent("Helper"),
+                )
+                (home.folder / "a.txt").write_text("first\n")
+            runner = await go_on(home, run_id) if again else await begin(home, text)
+            run_id, tasks = runner.run.id, list[asyncio.Task[None]]()
+            if again < 2:
+                run = await carry_out(runner)
+                ((_, question),) = run.questions
+                assert question.path == ("Story", "act", first), question.path
+                sessions = sessions or await session_ids(home)
+                assert await session_ids(home) == sessions
+                (home.folder / "a.txt").write_text("second\n")
+                await WorkflowRuns(home.engine).close(runner)
+                continue
+
+            run = await carry_out(runner, answering(runner, asked, tasks))
+            await asyncio.gather(*tasks)
+            (one,) = run.steps.values()
+            assert run.state == "done" and one.last is not None, run.reason
+            assert one.last.text.count("Quick is done.") == 1, one.last.text
+            assert "first" in one.last.text and "second" not in one.last.text, one.last.text
+            assert "this one" in one.last.text and "twice" not in one.last.text
+            assert len(asked) == 1 and await session_ids(home) == sessions
+            report = await replay(await read_record(home.engine, run.id))
+            assert report.difference is None, report.difference
+            assert not home.simulator.violations

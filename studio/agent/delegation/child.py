@@ -84,7 +84,7 @@ class ChildRun:
     async def run(self, said: Sequence[Said] | MessageQueued) -> Result:
         """Run a turn, and those for what the child is told meanwhile; its result.
 
-        Being cancelled ends the child.
+        With nothing said its last turn goes on. Being cancelled ends the child.
         """
         child, session = self._child, self._child.session
         child.works, child.end, child.result = True, None, None
@@ -137,6 +137,7 @@ class ChildRun:
             caps=child.caps,
             generation=Generation(schema=child.schema),
             least="background",
+            resumable=self._parent.resumable and not child.background,
         )
         async with aclosing(turn) as envelopes:
             async for envelope in envelopes:

@@ -112,7 +112,9 @@ class Delegation:
         return self._children.get(session_id, [])
 
     def add(self, session_id: str, child: Child) -> None:
-        self._children.setdefault(session_id, []).append(child)
+        """Keep a child of a session, in the place of the same one before its turn was stopped."""
+        others = (one for one in self.of(session_id) if one.id != child.id)
+        self._children[session_id] = [*others, child]
 
     def tell(self, caller: Session, child: Child) -> None:
         """Call the listeners."""
@@ -188,6 +190,23 @@ class Delegation:
             found += [one for one in exposed if known.is_new(one)]
             found.append(ToolFinished(call.call_id, result.text, False, end.seconds, "done"))
         return found
+
+    async def waiting(self, calls: Iterable[ToolBlock]) -> set[str]:
+        """The calls whose children waited for the person when their turn was stopped (W-17)."""
+        return {
+            call.call_id
+            for call in calls
+            if call.state == "cancelled"
+            and call.child is not None
+            and not call.child.background
+            and await self._waits(call.child.session_id)
+        }
+
+    async def _waits(self, session_id: str) -> bool:
+        if await self.services.store.get(session_id) is None:  # killed before it was stored
+            return False
+        calls = (await self.sessions.open(session_id)).transcript.last_calls
+        return any(one.unbegun for one in calls) or bool(await self.waiting(calls))
 
 
 class CallChildren:
@@ -357,11 +376,12 @@ class CallChildren:
             chosen = await self._chosen(caller, agent, model)
             if background:
                 await self._ask(parent, agent, chosen, caps, task)
-            child = await self._make(caller, agent, chosen, caps, text)
+            left = None if background else await self._left(caller, agent, caps, text)
+            child = left or await self._make(caller, agent, chosen, caps, text)
             child.schema, child.background = task.schema, background
             self._all.add(self._session_id, child)
             if not background:
-                return await self._work(caller, parent, child, text)
+                return await self._work(caller, parent, child, "" if left else text)
             kept = True
             run = self._aside(caller, parent, child)
             caller.state.record(run.news)  # the row of the call names who works from its end on
@@ -397,6 +417,15 @@ class CallChildren:
         except (StudioError, ProviderError) as error:
             raise ToolFailed(f"{agent.name} was not started: {error}") from error
 
+    async def _left(self, caller: Session, agent: Agent, caps: Caps, text: str) -> Child | None:
+        """The child of this call if it is made again: it waited when its turn was stopped."""
+        call = caller.transcript.tool(self._call_id)
+        if call is None or call.child is None or call.child.background:
+            return None
+        session = await self._all.sessions.open(call.child.session_id)
+        self._keep_agents(caller, session)
+        return Child(session, agent, text, self._call_id, caps)
+
     async def _make(
         self, caller: Session, agent: Agent, chosen: ChosenModel, caps: Caps, text: str
     ) -> Child:
@@ -414,9 +443,13 @@ class CallChildren:
             caller=Caller("session", info.id, self._call_id),
             subject=info.subject,
         )
-        if (kept := self._services.kept_agents.get(info.id)) is not None:
-            self._services.kept_agents[session.info.id] = kept
+        self._keep_agents(caller, session)
         return Child(session, agent, text, self._call_id, caps)
+
+    def _keep_agents(self, caller: Session, session: Session) -> None:
+        """Let a child work with the agents as its caller has them (W-13)."""
+        if (kept := self._services.kept_agents.get(caller.info.id)) is not None:
+            self._services.kept_agents[session.info.id] = kept
 
     async def _ask(
         self, parent: ParentTurn, agent: Agent, chosen: ChosenModel, caps: Caps, task: Task
@@ -446,12 +479,12 @@ class CallChildren:
             raise ToolFailed(prompts.NOT_STARTED)
 
     async def _work(self, caller: Session, parent: ParentTurn, child: Child, text: str) -> Result:
-        """Run a child while its call waits for it."""
+        """Run a child while its call waits for it; with no text it goes on."""
         own = parent.for_call(self._call_id, child.agent.depth)
         run = ChildRun(self._services, child, own, parent.record)
         self._share_desk(caller, child)
         try:
-            return await run.run([Text(text)])
+            return await run.run([Text(text)] if text else ())
         finally:
             child.told = child.given = True
             self._services.desks.pop(child.session.info.id, None)

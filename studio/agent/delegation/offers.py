@@ -37,6 +37,10 @@ class Delegation(Protocol):
         """What came of a session's calls that waited for others when the program ended (W-17)."""
         ...
 
+    async def waiting(self, calls: Iterable[ToolBlock]) -> set[str]:
+        """The calls whose children waited for the person when their turn was stopped (W-17)."""
+        ...
+
     def running(self, session_id: str) -> Sequence[object]:
         """The children of a session that work."""
         ...

@@ -10,7 +10,7 @@ out (H-7).
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from hashlib import sha256
 from typing import TypeAlias, cast
@@ -171,14 +171,13 @@ class NativeHistory:
         basis: HistoryBasis,
         known_epoch: int = 0,
         calls: Sequence[ToolBlock] = (),
-        *,
-        resumes: bool = False,
+        again: Collection[str] = (),
     ) -> list[Event]:
         """Go on with the stored epoch if it fits the basis, else begin one; returns what happened.
 
         It has everything then that the events tell. ``known_epoch`` is the last that they name.
-        ``calls`` are those of the session, in order. With ``resumes``, those of the last reply that
-        never began get no result yet: they are ``unmade``.
+        ``calls`` are those of the session, in order. Those of the last reply that are to be made
+        ``again`` get no result yet: they are ``unmade``.
         """
         self.unmade = []
         if self._missed:
@@ -198,7 +197,7 @@ class NativeHistory:
         self._take(stored)
         if why := await self._misfit(stored, basis):
             return [await self._begin(why, basis), Notice(why)]
-        events = await self._repair(calls, later, resumes=resumes)
+        events = await self._repair(calls, later, again)
         if self.epoch == known_epoch:
             return events
         return [HistoryBegun(self.epoch, basis.provider.name, basis.model, self.why), *events]
@@ -416,7 +415,7 @@ class NativeHistory:
         return MORE_TOOLS.format(names=", ".join(more)) if more else ""
 
     async def _repair(
-        self, blocks: Sequence[ToolBlock], later: Sequence[Event], *, resumes: bool
+        self, blocks: Sequence[ToolBlock], later: Sequence[Event], again: Collection[str]
     ) -> list[Event]:
         """Append what a program that ended at any moment had not appended yet (H-5).
 
@@ -427,9 +426,9 @@ class NativeHistory:
         calls, newest = provider.open_calls(self.items), {one.call_id: one for one in blocks}
         known = {id: one for id, one in newest.items() if one.state in ("done", "error")}
         results = [_result(call, known.get(call.id)) for call in calls]
-        said, unbegun = unheard(later), {id for id, one in newest.items() if one.unbegun}
-        if resumes and not said and any(call.id in unbegun for call in calls):
-            made = (None if one.call_id in unbegun else one for one in results)
+        said = unheard(later)
+        if not said and any(call.id in again for call in calls):
+            made = (None if one.call_id in again else one for one in results)
             self.unmade = list(zip(calls, made, strict=True))
             return []
         items = [*provider.result_items(results), *self._items_of(said)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -141,7 +141,8 @@ class TurnBuilder:
         # A client that asks a bare model has the conversation, and its answer once that is stored.
         asked_by_client = info.origin == "server" and options.within is not None
         self.history.awaits_disk = not (asked_by_client and setup.agent.bare)
-        is_new = await self._open(started, setup, routed, resumes=options.resumable)
+        again = await self._unended(started, options)
+        is_new = await self._open(started, setup, routed, again)
         if self._ledger is None:
             self._ledger = CacheLedger(None if is_new else await session.store.last_sent(info.id))
         mode = routed[0].mode if routed else options.mode or setup.agent.mode
@@ -272,6 +273,7 @@ class TurnBuilder:
             depth=_depth(parent, agent),
             agent=agent.name,
             children=agent.children,
+            resumable=options.resumable,
         )
         self._approvals = approvals
         return events, ToolRunner(
@@ -290,8 +292,7 @@ class TurnBuilder:
         started: TurnStarted,
         setup: AgentSetup,
         routed: Sequence[Routed],
-        *,
-        resumes: bool,
+        again: Collection[str],
     ) -> bool:
         """Open the history for a message, and collect the events of that in ``opened``.
 
@@ -301,7 +302,7 @@ class TurnBuilder:
             if reason := setup.provider.media_problem(block, setup.facts):
                 raise ConfigurationError(f"{reason} Remove it, or choose another model.")
         is_new = self.history.new
-        self.opened = [*routed, *await self.open(setup, resumes=resumes)]
+        self.opened = [*routed, *await self.open(setup, again)]
         self.opened += [Notice(one) for one in setup.notices if one not in self._notices]
         self._notices = setup.notices
         if any(spec.hosted for spec in setup.offered):  # its results do not pass the content filter
@@ -311,6 +312,20 @@ class TurnBuilder:
         if is_blank(started.said) and (started.said or not self.history.items):
             raise ConfigurationError("There is nothing to send. Write a message first.")
         return is_new
+
+    async def _unended(self, started: TurnStarted, options: TurnOptions) -> set[str]:
+        """The calls to make again of a turn that was stopped: they, or who works for them, waited.
+
+        A child that is told something new was stopped itself, and not with its caller.
+        """
+        caller = self._session.info.caller
+        stopped = bool(started.said) and caller is not None and caller.kind == "session"
+        if not options.resumable or stopped:
+            return set()
+        blocks = self._session.transcript.blocks
+        newest = {one.call_id: one for one in blocks if isinstance(one, ToolBlock)}
+        unbegun = {id for id, one in newest.items() if one.unbegun}
+        return unbegun | await self._delegation.waiting(newest.values())
 
     async def _remember(self, rule: Rule, answer: Answer) -> None:
         if answer == "session":
@@ -412,7 +427,7 @@ class TurnBuilder:
                 parent.record(exposed)
         return await self._undo.end(turn_id)
 
-    async def open(self, setup: AgentSetup, *, resumes: bool = False) -> list[Event]:
+    async def open(self, setup: AgentSetup, again: Collection[str] = ()) -> list[Event]:
         """Open the native history, or begin a new one; returns the events of that."""
         transcript = self._session.transcript
         stale = transcript.stale
@@ -426,7 +441,7 @@ class TurnBuilder:
         )
         epoch = self._session.pending.epoch
         calls = [block for block in transcript.blocks if isinstance(block, ToolBlock)]
-        events = await self.history.open(basis, epoch, calls, resumes=resumes)
+        events = await self.history.open(basis, epoch, calls, again)
         if stale:
             events += await self.history.renew(stale, quiet=True)
         return events

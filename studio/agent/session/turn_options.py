@@ -54,6 +54,8 @@ class ParentTurn:
     children: int = 0
     guards: Sequence[Guard] = ()
     """Those of the turn that this begins, and of none below it."""
+    resumable: bool = False
+    """Whether its work goes on in a later turn, and with it that of the children it waits for."""
 
     def for_call(self, call_id: str, depth: int) -> ParentTurn:
         """What one call hands on to an agent whose file allows ``depth`` levels, 0 for any."""
