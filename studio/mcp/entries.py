@@ -513,6 +513,26 @@ async def resolve_entry(
     )
 
 
+def with_variables(entry: ServerEntry, variables: Mapping[str, str]) -> ServerEntry:
+    """What runs as ``resolve_entry`` fills it in, without secrets; what is missing stays."""
+    if entry.place.startswith((PACK, HOST)):
+        return entry
+
+    def value_of(match: re.Match[str]) -> str:
+        return match[0] if match[1] else variables.get(match[3], match[4] or match[0])
+
+    def filled(text: str) -> str:
+        return _PLACE.sub(value_of, text)
+
+    return replace(
+        entry,
+        command=filled(entry.command),
+        arguments=tuple(map(filled, entry.arguments)),
+        environment={name: filled(value) for name, value in entry.environment.items()},
+        folder=filled(entry.folder),
+    )
+
+
 def _may_have(entry: ServerEntry, secret: str) -> bool:
     """Whether a server may have a secret: a folder's has none, and none has another server's."""
     if entry.place:

@@ -22,7 +22,13 @@ from studio.domain.records import dataclass
 from studio.domain.secret_names import names_secret
 from studio.domain.server_names import server_prefix
 from studio.mcp.confinement import Confinement, confinement_of
-from studio.mcp.entries import Resolve, ServerEntry, resolve_entry, variable_names
+from studio.mcp.entries import (
+    Resolve,
+    ServerEntry,
+    resolve_entry,
+    variable_names,
+    with_variables,
+)
 from studio.mcp.eras import Eras
 from studio.mcp.faults import GivenUp, ServerFailed
 from studio.mcp.lists import Completing, ServerLists
@@ -453,7 +459,7 @@ class Servers:
                 f"The server {entry.name} is to run in the sandbox, which cannot be used: "
                 f"{sandbox.reason}",
             )
-        may = await asyncio.to_thread(self.confinement, entry, chat_folder)
+        may = await asyncio.to_thread(self._confinement, entry, chat_folder)
         inside = folder if entry.folder else may.own
         launch = may.launch
         variables = may.environment(program.environment, entry.environment)
@@ -465,8 +471,11 @@ class Servers:
             confined(sandbox, lambda: launch(program.argv, inside, variables), not may.network),
         )
 
-    def confinement(self, entry: ServerEntry, chat_folder: Path | None = None) -> Confinement:
-        """What a server may reach in the sandbox; reads the disk."""
+    def confinement(self, entry: ServerEntry) -> Confinement:
+        """What a server will reach in the sandbox, with its variables; reads the disk."""
+        return self._confinement(with_variables(entry, self._environment()))
+
+    def _confinement(self, entry: ServerEntry, chat_folder: Path | None = None) -> Confinement:
         own = self._folders.homes / server_prefix(entry.name)
         return confinement_of(entry, self._folders.home, own, chat_folder)
 

@@ -192,6 +192,23 @@ def test_m18_the_code_of_a_pack_stays_what_was_approved(tmp_path: Path, place: s
     assert may.writes == ((data, tmp_path / "kept") if place == HOST else (data,))
 
 
+async def test_m18_what_is_shown_has_the_variables_that_it_gets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """M-18, M-12: a file of a folder cannot hide behind a variable what it reaches."""
+    for name in ("set", "other"):
+        (tmp_path / name).mkdir()
+    monkeypatch.setenv("PATH", str(tmp_path / "set"))
+    entry = ServerEntry(
+        "x", "node", ("${PATH}", f"${{NOT_SET:-{tmp_path}/other}}", "${NOT_SET}", "${keychain:x}")
+    )
+    async with running_servers(tmp_path) as servers:
+        may = servers.confinement(entry)
+        assert may.writes == (tmp_path / "set", tmp_path / "other")
+        of_pack = servers.confinement(replace(entry, place=f"{PACK}x"))
+        assert not of_pack.writes and not of_pack.reads, "packs have none of the person's"
+
+
 def test_m18_what_the_person_chose_is_theirs_alone(tmp_path: Path) -> None:
     """M-18, M-12: no file that is pasted or comes with a folder says it."""
     file = EntriesFile(tmp_path / "mcp.json", tmp_path / "said.json")
