@@ -383,7 +383,7 @@ async def test_kz34_a_message_finds_its_akte(
 
 
 async def test_kz34_hostile_messages_are_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """KZ-28, acceptance 9: entities, foreign roots, depth, bombs, passwords and broken files are
     told, and nothing is kept."""
@@ -440,3 +440,20 @@ async def test_kz34_hostile_messages_are_refused(
         place = service(pack, "Dokumente").folder_of(akte)
         assert sorted(one.name for one in place.rglob("*.*")) == ["1_export.html", "boese.txt"]
         assert all(one.is_relative_to(place / "beA 1") for one in place.rglob("*.*"))
+
+        opened: list[object] = []
+
+        class Counted(zipfile.ZipFile):
+            def __init__(self, *args: Any, **more: Any) -> None:
+                opened.append(args)
+                super().__init__(*args, **more)
+
+        with zipfile.ZipFile(tmp_path / "viele.zip", "w") as archive:
+            for number in range(1_002):
+                archive.writestr(f"{number}_export.html", "x")
+        monkeypatch.setattr(sys.modules["studio_pack_kanzlei.tools.intake.bea"], "MOST_FILES", 1000)
+        monkeypatch.setattr(zipfile, "ZipFile", Counted)
+        run = ("packs", "run", "kanzlei", "nachricht-einlesen", str(tmp_path / "viele.zip"))
+        assert await home.command(*run, "--az", akte.az, "--probe") == 0
+        assert "Mehr als 1.000 Dateien" in capsys.readouterr().out
+        assert len(opened) == 1, "the names of all are read once, not for each"

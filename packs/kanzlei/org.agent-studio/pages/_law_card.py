@@ -195,5 +195,5 @@ class LawCard(Card):
 
 
 def _state(many: int, day: str) -> str:
-    count = f"{many:,}".replace(",", ".")
-    return f"Verzeichnis vom {german.read_day(day):%d.%m.%Y}: {count} Entscheidungen."
+    count, stand = german.count(many), german.read_day(day)
+    return f"Verzeichnis vom {stand:%d.%m.%Y}: {count} Entscheidungen."

@@ -21,6 +21,11 @@ def number(value: Decimal) -> str:
     return (text if "." in text else f"{text}.0").replace(".", ",")
 
 
+def count(value: int) -> str:
+    """``2.000``."""
+    return f"{value:,}".replace(",", ".")
+
+
 def euros(amount: Decimal) -> str:
     """``1.963,50 €``."""
     return f"{amount:,.2f} €".translate(str.maketrans(",.", ".,"))

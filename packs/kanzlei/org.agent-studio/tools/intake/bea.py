@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from studio.packs import Home, Person, ToolFailed
 
+from .. import _german as german
 from ..contacts.kontakte import Kontakt, Kontakte, require_may_enter
 from ..contacts.names import fold
 from ..office.akten import Akte, Akten, require_may_open
@@ -107,7 +108,7 @@ def _of_folder(folder: Path, problems: list[str]) -> _Files:
         raise ToolFailed(f"{folder} kann nicht gelesen werden: {error.strerror}.") from error
     names = [one for one in names if not one.startswith(".") and (folder / one).is_file()]
     if len(names) > MOST_FILES:
-        problems.append(f"Mehr als {MOST_FILES:,} Dateien; die übrigen blieben liegen.")
+        problems.append(f"Mehr als {german.count(MOST_FILES)} Dateien; die übrigen blieben liegen.")
     return {one: lambda one=one: read_file(folder / one) for one in names[:MOST_FILES]}
 
 
@@ -115,8 +116,9 @@ def _of_zip(path: Path, problems: list[str]) -> _Files:
     found: dict[str, Callable[[], bytes]] = {}
     size = 0
     try:
-        with zipfile.ZipFile(path) as archive:
-            entries = [one for one in archive.infolist() if not one.is_dir()]
+        # It stays open while a plan has its files: opening it reads the names of all of them.
+        archive = zipfile.ZipFile(path)
+        entries = [one for one in archive.infolist() if not one.is_dir()]
     except (OSError, zipfile.BadZipFile, ValueError) as error:
         raise ToolFailed(f"{path.name} ist keine heile zip-Datei.") from error
     for entry in entries[:MOST_FILES]:
@@ -128,20 +130,20 @@ def _of_zip(path: Path, problems: list[str]) -> _Files:
         if not name or name in found:
             problems.append(f"{entry.filename} gibt es darin zweimal; nur das erste ist dabei.")
             continue
-        found[name] = lambda entry=entry, name=name: _unpacked(path, entry, name)
+        found[name] = lambda entry=entry, name=name: _unpacked(archive, entry, name)
     if len(entries) > MOST_FILES:
-        problems.append(f"Mehr als {MOST_FILES:,} Dateien; die übrigen blieben liegen.")
+        problems.append(f"Mehr als {german.count(MOST_FILES)} Dateien; die übrigen blieben liegen.")
     return found
 
 
-def _unpacked(path: Path, entry: zipfile.ZipInfo, name: str) -> bytes:
+def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> bytes:
     """The bytes of an entry; what its head says of its size is not believed."""
     if entry.flag_bits & 1:
         raise ToolFailed(f"{name} ist mit einem Passwort verschlossen.")
     if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise ToolFailed(f"{name} ist auf eine Weise gepackt, die das beA nicht schreibt.")
     try:
-        with zipfile.ZipFile(path) as archive, archive.open(entry) as file:
+        with archive.open(entry) as file:
             data = file.read(MOST_BYTES + 1)
     except Exception as error:  # zipfile raises what its decompressors do
         raise ToolFailed(f"{name} ist beschädigt und kann nicht entpackt werden.") from error

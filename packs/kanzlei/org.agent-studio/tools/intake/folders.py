@@ -12,6 +12,7 @@ from typing import cast
 
 from studio.packs import Home, Person, ToolFailed, dataclass
 
+from .. import _german as german
 from ..office.akten import Akte, Akten
 from ..office.dokumente import Dokumente
 from ..office.history import note, now
@@ -55,7 +56,7 @@ class Intake:
         for count, path in enumerate(_files(folder, plan.problems), 1):
             if count > MOST_FILES:
                 plan.problems.append(
-                    f"Mehr als {MOST_FILES:,} Dateien; die übrigen blieben liegen."
+                    f"Mehr als {german.count(MOST_FILES)} Dateien; die übrigen blieben liegen."
                 )
                 break
             try:

@@ -13,6 +13,7 @@ from typing import TypeVar
 
 from studio.packs import ToolFailed
 
+from .. import _german as german
 from .laws import MOST_BYTES, Law, read_law
 
 T = TypeVar("T")
@@ -40,7 +41,8 @@ def read_all(path: Path, read: Read[T]) -> Iterator[T | str]:
         for one in found[:MOST_FILES]:
             yield from _file(one, read)
         if len(found) > MOST_FILES:
-            yield f"In {path} liegen mehr als {MOST_FILES:,} Dateien; die übrigen blieben liegen."
+            most = german.count(MOST_FILES)
+            yield f"In {path} liegen mehr als {most} Dateien; die übrigen blieben liegen."
     elif path.is_file():
         yield from _file(path, read)
     else:
@@ -98,7 +100,8 @@ def _archive(archive: zipfile.ZipFile, name: str, read: Read[T]) -> Iterator[T |
         except (OSError, zipfile.BadZipFile):
             yield f"{inside} ist keine heile zip-Datei und wurde nicht gelesen."
     if len(entries) > MOST_FILES:
-        yield f"{name} enthält mehr als {MOST_FILES:,} Dateien; die übrigen blieben liegen."
+        most = german.count(MOST_FILES)
+        yield f"{name} enthält mehr als {most} Dateien; die übrigen blieben liegen."
 
 
 def _unpacked(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str) -> bytes | str:

@@ -165,7 +165,7 @@ def read_list(path: Path, hosts: Iterable[str]) -> Iterator[Eintrag]:
                 ) from error
             count += len(reader.found)
             if count > MOST:
-                raise ToolFailed(f"Die Liste hat mehr als {MOST:,} Zeilen.".replace(",", "."))
+                raise ToolFailed(f"Die Liste hat mehr als {german.count(MOST)} Zeilen.")
             yield from reader.found
             reader.found.clear()
             if not piece:

@@ -18,6 +18,7 @@ from typing import Any
 
 from studio.packs import ToolFailed, dataclass
 
+from .. import _german as german
 from ..office.texts import words_of
 
 SHIPPED = Path(__file__).parents[2] / "data" / "muster"
@@ -95,7 +96,7 @@ def filled(muster: Muster, values: Mapping[str, str]) -> bytes:
             f"Dem Muster {muster.name} fehlen Angaben: {', '.join(missing)}. Frage danach."
         )
     if long := next((name for name, one in values.items() if len(one) > MOST_VALUE), ""):
-        raise ToolFailed(f"{long}: höchstens {MOST_VALUE:,} Zeichen.".replace(",", "."))
+        raise ToolFailed(f"{long}: höchstens {german.count(MOST_VALUE)} Zeichen.")
     template = _opened(muster)
     plain = {name: _UNFIT.sub("", value) for name, value in values.items()}
     buffer = io.BytesIO()
