@@ -45,11 +45,14 @@ LONGEST = 1_000_000
 """Bytes of a script in which its parts are looked for."""
 _SHEBANG = re.compile(r"#!.*\b(?:ba|da|z|k)?sh\b")
 _SOURCED = re.compile(
-    r"""^[ \t]*(?:source|\.)[ \t]+(["']*(?:.*[$`)}][^/\s]*(?=/))?)([\w.+/-]+)"""
+    r"""^[ \t]*(?:source|\.)[ \t]++(["']*+(?:.*[$`)}][^/\s$`)}]*(?=/))?)([\w.+/-]+)"""
     r"""["']*[ \t]*(?:[;&|#].*)?$""",
     re.MULTILINE,
 )
-"""``source lib.sh``, also ``. "$(dirname "$0")/lib.sh"``: what is before the path, and the path."""
+"""``source lib.sh``, also ``. "$(dirname "$0")/lib.sh"``: what is before the path, and the path.
+
+No line takes longer than its length, as agents write such files.
+"""
 _LEFT_OUT = frozenset({"node_modules", "__pycache__", "venv", "build", "dist", "target"})
 
 

@@ -232,6 +232,11 @@ def test_w48_what_a_checks_script_sources_or_has_from_the_tests_is_a_part_of_it(
         "bin/later.sh",
     }
     assert scripts("python verify.py") == {"verify.py", "check_rules.py"}
+    for odd in ("$", '"', " ", "a$/"):  # looked through in one pass, or this would take hours
+        (tmp_path / "check.sh").write_text(
+            f"#!/bin/sh\n. {odd * (600_000 // len(odd))}!\n. lib.sh\n"
+        )
+        assert scripts("sh check.sh") == {"check.sh", "lib.sh", "deep.sh"}
     parts = {f"tests/{one}" for one in ("helpers.py", "rules.py", "deep/__init__.py")}
     assert {one for one in scripts("pytest") if (tmp_path / one).is_file()} == {
         *("tests/test_a.py", "tests/deep/more.py"),
