@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from studio.agent.usage_costs import total
 from studio.domain.blocks import ToolBlock
 from studio.domain.errors import ConfigurationError
 from studio.domain.events import AwaitingPermission, AwaitingReply
@@ -272,8 +273,11 @@ async def test_w22_w53_an_item_of_a_table_that_asks_is_left_out_and_the_others_g
         runner = await reopened(home, runner)
         ((one, stale),) = runner.run.questions
         assert runner.run.is_of_item(one, stale)
-        await runner.leave_out(stale.id)
+        await asyncio.gather(runner.leave_out(stale.id), runner.leave_out(stale.id))  # two clicks
         assert not [*runner.run.questions]
+        (left,) = (r for r in await rows(home, runner.run.id) if r.state == "skipped")
+        used = await home.engine.usage_costs.spent("session", left.session_id)
+        assert left.tokens == total(used.values()).usage.total, "it is counted once"
         assert [one.state for one in await rows(home, runner.run.id)].count("skipped") == 1
         tasks, asked = list[asyncio.Task[None]](), list[StepAsked]()
 

@@ -43,6 +43,7 @@ class ItemWork:
         self._shifts: dict[str, Shift] = {}
         """What is worked on now, by step."""
         self.questions = QuestionsOfItems()
+        self._leaving = asyncio.Lock()
 
     async def queue(self, step: Step) -> RunEvent:
         """Find the items of a step: few become events, many rows of the table.
@@ -96,14 +97,17 @@ class ItemWork:
             shift.left_out.add(key[1])
             sessions.stop(question)
             return
-        queue = await self._store.queue(self._run.id, one.step)
-        found = queue and await self._store.of_session(queue, question.session_id)
-        if shift is not None or queue is None or found is None:
-            raise ConfigurationError("This is asked again when the run goes on.")
-        used = await self._parts.work.spent(question.session_id)
-        await self._store.record(queue, [left_out(found, *used)])
-        counted = ItemsCounted(one.step, await self._store.tally(queue))
-        await self._recorder.record(StepAnswered(*one.key, question.id, None), counted)
+        async with self._leaving:
+            if all(asked.id != question.id for _, asked in self._run.questions):
+                return  # a second click
+            queue = await self._store.queue(self._run.id, one.step)
+            found = queue and await self._store.of_session(queue, question.session_id)
+            if shift is not None or queue is None or found is None:
+                raise ConfigurationError("This is asked again when the run goes on.")
+            used = await self._parts.work.spent(question.session_id)
+            await self._store.record(queue, [left_out(found, *used)])
+            counted = ItemsCounted(one.step, await self._store.tally(queue))
+            await self._recorder.record(StepAnswered(*one.key, question.id, None), counted)
 
     def named(self, key: StepKey) -> Json:
         """The value of an item that is worked on."""
