@@ -143,7 +143,7 @@ def test_kz44_what_cannot_be_deleted_is_told(
 
     def refuse(path: Any, **more: Any) -> None:
         if "Klage.txt" in str(path):
-            raise PermissionError(errno.EACCES, "Permission denied", held)
+            raise PermissionError(errno.EACCES, "Permission denied", path)
         unlink(path, **more)
 
     monkeypatch.setattr(os, "unlink", refuse)

@@ -131,13 +131,15 @@ def _seal(folder: Path, key: bytes) -> int:
     finally:
         with suppress(OSError):
             part.unlink(missing_ok=True)
-    try:
-        shutil.rmtree(rest)
-    except OSError as error:
+
+    def refused(_: object, path: str, why: tuple[Any, Any, Any]) -> None:
+        # The error itself has the name alone, and from Python 3.13 on the folder instead.
         raise ToolFailed(
-            f"{sealed.name} ist verschlossen, aber {error.filename} kann nicht gelöscht werden: "
-            f"{error.strerror}. Lösche {rest} selbst."
-        ) from error
+            f"{sealed.name} ist verschlossen, aber {path} kann nicht gelöscht werden: "
+            f"{why[1].strerror}. Lösche {rest} selbst."
+        ) from why[1]
+
+    shutil.rmtree(rest, onerror=refused)
     return len(files)
 
 
