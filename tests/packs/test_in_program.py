@@ -6,7 +6,8 @@ import asyncio
 import importlib.util
 import py_compile
 import sys
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
+from contextlib import closing, contextmanager
 from pathlib import Path
 from threading import Event
 
@@ -144,9 +145,6 @@ async def test_kz3_two_tools_of_a_pack_do_not_wait_for_each_other(tmp_path: Path
             home.records.read("SELECT 1")  # waits for what is written
         return Person("ann", "Ann")
 
-    home = home_of(tmp_path, Pack(services=[lambda _: Shelf()], person=person))
-    home.open()
-
     def write() -> None:
         with home.records.together():
             writing.set()
@@ -157,8 +155,10 @@ async def test_kz3_two_tools_of_a_pack_do_not_wait_for_each_other(tmp_path: Path
         assert writing.wait(HANG)
         home.open()
 
-    async with within():
-        await asyncio.gather(in_daemon_thread(write), in_daemon_thread(begin))
+    with home_of(tmp_path, Pack(services=[lambda _: Shelf()], person=person)) as home:
+        home.open()
+        async with within():
+            await asyncio.gather(in_daemon_thread(write), in_daemon_thread(begin))
 
 
 async def test_kz3_services_are_there_once_all_are_made(tmp_path: Path) -> None:
@@ -174,9 +174,6 @@ async def test_kz3_services_are_there_once_all_are_made(tmp_path: Path) -> None:
             writing.wait(0.3)  # nobody writes yet
             home.records.read("SELECT 1")
 
-    home = home_of(tmp_path, Pack(services=[lambda _: Shelf(), Index]))
-    home.records.read("SELECT 1")
-
     def write() -> None:
         assert making.wait(HANG)
         home.open()
@@ -184,14 +181,17 @@ async def test_kz3_services_are_there_once_all_are_made(tmp_path: Path) -> None:
             writing.set()
             assert isinstance(home.service(Index), Index)
 
-    async with within():
-        await asyncio.gather(in_daemon_thread(home.open), in_daemon_thread(write))
-    assert [type(one) for one in home.services] == [Shelf, Index]
+    with home_of(tmp_path, Pack(services=[lambda _: Shelf(), Index])) as home:
+        home.records.read("SELECT 1")
+        async with within():
+            await asyncio.gather(in_daemon_thread(home.open), in_daemon_thread(write))
+        assert [type(one) for one in home.services] == [Shelf, Index]
 
 
-def home_of(place: Path, pack: Pack) -> PackHome:
-    records = PackRecords(place / "records.db", [], "notes")
-    return PackHome(LoadedPack("notes", place, pack, records=lambda: records))
+@contextmanager
+def home_of(place: Path, pack: Pack) -> Generator[PackHome]:
+    with closing(PackRecords(place / "records.db", [], "notes")) as records:
+        yield PackHome(LoadedPack("notes", place, pack, records=lambda: records))
 
 
 def test_a_pack_is_forgotten_while_others_import(monkeypatch: pytest.MonkeyPatch) -> None:
