@@ -75,7 +75,7 @@ def start_command() -> list[str]:
     if image := os.environ.get("APPIMAGE"):
         return [image]
     if found := shutil.which("agent-studio"):
-        return [found]
+        return [str(Path(found).absolute())]  # the path may have folders of here
     return [sys.executable, "-m", "studio"]
 
 

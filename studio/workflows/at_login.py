@@ -53,6 +53,7 @@ def switch_on() -> None:
         return
     unit = _unit()
     _write(unit, _unit_text().encode())
+    _autostart().unlink(missing_ok=True)  # of a time without systemd
     wanted = unit.parent / "default.target.wants" / UNIT
     wanted.parent.mkdir(parents=True, exist_ok=True)
     wanted.unlink(missing_ok=True)

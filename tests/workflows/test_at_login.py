@@ -117,3 +117,18 @@ def test_w9_an_appimage_is_begun_by_its_own_file(
     """Where its Python is now nothing is at the next login."""
     monkeypatch.setenv("APPIMAGE", "/apps/Studio.AppImage")
     assert at_login.watch_command() == ["/apps/Studio.AppImage", "workflow", "watch"]
+
+
+def test_w9_it_is_begun_once_and_from_any_folder(
+    config: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where systemd came later, and where the path has a folder of here."""
+    program = at_login.watch_command()[0]
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PATH", str(Path(program).parent.relative_to(tmp_path)))
+    assert at_login.watch_command()[0] == program
+    for systemd in (False, True):
+        monkeypatch.setattr(at_login, "_has_systemd", lambda has=systemd: has)
+        at_login.switch_on()
+    found = {one.name for one in config.rglob("*") if one.is_file() and not one.is_symlink()}
+    assert found == {at_login.UNIT}
