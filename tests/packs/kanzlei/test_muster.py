@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import sqlite3
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -208,7 +209,7 @@ async def test_kz25_a_kostennote_is_computed_and_lies_in_the_akte(
 
 
 async def test_kz25_a_kostennote_bills_the_time_up_to_a_day(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is billable and not billed yet, of this Akte alone; a day that there is not bills and
     writes nothing, what is billed stays in the Akte, and a Kostennote that does not hold gives it
@@ -238,7 +239,25 @@ async def test_kz25_a_kostennote_bills_the_time_up_to_a_day(
         assert await home.command(*run, " R-7 ", "Mai", "München", *told, "31.05.2026") == 0
         assert "2 Zeiten sind damit abgerechnet" in capsys.readouterr().out
         assert billed() == [("2026-05-30", "R-7"), ("2026-05-31", "R-7")]
+        find = zeiten.find
+        refused: list[str] = []
+
+        def meanwhile(*asked: Any, **more: Any) -> Any:
+            """Another program bills the same, once it was read what is open."""
+            found = find(*asked, **more)
+            with closing(sqlite3.connect(pack.records.path, timeout=0)) as other:
+                try:
+                    other.execute("UPDATE zeit SET abgerechnet = 'R-x' WHERE abgerechnet IS NULL")
+                    other.commit()
+                except sqlite3.OperationalError as error:
+                    refused.append(str(error))
+            return found
+
+        monkeypatch.setattr(zeiten, "find", meanwhile)
         assert await home.command(*run, "R-8", "Juni", "München", *told, "30.06.2026") == 0
+        monkeypatch.undo()
+        assert refused == ["database is locked"], "two Kostennoten do not bill the same"
+        assert "1 Zeit ist damit abgerechnet" in capsys.readouterr().out
         assert billed()[-1] == ("2026-06-01", "R-8") and len(billed()) == 3
         assert await home.command("packs", "run", "kanzlei", "zeiten-offen", akte.az, "R-7") == 0
         assert "2 Zeiten" in capsys.readouterr().out and billed() == [("2026-06-01", "R-8")]

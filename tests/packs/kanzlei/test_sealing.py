@@ -280,7 +280,7 @@ async def test_kz44_the_files_of_an_akte_rest_encrypted(
         said = await told("run", "kanzlei", "verschliessen", akte.az, code=1)
         assert "packs encrypt kanzlei" in said and shows(root) == ["Klage.txt"]
         await told("encrypt", "kanzlei")
-        assert "1 Dateien" in await told("run", "kanzlei", "verschliessen", akte.az)
+        assert "1 Datei ist in" in await told("run", "kanzlei", "verschliessen", akte.az)
         assert not shows(root)
         assert "verschlossen" in await told("run", "kanzlei", "verschliessen", akte.az, "--pruefen")
         session = await home.session()
@@ -302,7 +302,7 @@ async def test_kz44_the_files_of_an_akte_rest_encrypted(
         drawer.KEPT.clear()
         assert "Notfallblatt" in await told("run", "kanzlei", "oeffnen", akte.az, code=1)
         drawer.KEPT.update(key)
-        assert "1 Dateien" in await told("run", "kanzlei", "oeffnen", akte.az)
+        assert "1 Datei liegt" in await told("run", "kanzlei", "oeffnen", akte.az)
         assert shows(root) == ["Klage.txt"]
         assert "nicht verschlossen" in await told("run", "kanzlei", "oeffnen", akte.az, code=1)
         await told("encrypt", "kanzlei")

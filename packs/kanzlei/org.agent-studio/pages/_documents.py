@@ -161,8 +161,8 @@ class DocumentsTab(QWidget):
         def done(count: int | None, problem: str) -> None:
             if self.akte is None or self.akte.id != akte.id:
                 return  # another one is open now
-            told = "1 Datei ist " if count == 1 else f"{count} Dateien sind "
-            self.said.emit(f"{told}{words}" if count is not None else "", problem)
+            told = german.counted(count or 0, "Datei ist", "Dateien sind")
+            self.said.emit(f"{told} {words}" if count is not None else "", problem)
             if count is not None:
                 self.changed.emit()
 

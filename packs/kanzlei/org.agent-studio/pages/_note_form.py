@@ -63,7 +63,8 @@ class NoteForm(OfficeForm):
             if bill is None:
                 raise ToolFailed("Es ist nichts gerechnet. Gib Wert und Positionen ein.")
             made, billed = write_note(home, home.person, akte, bill, given, until)
-            told = f" {billed} Zeiten sind damit abgerechnet." if billed else ""
+            told = german.counted(billed, "Zeit ist", "Zeiten sind")
+            told = f" {told} damit abgerechnet." if billed else ""
             return f"{made.name} liegt in {akte.az}. Prüfe und unterschreibe sie.{told}", ""
 
         return enter

@@ -26,6 +26,11 @@ def count(value: int) -> str:
     return f"{value:,}".replace(",", ".")
 
 
+def counted(value: int, one: str, many: str) -> str:
+    """``1 Datei ist``, ``2 Dateien sind``."""
+    return f"{count(value)} {one if value == 1 else many}"
+
+
 def euros(amount: Decimal) -> str:
     """``1.963,50 €``."""
     return f"{amount:,.2f} €".translate(str.maketrans(",.", ".,"))

@@ -430,7 +430,8 @@ def kostennote(
     akte = _akte(context, az)
     bill = bill_of(context.home, akte, nummern)
     made, billed = write_note(context.home, context.person, akte, bill, given, zeiten_bis)
-    told = f" {billed} Zeiten sind damit abgerechnet." if billed else ""
+    told = german.counted(billed, "Zeit ist", "Zeiten sind")
+    told = f" {told} damit abgerechnet." if billed else ""
     return f"{made.id}: {made.name} liegt in {az}. Prüfe und unterschreibe sie.{told}"
 
 
@@ -443,7 +444,7 @@ def zeiten_offen(context: Context, az: str, rechnungsnummer: str) -> str:
     """
     akte = _akte(context, az)
     count = context.service(Zeiten).unbill(context.person, akte.id, rechnungsnummer.strip())
-    return f"{count} Zeiten in {az} sind wieder offen."
+    return f"{german.counted(count, 'Zeit ist', 'Zeiten sind')} in {az} wieder offen."
 
 
 def _akte(context: Context, az: str) -> Akte:

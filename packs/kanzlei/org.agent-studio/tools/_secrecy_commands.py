@@ -136,7 +136,8 @@ def verschliessen(context: Context, az: str, pruefen: bool = False) -> str:
     if pruefen or sealed:
         return f"Die Dateien der Akte {akte.az} sind {'verschlossen' if sealed else 'offen'}."
     count = context.service(Aufbewahrung).seal(context.person, akte)
-    return f"{count} Dateien der Akte {akte.az} sind verschlossen. „oeffnen {akte.az}“ öffnet sie."
+    told = german.counted(count, "Datei ist", "Dateien sind")
+    return f"{told} in der Akte {akte.az} verschlossen. „oeffnen {akte.az}“ öffnet sie wieder."
 
 
 @verb
@@ -147,7 +148,8 @@ def oeffnen(context: Context, az: str) -> str:
     """
     akte = context.service(Akten).get(context.person, az)
     count = context.service(Aufbewahrung).unseal(context.person, akte)
-    return f"{count} Dateien der Akte {akte.az} liegen wieder in ihrem Ordner."
+    told = german.counted(count, "Datei liegt", "Dateien liegen")
+    return f"{told} wieder im Ordner der Akte {akte.az}."
 
 
 @verb

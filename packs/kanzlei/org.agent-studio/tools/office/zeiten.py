@@ -143,10 +143,9 @@ class Zeiten:
         """Mark what is billable and not billed, up to an ISO day, as standing in a Kostennote;
         returns how many entries. They are those of all who work on the Akte."""
         require_may_enter(person, "Kostennoten")
-        open_ones = [
-            one for one in self.find(person, akte, until=until) if one.billable and not one.billed
-        ]
-        with self._records.together():
+        with self._records.together():  # else two Kostennoten could bill the same
+            found = self.find(person, akte, until=until)
+            open_ones = [one for one in found if one.billable and not one.billed]
             for one in open_ones:
                 self._set_billed(person, one, number)
         return len(open_ones)
