@@ -127,6 +127,8 @@ def test_w9_it_is_begun_once_and_from_any_folder(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PATH", str(Path(program).parent.relative_to(tmp_path)))
     assert at_login.watch_command()[0] == program
+    words = [*at_login.watch_command(), "--help"]
+    subprocess.run(words, capture_output=True, timeout=HANG, check=True, cwd=config.parent.parent)
     for systemd in (False, True):
         monkeypatch.setattr(at_login, "_has_systemd", lambda has=systemd: has)
         at_login.switch_on()
