@@ -34,12 +34,16 @@ MOST_FILES = MAX_AGENTS
 
 @dataclass(frozen=True, slots=True)
 class WorkflowFile:
-    """One file; ``workflow`` is None where ``problem`` says why it cannot be read."""
+    """One file; ``workflow`` is None where ``problem`` says why it cannot be read.
+
+    ``broken`` counts the steps that have a mistake, which are not among the workflow's.
+    """
 
     path: Path
     origin: Origin
     workflow: Workflow | None = None
     problem: str = ""
+    broken: int = 0
 
     @property
     def name(self) -> str:
@@ -86,4 +90,4 @@ def _read(path: Path, origin: Origin, folder: Path | None) -> WorkflowFile:
     found = read_workflow_text(text, path.stem, str(path))
     if found.workflow is None:
         return WorkflowFile(path, origin, problem=str(found.problems[0]))
-    return WorkflowFile(path, origin, found.workflow)
+    return WorkflowFile(path, origin, found.workflow, broken=len(found.broken))

@@ -35,6 +35,7 @@ class NoteVectors:
 
     def __init__(self, index: Path, model: Any) -> None:
         self._index, self._model = index, model
+        self._wide = model.embedding.shape[1]
         self._numpy: Any = import_module("numpy")
         self._stamp: object = None
         self._rows: dict[int, tuple[Any, ...]] = {}
@@ -47,7 +48,7 @@ class NoteVectors:
         self._follow()
         if not self._ids:
             return []
-        vector = self._embedded([query])[0]
+        vector = self.embedded([query])[0]
         near = self._matrix @ vector
         found: list[int] = []
         order: list[int] = self._numpy.argsort(-near).tolist()
@@ -72,21 +73,30 @@ class NoteVectors:
             rows = {row[0]: row[1:] for row in db.execute(sql)}
             ids = [id for id in self._ids if self._rows[id] == rows.get(id)]
             known = {id: at for at, id in enumerate(self._ids)}
-            parts = [self._matrix[[known[id] for id in ids]]] if ids else []
             new = [id for id, row in rows.items() if self._rows.get(id) != row]
+            matrix = self._numpy.empty((len(ids) + len(new), self._wide), "float32")
+            if ids:
+                matrix[: len(ids)] = self._matrix[[known[id] for id in ids]]
             for at in range(0, len(new), CHUNK):
                 some = new[at : at + CHUNK]
                 marks = ", ".join("?" * len(some))
                 sql = f"SELECT id, heading || ' ' || body FROM note WHERE id IN ({marks})"
                 texts = dict(db.execute(sql, some).fetchall())
-                parts.append(self._embedded([texts[id][:LONGEST] for id in some]))
+                made = self.embedded([texts[id][:LONGEST] for id in some])
+                matrix[len(ids) + at : len(ids) + at + len(some)] = made
         self._rows, self._ids = rows, [*ids, *new]
-        self._matrix = self._numpy.concatenate(parts) if parts else None
+        self._matrix = matrix
         self._stamp = stamp if time.time_ns() - now.st_mtime_ns > FRESH_NS else None
 
-    def _embedded(self, texts: Sequence[str]) -> Any:
-        """Their vectors, each of length one."""
-        made = self._model.embed([*texts]).astype("float32")
+    def embedded(self, texts: Sequence[str]) -> Any:
+        """Their vectors, each of length one: the mean of those of its tokens.
+
+        The model's own way fills all texts up to the longest, and copies a vector for each filling.
+        """
+        made = self._numpy.zeros((len(texts), self._wide), "float32")
+        for at, one in enumerate(self._model.tokenize([*texts])):
+            if one.ids:
+                made[at] = self._model.embedding[one.ids].mean(axis=0)
         return made / (self._numpy.linalg.norm(made, axis=1, keepdims=True) + 1e-8)
 
 
@@ -97,7 +107,9 @@ def load() -> Any:
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
     module: Any = import_module("wordllama")
     folder = Path(module.__file__).parent
-    return module.WordLlama.load(cache_dir=folder, disable_download=True)
+    model = module.WordLlama.load(cache_dir=folder, disable_download=True)
+    model.tokenizer.no_padding()
+    return model
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 import studio
 from studio.tools.memory.nearness import Nearness
+from studio.tools.memory.nearness_process import NoteVectors, load
 from studio.tools.memory.note_store import NoteStore, place_of
 from studio.tools.memory.notes import Notes
 
@@ -150,3 +151,20 @@ def test_w41_words_are_found_where_the_child_cannot_begin(
     notes = noted(tmp_path, nearness)
     assert notes.recall("petrol")[0].name == "car" and not notes.recall("fuel for vehicles")
     nearness.close()
+
+
+def test_w41_a_long_note_makes_no_work_of_the_short_ones_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Texts are not filled up to the longest one; their vectors are those of the model."""
+    for name in ("HF_HUB_OFFLINE", "TOKENIZERS_PARALLELISM", "OMP_NUM_THREADS"):
+        monkeypatch.setenv(name, "1")  # as they were, once the test is over
+    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    model = load()
+    texts = [*NOTES.values(), "", "petrol " * 300]
+    tokens = [len(one.ids) for one in model.tokenize(texts)]
+    assert max(tokens[:-1]) < 20 and tokens[-1] >= 300, tokens
+    made = NoteVectors(tmp_path, model).embedded(texts)
+    for text, vector in zip(texts, made, strict=True):
+        own = model.embed([text], norm=True)[0] if text else 0 * vector
+        assert abs(own - vector).max() < 1e-5, text

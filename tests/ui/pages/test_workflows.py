@@ -10,14 +10,17 @@ from PySide6.QtGui import QTextDocument
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QMenu, QWidget
 
+from studio.storage.paths import Paths
 from studio.ui.graph.pane import GraphPane
 from studio.ui.pages.files.highlighter import FileHighlighter
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.pages.workflows.workflow_graph import graph_of, place_of, step_at
+from studio.ui.pages.workflows.workflow_rows import rows_of
 from studio.ui.theme import Theme
 from studio.ui.widgets import Field
 from studio.workflows.reader import read_workflow_text
 from studio.workflows.workflow_check import KnownNames, check_workflow
+from studio.workflows.workflow_files import PROJECT_WORKFLOWS, find_workflows
 from support.graph_twin import FOR_EYES, actions_of
 from support.waiting import until
 from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop
@@ -317,6 +320,7 @@ async def test_w61_the_properties_of_a_step_change_only_their_own_words(tmp_path
         step = "test"
         page._step_chosen(step)
         assert not properties.agent.isVisible() and properties.target.text() == "make test"
+        assert properties.when.font().family() == page.theme.font("code").family()
         enter(properties.most, "0")
         assert properties.most.error and page.editor.text() == text
         enter(properties.most, "2")
@@ -511,9 +515,15 @@ async def test_w60_words_are_offered_and_taken_by_key(tmp_path: Path) -> None:
         assert not editor.completions.isVisible(), "Enter is a new line where nothing was begun"
 
 
-def test_w61_a_step_of_no_known_kind_is_drawn_with_its_mistake() -> None:
+def test_w61_a_step_of_no_known_kind_is_drawn_with_its_mistake(tmp_path: Path) -> None:
     """As a dashed node that says so, where it stands: what is not drawn is not mended."""
     text = UPDATES.replace("need:", "needs:").replace("approve:", "aprove:")
+    place = PROJECT_WORKFLOWS / "updates.md"
+    (tmp_path / place).parent.mkdir(parents=True)
+    (tmp_path / place).write_text(text)
+    files = find_workflows(Paths.below(tmp_path / "studio"), tmp_path, lambda kind: ())
+    (row,) = (one for one in rows_of(files, (), tmp_path) if one.path == tmp_path / place)
+    assert row.about == "4 steps", "the broken one is one, too"
     found = check_workflow(read_workflow_text(text), KnownNames([]))
     graph = graph_of(found, {})
     assert [node.id for node in graph.nodes] == ["plan", "notes", "test", "ok"]

@@ -111,7 +111,7 @@ class StepProperties(PaintedWidget):
         self._rest = Label(theme, "", "ui", "text2")
         self.limit = self._field(tr("Time limit"), self._typed_limit)
         self.redo = Combo(theme, tr("Do again from"), chosen=self._choose_redo)
-        self.when = self._field(tr("Do again when"), self._typed_when)
+        self.when = self._field(tr("Do again when"), self._typed_when, "code")
         self.most = self._field(tr("Times at most"), self._typed_most)
         self.budget = self._field(tr("Budget in dollars"), self._typed_budget)
         self.outputs = Label(theme, "", "small", "text2")
@@ -120,8 +120,8 @@ class StepProperties(PaintedWidget):
         self.edit.clicked.connect(lambda: self.text_wanted.emit("outputs"))
         self._lay_out()
 
-    def _field(self, name: str, typed: Callable[[Field], None]) -> Field:
-        field = Field(self.theme, name=name)
+    def _field(self, name: str, typed: Callable[[Field], None], role: str = "ui") -> Field:
+        field = Field(self.theme, name=name, role=role)
         field.editingFinished.connect(lambda: typed(field))
         return field
 

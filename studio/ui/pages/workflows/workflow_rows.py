@@ -21,7 +21,8 @@ def rows_of(
 def _row(file: WorkflowFile, unsaved: bool) -> FileRow:
     about = ""
     if file.workflow is not None:
-        steps = tr_plural("{count} step", "{count} steps", len(file.workflow.steps))
+        count = len(file.workflow.steps) + file.broken
+        steps = tr_plural("{count} step", "{count} steps", count)
         about = tr_engine(file.workflow.description) or steps
     return FileRow(
         file.path,
