@@ -47,9 +47,9 @@ class StepSide:
     """A step, or an item of it, in one run.
 
     ``instructions`` are its agent's as they were sent. ``tools`` has a line for each call, with
-    what it was about; ``drafts`` the files that it proposed to change with their new text, by
-    name. ``tokens``, ``dollars`` and ``seconds`` are those of all tries, also of linked ones;
-    ``session_id`` is the chat of the last one.
+    what it was about, ``call_seconds`` how long each took; ``drafts`` the files that it proposed to
+    change with their new text, by name. ``tokens``, ``dollars`` and ``seconds`` are those of all
+    tries, also of linked ones; ``session_id`` is the chat of the last one.
     """
 
     state: StepState
@@ -65,6 +65,7 @@ class StepSide:
     seconds: float
     linked: str = ""
     session_id: str = ""
+    call_seconds: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,6 +205,7 @@ async def _side(sessions: SessionStore, run: Run, step: str, item: str) -> StepS
         seconds=sum(tried.seconds for tried in one.tries),
         linked=one.linked,
         session_id=one.session_id,
+        call_seconds=_call_seconds(events),
     )
 
 
@@ -218,6 +220,19 @@ def _tools(events: Iterable[Event]) -> tuple[str, ...]:
             case _:
                 pass
     return tuple(lines.values())
+
+
+def _call_seconds(events: Iterable[Event]) -> tuple[float, ...]:
+    took: dict[str, float] = {}
+    for event in events:
+        match event:
+            case ToolQueued():
+                took.setdefault(event.call_id, 0.0)
+            case ToolFinished() if event.call_id in took:
+                took[event.call_id] = event.seconds
+            case _:
+                pass
+    return tuple(took.values())
 
 
 def _drafts(events: Sequence[Event]) -> dict[str, str]:

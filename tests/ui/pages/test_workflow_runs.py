@@ -742,6 +742,14 @@ async def test_w31_two_runs_side_by_side(tmp_path: Path) -> None:
         assert one is not None and two is not None and new is not None and gone is None
         assert (one.failed, two.failed) == (False, True) and one.icon == two.icon != "wrench"
         assert (new.words, new.target) == ("Ran", "make")
+        timed = call_pairs(before_it, after_it, person.engine.tools(), ((1, 2, 3), (4, 5, 6, 7)))
+        took = [tuple(call.seconds for call in pair if call) for pair, _ in timed]
+        assert took == [(1, 4), (2, 5), (3, 6), (7,)]
+        name = CallPairs(page._theme, [*call_pairs((), ["run make"], {}, ((), (7.0,)))])
+        assert name.accessibleName().endswith("B: run, make, 7.0 s")
+        for step in compare.found.steps:
+            for side in filter(None, (step.first, step.second)):
+                assert len(side.call_seconds) == len(side.tools)
         name = CallPairs(page._theme, pairs).accessibleName()
         assert name.endswith("B: Ran, make") and "a.py" not in name
         usual = compare.size()

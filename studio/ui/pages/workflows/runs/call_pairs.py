@@ -5,14 +5,16 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import repeat
 from typing import TypeAlias
 
-from PySide6.QtCore import QRectF, QSize
+from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QSizePolicy
 
 from studio.tools import Tool
 from studio.ui.engine_texts import tr_engine
+from studio.ui.formatting import duration
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr
 from studio.ui.widgets.painting import PaintedWidget, centred, paint_text
@@ -20,45 +22,62 @@ from studio.ui.widgets.painting import PaintedWidget, centred, paint_text
 FAILED = " (failed)"
 """The end of the line of a call that failed, as ``compare`` has it."""
 ROW = 30
+NOTICED = 0.05
+"""Seconds of a call that are worth a word."""
 
 
 @dataclass(frozen=True, slots=True)
 class CallLine:
-    """One call: its icon, what it did, to what, and whether it failed."""
+    """One call: its icon, what it did, to what, whether it failed, and how long it took."""
 
     icon: str
     words: str
     target: str
     failed: bool = False
+    seconds: float = 0.0
 
     @property
     def spoken(self) -> str:
-        return joined((self.words, self.target, tr("failed") if self.failed else ""))
+        failed = tr("failed") if self.failed else ""
+        return joined((self.words, self.target, failed, self.took))
+
+    @property
+    def took(self) -> str:
+        """How long it took, in words; empty where nobody would notice."""
+        return duration(self.seconds) if self.seconds >= NOTICED else ""
 
 
 CallPair: TypeAlias = tuple[CallLine | None, CallLine | None]
 
 
 def call_pairs(
-    first: Sequence[str], second: Sequence[str], tools: Mapping[str, Tool]
+    first: Sequence[str],
+    second: Sequence[str],
+    tools: Mapping[str, Tool],
+    took: tuple[Sequence[float], Sequence[float]] = ((), ()),
 ) -> Iterator[tuple[CallPair, bool]]:
-    """The calls of both runs in pairs, and whether a pair is the same."""
+    """The calls of both runs in pairs, and whether a pair is the same.
+
+    ``took`` has the seconds of each.
+    """
+    before = [_line(*one, tools) for one in zip(first, took[0] or repeat(0.0), strict=False)]
+    after = [_line(*one, tools) for one in zip(second, took[1] or repeat(0.0), strict=False)]
     lines = difflib.SequenceMatcher(None, first, second, autojunk=False)
     for tag, a, b, c, d in lines.get_opcodes():
         for at in range(max(b - a, d - c)):
-            one = _line(first[a + at], tools) if a + at < b else None
-            two = _line(second[c + at], tools) if c + at < d else None
+            one = before[a + at] if a + at < b else None
+            two = after[c + at] if c + at < d else None
             yield (one, two), tag == "equal"
 
 
-def _line(text: str, tools: Mapping[str, Tool]) -> CallLine:
+def _line(text: str, seconds: float, tools: Mapping[str, Tool]) -> CallLine:
     failed = text.endswith(FAILED)
     name, _, target = text.removesuffix(FAILED).partition(" ")
     tool = tools.get(name)
     if tool is None:
-        return CallLine("wrench", name, target, failed)
+        return CallLine("wrench", name, target, failed, seconds)
     words = "" if failed else tr_engine(tool.spec.done)
-    return CallLine(tool.spec.icon, words or name.capitalize(), target, failed)
+    return CallLine(tool.spec.icon, words or name.capitalize(), target, failed, seconds)
 
 
 class CallPairs(PaintedWidget):
@@ -99,6 +118,12 @@ class CallPairs(PaintedWidget):
             end = QRectF(right - side, row.y(), side, row.height())
             t.paint_icon(painter, centred(end, t.px(14)), "circle-alert", "err")
             right = end.x() - t.px(6)
+        if took := one.took:
+            wide = t.metrics("ui digits").horizontalAdvance(took) + t.px(4)
+            end = QRectF(right - wide, row.y(), wide, row.height())
+            at_right = Qt.AlignmentFlag.AlignVCenter | Qt.AlignmentFlag.AlignRight
+            paint_text(painter, t, end, took, "ui digits", "text2", at_right)
+            right = end.x() - t.px(4)
         words = QRectF(mark.right() + t.px(8), row.y(), 0, row.height())
         words.setRight(right)
         paint_text(painter, t, words, one.words, "ui_medium", room=words.width())

@@ -85,6 +85,8 @@ class Part:
     path: str = ""
     calls: tuple[Sequence[str], Sequence[str]] | None = None
     """The calls of both runs, where it is about these."""
+    took: tuple[Sequence[float], Sequence[float]] = ((), ())
+    """The seconds of each."""
 
 
 def measures(found: RunComparison) -> list[Measure]:
@@ -202,7 +204,10 @@ def parts_of(found: RunComparison, key: str | tuple[str, str], *, all_parts: boo
             path = "x.yaml" if name == "outputs" else ""
             sides = [side.tools if side is not None else () for side in (one.first, one.second)]
             calls = (sides[0], sides[1]) if name == "tools" else None
-            parts.append(Part(tr(words), first, second, path, calls))
+            took = [
+                side.call_seconds if side is not None else () for side in (one.first, one.second)
+            ]
+            parts.append(Part(tr(words), first, second, path, calls, (took[0], took[1])))
     return parts
 
 

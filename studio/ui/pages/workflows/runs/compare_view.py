@@ -366,7 +366,8 @@ class CompareView(PaintedWidget):
         for one, lines in made:
             view: QWidget
             if one.calls is not None:
-                view = CallPairs(self.theme, [*call_pairs(*one.calls, self._engine.tools())])
+                pairs = call_pairs(*one.calls, self._engine.tools(), one.took)
+                view = CallPairs(self.theme, [*pairs])
             else:
                 view = DiffView(self.theme)
                 view.setAccessibleName(one.name)
