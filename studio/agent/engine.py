@@ -400,6 +400,7 @@ class Engine:
             self.telemetry.close,
             self.services.end_processes,
             self.services.folders.close,
+            lambda: asyncio.to_thread(self.services.desk_contents.close),
             self.local_models.aclose,
             self.model_names.close,
             self.providers.close,

@@ -150,6 +150,8 @@ class Services(ServiceRegistry):
         self.folders = FolderTracker(
             BlobStore(paths.snapshots), self.store.changes, lambda: own_folders
         )
+        self.desk_contents = BlobStore(paths.data / "desks" / "contents.db")
+        """What steps of runs changed in their copies of the folder."""
         self.web = Web(lambda: settings.values, keychain.get)
         self.agent_files = AgentFiles(
             paths.resources / "agents",

@@ -20,7 +20,6 @@ from studio.domain.workflows import Workflow
 from studio.files.atomic_write import write_atomically
 from studio.files.folders import private_folder
 from studio.processes.desk import Desk
-from studio.storage.snapshots.blob_store import BlobStore
 
 from .change_merge import DeskContents
 
@@ -35,7 +34,7 @@ class LaidDesks:
         self._services, self._run = engine.services, run
         self._place = engine.paths.data / "desks"
         self.contents = DeskContents(
-            BlobStore(self._place / "contents.db"), engine.services.folders.contents
+            engine.services.desk_contents, engine.services.folders.contents
         )
         self._looks = {step.id for step in workflow.steps if step.proves is not None}
         self._open: dict[StepKey, str] = {}

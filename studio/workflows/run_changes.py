@@ -55,7 +55,7 @@ async def changes_by_step(engine: Engine, run: Run) -> list[StepChanges]:
     """What the steps of a run and of the runs below it changed, in the order of the steps."""
     found: list[StepChanges] = []
     drafted = await _drafted(engine, run)
-    desks = BlobStore(engine.paths.data / "desks" / "contents.db")
+    desks = engine.services.desk_contents
     store = RunStore(engine.database)
     for (step, item), one in tuple(run.steps.items()):
         value = run.items.get(step, {}).get(item)

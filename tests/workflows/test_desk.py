@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from studio.domain.run_events import MERGE, RunEvent, StepAsked
 from studio.domain.runs import Run
 from studio.simulator import Call, RequestView, Returned, Text, Turn, stall
-from studio.storage.snapshots.blob_store import UNDO_SECONDS, BlobStore, digest_of
+from studio.storage.snapshots.blob_store import UNDO_SECONDS, digest_of
 from studio.tools.drafts.three_way_merge import three_way
 from studio.workflows.change_merge import Clash
 from studio.workflows.fork import ForkRequest
@@ -456,7 +456,7 @@ async def test_w30_contents_of_desks_go_thirty_days_after_their_runs(tmp_path: P
         await carry_out(await begin(home, ended))
         run = await carry_out(await begin(home, waits))
         assert run.state == "needs_you"
-        store = BlobStore(home.engine.paths.data / "desks" / "contents.db")
+        store = home.engine.services.desk_contents
         old = time.time() - UNDO_SECONDS - 1
         await home.engine.database.execute("UPDATE runs SET updated = ?", old)
         with closing(sqlite3.connect(store.path)) as db, db:
@@ -466,4 +466,5 @@ async def test_w30_contents_of_desks_go_thirty_days_after_their_runs(tmp_path: P
         await carry_out(await begin(home, ended.replace("Do A.", "Do C.")))
         kept = [store.get(digest_of(f"by {one}\n".encode())) is not None for one in "ABC"]
         assert kept == [False, True, True]
-        store.close()
+    opened = [os.path.realpath(one) for one in Path("/proc/self/fd").glob("*")]
+    assert str(store.path.resolve()) not in opened, "it is closed with the program"
