@@ -32,7 +32,7 @@ _KINDS: dict[str, Any] = {"integer": int, "number": float, "string": str}
 async def run_verb(engine: Engine, console: Console, pack: str, words: Sequence[str]) -> int:
     """Run a command of a pack; raises ConfigurationError or ToolFailed."""
     home = _home(engine, pack)
-    verbs = {one.name: one for one in home.loaded.pack.verbs}
+    verbs = {one.name: one for one in await in_daemon_thread(lambda: _verbs(home))}
     if not verbs:
         raise ConfigurationError(f"The pack {pack} brings no commands for the terminal.")
     options = _parser(home, verbs).parse_args(words)
@@ -79,6 +79,14 @@ def _in_words(value: object) -> str:
     if items is not None and all(isinstance(one, str) for one in items):
         return "".join(f"\n  {one}" for one in items)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _verbs(home: PackHome) -> Sequence[Verb]:
+    try:
+        return home.loaded.pack.all_verbs()
+    except Exception as error:  # a pack's own code
+        problem = f"The commands of the pack {home.id} could not be loaded: {error}"
+        raise ConfigurationError(problem) from error
 
 
 def _home(engine: Engine, pack: str) -> PackHome:

@@ -25,7 +25,7 @@ from studio.tools.packs.kinds import DraftKind, Shown, propose
 from studio.tools.packs.persons_act import PersonsAct
 from studio.tools.packs.policy import ALLOWED, AskedRequest, Mask, RequestPolicy, Verdict
 from studio.tools.packs.sources import Mark, Source
-from studio.tools.packs.verbs import verb
+from studio.tools.packs.verbs import Verb, verb
 from studio.tools.packs.window import PageEntry, PaletteEntry
 from studio.tools.sdk.context import Context
 from studio.tools.sdk.definition import tool
@@ -58,6 +58,7 @@ __all__ = [
     "ToolFailed",
     "Unsealable",
     "Value",
+    "Verb",
     "Verdict",
     "child_environment",
     "dataclass",

@@ -42,9 +42,9 @@ FAULTS: dict[str, tuple[ProviderFault, str]] = {
         "bad_history",
         "without its required following item",
     ),
-    "openrouter-openrouter_errors_raised-0": ("rate_limited", "pause"),
-    "openrouter-openrouter_errors_raised-1": ("rate_limited", "pause"),
-    "openrouter-openrouter_errors_raised-2": ("rate_limited", "pause"),
+    "openrouter-openrouter_errors_raised-0": ("rate_limited", "limiting"),
+    "openrouter-openrouter_errors_raised-1": ("rate_limited", "limiting"),
+    "openrouter-openrouter_errors_raised-2": ("rate_limited", "limiting"),
 }
 """What each recorded error means, and words that the person has to see."""
 

@@ -28,7 +28,8 @@ class Pack:
 
     ``source`` says in a thread what an address of the pack leads to, None if to nothing (KZ-8).
     ``settings`` is a dataclass. ``pages`` and ``palette`` are for the window, ``verbs`` for the
-    terminal (KZ-9).
+    terminal (KZ-9); a function that returns them is called when the terminal asks, so that it can
+    import what they alone need.
     """
 
     services: Sequence[Callable[[Home], Any]] = ()
@@ -45,15 +46,23 @@ class Pack:
     settings: type[Any] | None = None
     pages: Sequence[PageEntry] = ()
     palette: Sequence[PaletteEntry] = ()
-    verbs: Sequence[Verb] = ()
+    verbs: Sequence[Verb] | Callable[[], Sequence[Verb]] = ()
 
     def __post_init__(self) -> None:
         """Raises TypeError or ValueError for what cannot be used."""
         if self.settings is not None:
             settings_schema(self.settings)
-        for what, names in (
-            ("pages", [one.key for one in self.pages]),
-            ("verbs", [one.name for one in self.verbs]),
-        ):
-            if twice := next((one for one in names if names.count(one) > 1), ""):
-                raise ValueError(f"Two {what} are called {twice}.")
+        _refuse_twice("pages", [one.key for one in self.pages])
+        if not callable(self.verbs):
+            self.all_verbs()
+
+    def all_verbs(self) -> Sequence[Verb]:
+        """Blocks; raises ValueError, and whatever the pack's own function does."""
+        verbs = self.verbs() if callable(self.verbs) else self.verbs
+        _refuse_twice("verbs", [one.name for one in verbs])
+        return verbs
+
+
+def _refuse_twice(what: str, names: Sequence[str]) -> None:
+    if twice := next((one for one in names if names.count(one) > 1), ""):
+        raise ValueError(f"Two {what} are called {twice}.")

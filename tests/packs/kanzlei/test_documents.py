@@ -8,6 +8,7 @@ import sys
 import zipfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -309,7 +310,7 @@ async def test_kz34_a_versandmappe_beyond_the_limits_is_refused(
 ) -> None:
     async with office(tmp_path) as (_home, pack, akte):
         found = [take(pack, akte, tmp_path / f"{n}.pdf", pdf(f"Seite {n}")) for n in range(3)]
-        versand = sys.modules["studio_pack_kanzlei.tools.office.versand"]
+        versand = import_module("studio_pack_kanzlei.tools.office.versand")
         table = tmp_path / "versand.csv"
         monkeypatch.setattr(versand, "FILE", table)
         numbers = [one.id for one in found]

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
+
+import pytest
 
 import studio
 from studio.agent.agent_files.finder import AgentFiles
 from studio.domain.events import ToolFinished
 from studio.extensions.packs.brought import brought_packs, code_places
 from studio.extensions.packs.installed import InstalledPacks
-from studio.extensions.packs.loading import ProgramPacks
+from studio.extensions.packs.loading import ProgramPacks, package_of
 from studio.simulator import Call, Text, Turn
 from support.engine_home import engine_home, say
+from support.office_home import switch_on
 
 CHAT = "openai-compatible"
 OFFICE = re.compile(r"\b(?:kanzlei|akte|frist|rubrum|mandant|helena|notfrist)\b", re.IGNORECASE)
@@ -35,6 +39,23 @@ async def test_it_is_off_until_the_person_switches_it_on(tmp_path: Path) -> None
         (done,) = [one for one in events if isinstance(one, ToolFinished)]
         assert '"ende": "2026-03-02"' in done.text
         assert "kanzlei:norm/ZPO/517" in done.sources
+
+
+async def test_kz9_what_only_the_terminal_needs_is_imported_when_it_asks(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """KZ-9: a pack that is on and not opened costs little."""
+    async with engine_home(tmp_path, CHAT, []) as home:
+        pack = switch_on(home)
+        own = f"{package_of('kanzlei')}.tools."
+        loaded = {name.removeprefix(own) for name in sys.modules if name.startswith(own)}
+        assert "office_pack" in loaded and "compute_frist" in loaded
+        later = ("commands", "_commands", "intake", "beispiel", "xjustiz", "office.mails")
+        assert not [one for one in loaded if one.startswith(later)]
+        assert len(loaded) <= 90
+        assert await home.command("packs", "run", pack.id, "akten") == 0
+        assert capsys.readouterr().out == "Nothing.\n"
+        assert f"{own}_commands" in sys.modules and f"{own}intake.akten" in sys.modules
 
 
 def test_its_agents_have_no_mistakes() -> None:

@@ -9,6 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -178,7 +179,7 @@ async def test_kz51_a_server_that_goes_away_ends_the_import(
         pack.settings_file.parent.mkdir(parents=True, exist_ok=True)
         pack.settings_file.write_text(json.dumps({"ordner": str(tmp_path / "Akten")}))
         server_of = load_class("kanzlei", "tools.intake.jlawyer_server:JLawyerServer")
-        plan_of = sys.modules["studio_pack_kanzlei.tools.intake.jlawyer"].plan_jlawyer
+        plan_of = import_module("studio_pack_kanzlei.tools.intake.jlawyer").plan_jlawyer
         intake = pack.service(load_class("kanzlei", "tools.intake.cases:CaseIntake"))
         with jlawyer_site() as address:
             server = server_of(address, "anna", "zq8-fuchs")

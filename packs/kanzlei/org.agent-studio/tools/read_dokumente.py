@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
-
 from studio.packs import Context, Result, ToolFailed, tool
 
 from ._lists import MOST, listed
+from ._patterns import lazy_pattern
 from .deadlines.reading import read_day
 from .office.akten import akte_here
 from .office.dokumente import Dokument, Dokumente
 
 MOST_PAGES = 10
-_RANGE = re.compile(r"(\d{1,5})(?:\s*[-–]\s*(\d{1,5}))?")
+_RANGE = lazy_pattern(r"(\d{1,5})(?:\s*[-–]\s*(\d{1,5}))?")
 
 
 @tool(

@@ -11,9 +11,11 @@ from pathlib import Path
 
 from studio.packs import dataclass
 
+from .._patterns import lazy_pattern
+
 FOLDER = Path(__file__).parents[2] / "data" / "beispiel"
-_DOCUMENT = re.compile(r"^=== (.+?) \| (.+?) \| (.+?) \| (\d+)$", re.MULTILINE)
-_SLOT = re.compile(r"\{(\w+)\}")
+_DOCUMENT = lazy_pattern(r"^=== (.+?) \| (.+?) \| (.+?) \| (\d+)$", re.MULTILINE)
+_SLOT = lazy_pattern(r"\{(\w+)\}")
 
 
 @dataclass(frozen=True, slots=True)

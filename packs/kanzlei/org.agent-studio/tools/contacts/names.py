@@ -10,11 +10,13 @@ import unicodedata
 from collections.abc import Iterable
 from functools import lru_cache
 
+from .._patterns import lazy_pattern
+
 _FOLDED = str.maketrans(
     {"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", "æ": "ae", "ø": "oe", "ł": "l", "ı": "i"}
 )
-_WORD = re.compile(r"[a-z0-9]+")
-_LEGAL = re.compile(
+_WORD = lazy_pattern(r"[a-z0-9]+")
+_LEGAL = lazy_pattern(
     r"(?<![a-z])(?:"
     r"gmbh\s*(?:&|und|u\.)\s*co\.?\s*kgaa|gmbh\s*(?:&|und|u\.)\s*co\.?\s*kg|gmbh\s*(?:&|und)\s*co\.?\s*ohg"
     r"|ag\s*(?:&|und)\s*co\.?\s*kg(?:aa)?|ug\s*\(?\s*haftungsbeschraenkt\s*\)?"

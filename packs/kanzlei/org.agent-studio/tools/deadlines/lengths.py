@@ -9,6 +9,8 @@ from typing import Literal, TypeAlias, cast
 
 from studio.packs import ToolFailed, dataclass
 
+from .._patterns import lazy_pattern
+
 Unit: TypeAlias = Literal["T", "W", "M", "J"]
 _WORDS: dict[Unit, tuple[str, str]] = {
     "T": ("Tag", "Tage"),
@@ -16,7 +18,7 @@ _WORDS: dict[Unit, tuple[str, str]] = {
     "M": ("Monat", "Monate"),
     "J": ("Jahr", "Jahre"),
 }
-_LENGTH = re.compile(r"(\d{1,4})\s*(T|W|M|J|Tage?n?|Wochen?|Monate?n?|Jahre?n?)", re.IGNORECASE)
+_LENGTH = lazy_pattern(r"(\d{1,4})\s*(T|W|M|J|Tage?n?|Wochen?|Monate?n?|Jahre?n?)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from decimal import Decimal
 
 from studio.packs import ToolFailed
 
 from .. import _german as german
+from .._patterns import lazy_pattern
 from .bill import Item
 from .costs import COSTS, FREE
 
@@ -15,7 +15,7 @@ HOW = (
     "Geschrieben wird: 2300=1,5 weil umfangreich; 3100; 7000=60; frei=45,00 Aktenversendung; "
     "durchlaufend=119,00 Gerichtskosten; Vorschuss=300,00"
 )
-_DECIMAL = re.compile(r"(=[\d.]+),(\d{1,2})(?!\d)")
+_DECIMAL = lazy_pattern(r"(=[\d.]+),(\d{1,2})(?!\d)")
 """A number with one or two digits behind its comma."""
 
 

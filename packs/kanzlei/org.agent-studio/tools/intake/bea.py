@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from studio.packs import Home, Person, ToolFailed
 
 from .. import _german as german
+from .._patterns import lazy_pattern
 from ..contacts.kontakte import Kontakt, Kontakte, require_may_enter
 from ..contacts.names import fold
 from ..office.akten import Akte, Akten, require_may_open
@@ -30,7 +31,7 @@ from .cases import Case, CasePlan, Paper, Party
 MOST_FILES = 2_000
 """Of one message; beA takes 1,000 and adds some of its own."""
 MOST_UNPACKED = 500_000_000
-_EXPORT = re.compile(r"(\w{1,60})_export\.html", re.I)
+_EXPORT = lazy_pattern(r"(\w{1,60})_export\.html", re.I)
 _OWN = (
     (re.compile(r".*_export\.html", re.I), "beA-Export"),
     (re.compile(r".*_VerificationReport\.html", re.I), "Prüfprotokoll"),

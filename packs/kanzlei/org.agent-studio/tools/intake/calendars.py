@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from studio.packs import Home, Person, ToolFailed, dataclass
 
+from .._patterns import lazy_pattern
 from ..office.akten import Akte, Akten
 from ..office.aufgaben import Aufgaben
 from ..office.history import note, now
@@ -26,7 +27,9 @@ from .address_files import properties, unescaped
 
 MOST = 20_000
 """Entries of one file."""
-_DURATION = re.compile(r"\+?P(?:(\d{1,4})W)?(?:(\d{1,5})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,7})M)?.*)?")
+_DURATION = lazy_pattern(
+    r"\+?P(?:(\d{1,4})W)?(?:(\d{1,5})D)?(?:T(?:(\d{1,6})H)?(?:(\d{1,7})M)?.*)?"
+)
 _MOST_AKTEN = 1_000_000
 _HERE = "Europe/Berlin"
 _ByWord = dict[str, list[tuple[str, Akte]]]

@@ -163,3 +163,15 @@ def _keep(context: Context, kind: IntakeKind, plan: Plan, *, trial: bool) -> lis
     first, *rest = kind.report(plan, trial=trial)
     undo = f". Zurücknehmen: agent-studio kanzlei einlesung-zurueck {plan.number}"
     return [first + undo * bool(plan.number), *rest]
+
+
+COMMANDS = (
+    einlesen,
+    kontakte_einlesen,
+    akten_einlesen,
+    kalender_einlesen,
+    nachricht_einlesen,
+    import_any,
+    einlesung_zurueck,
+    jlawyer_einlesen,
+)

@@ -11,14 +11,15 @@ import re
 from studio.packs import dataclass
 
 from .. import _german as german
+from .._patterns import lazy_pattern
 from .citations import Citation, Passage, passages
 from .decisions import Cited, decisions
 from .normen import Normen, Section
 from .urteile import Urteile
 
 FOUND, NOT_FOUND, NOT_STORED = "gefunden", "nicht gefunden", "nicht im Bestand"
-_QUOTE = re.compile('[„»"“]([^„“”»«"\n]{15,1500})[“”«"]')
-_LEFT_OUT = re.compile(r"\s*(?:[\[(](?:…|\.\.\.)[\])]|…|\.\.\.)\s*")
+_QUOTE = lazy_pattern('[„»"“]([^„“”»«"\n]{15,1500})[“”«"]')
+_LEFT_OUT = lazy_pattern(r"\s*(?:[\[(](?:…|\.\.\.)[\])]|…|\.\.\.)\s*")
 _NEAR = 150
 """Characters between a quotation and its norm."""
 

@@ -12,6 +12,8 @@ from dataclasses import replace
 
 from studio.packs import dataclass
 
+from .._patterns import lazy_pattern
+
 _ARTICLES = frozenset({"GG", "EGBGB", "DSGVO", "EMRK", "AEUV", "EUV", "GRCh", "WRV"})
 """Laws that are cited by Art., not by §."""
 _NAMES = {
@@ -36,7 +38,7 @@ _LAW = (
     r"SGB[ -][IVX]+\b|DS-?GVO\b|GRCh\b|"
     rf"(?!(?:{_ROMAN}|{_NO_LAWS})\b)[A-ZÄÖÜ][A-Za-zÄÖÜäöü]{{0,30}}[A-ZÄÖÜ]\b"
 )
-_TOKEN = re.compile(
+_TOKEN = lazy_pattern(
     r"\s*(?:"
     r"(?P<sign>§§?|Art(?:ikeln?|\.|\b))"
     r"|(?P<joined>i\.?\s?V\.?\s?m\.?|in Verbindung mit)"
@@ -54,13 +56,13 @@ _TOKEN = re.compile(
     rf"|(?:de[sr]\s+)?(?P<name>(?i:{'|'.join(_NAMES)})\b)"
     r")"
 )
-_START = re.compile(r"§§?|\bArt(?:ikeln?\b|\.|\b)(?=\s*\d)")
-_BEFORE = re.compile(rf"\b({'|'.join(sorted(set(_NAMES.values())))})\s+$")
-_SCHEDULE = re.compile(
+_START = lazy_pattern(r"§§?|\bArt(?:ikeln?\b|\.|\b)(?=\s*\d)")
+_BEFORE = lazy_pattern(rf"\b({'|'.join(sorted(set(_NAMES.values())))})\s+$")
+_SCHEDULE = lazy_pattern(
     r"\b(?:Nr\.\s*)?(?:(VV|KV)(?:[ -](?:RVG|GKG))?\s+(?:Nr\.\s*)?(\d{4})|(\d{4})\s+(VV|KV))\b"
 )
 _SCHEDULES = {"VV": "RVG", "KV": "GKG"}
-_ADDRESS = re.compile(
+_ADDRESS = lazy_pattern(
     r"kanzlei:norm/([A-Za-zÄÖÜäöü]+(?:-[IVX]+)?)/"
     r"(?:(VV|KV)-(\d{4})|(\d{1,4}[a-z]?(?:-\d{1,4}[a-z]?)?)(?:/(\d{1,3}[a-z]?))?)"
 )

@@ -7,6 +7,8 @@ import re
 
 from studio.packs import dataclass
 
+from .._patterns import lazy_pattern
+
 _COURT = (
     r"(?:BVerfG|BGH|BAG|BSG|BFH|BVerwG|BPatG|EuGH|EuG|EGMR|BayObLG|KG"
     r"|(?:OLG|LG|AG|LAG|ArbG|LSG|SG|FG|OVG|VGH|VG|HansOLG)"
@@ -18,7 +20,7 @@ _NUMBER = (
     r"(?:[IVX]{1,5}[a-z]?|[A-Z]{1,2}|\d{1,4}[a-z]?)\s[A-Za-z()]{1,8}"
     r"(?:\s\([A-Za-z]+\))?\s\d{1,6}/\d{2})"
 )
-_CITED = re.compile(
+_CITED = lazy_pattern(
     rf"\b{_COURT},?\s(?:(?:Urt|Urteil|Beschl|Beschluss|Teilurteil|Vers)\w*\.?,?\s)?"
     rf"(?:vom\s|v\.\s?)?(?:{_DAY})?\s?(?:[-–—,:]\s?)?(?:Az\.:?\s)?(?:{_NUMBER}|C-\d{{1,4}}/\d{{2}})"
     r"|\bECLI:[A-Z]{2}:[A-Z0-9]{1,7}:\d{4}:[A-Z0-9.]{1,25}(?<!\.)"
@@ -40,7 +42,7 @@ _MONTHS = {
     "November": 11,
     "Dezember": 12,
 }
-_PARTS = re.compile(
+_PARTS = lazy_pattern(
     rf"(?P<court>{_COURT})|(?P<ecli>ECLI:\S+)|(?P<day>{_DAY})|(?P<number>{_NUMBER}|C-\d{{1,4}}/\d{{2}})"
 )
 

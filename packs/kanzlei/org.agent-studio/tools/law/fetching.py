@@ -8,7 +8,6 @@ address.
 from __future__ import annotations
 
 import http.client
-import re
 import tempfile
 import time
 import urllib.error
@@ -20,10 +19,12 @@ from urllib.parse import urlsplit
 
 from studio.packs import ToolFailed
 
+from .._patterns import lazy_pattern
+
 HOSTS = ("www.gesetze-im-internet.de", "www.rechtsprechung-im-internet.de")
 OPEN_HOST = "de.openlegaldata.io"
 LAW = "https://www.gesetze-im-internet.de/{law}/xml.zip"
-_SHORT = re.compile(r"[a-z0-9_]{1,60}")
+_SHORT = lazy_pattern(r"[a-z0-9_]{1,60}")
 _UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ß": "ss", " ": "_", "-": "_"})
 _MOST = 60_000_000
 _PIECE = 65_536

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import datetime
 import html
-import re
 import xml.parsers.expat
 from dataclasses import field
 
 from studio.packs import ToolFailed, dataclass
+
+from .._patterns import lazy_pattern
 
 MOST_BYTES = 50_000_000
 """Of one law; the longest has some 10 MB."""
@@ -21,10 +22,10 @@ _DEEPEST = 100
 """Tags within each other; a law has some 20."""
 _MOST_SECTIONS = 2_000
 """Of a repealed range."""
-_PLACE = re.compile(r"(§|Art(?:ikel|\.)?)\s*(\d+[a-z]?)(?:\s*§\s*(\d+[a-z]?))?")
-_REPEALED = re.compile(r"\(XXXX\)\s*(§§?|Art\S*)\s*(\d+)(?:\s*(?:bis|-|–|u(?:nd|\.))\s*(\d+))?")
-_ANNEX = re.compile(r"Anlage(?:\s+(\w+))?")
-_ABSATZ = re.compile(r"\((\d+[a-z]?)\)\s*")
+_PLACE = lazy_pattern(r"(§|Art(?:ikel|\.)?)\s*(\d+[a-z]?)(?:\s*§\s*(\d+[a-z]?))?")
+_REPEALED = lazy_pattern(r"\(XXXX\)\s*(§§?|Art\S*)\s*(\d+)(?:\s*(?:bis|-|–|u(?:nd|\.))\s*(\d+))?")
+_ANNEX = lazy_pattern(r"Anlage(?:\s+(\w+))?")
+_ABSATZ = lazy_pattern(r"\((\d+[a-z]?)\)\s*")
 _LINES = frozenset({"P", "DT", "row", "BR", "Title"})
 _WITHOUT = frozenset({"fussnoten", "FnR", "kommentar", "FILE", "IMG"})
 

@@ -19,6 +19,7 @@ from urllib.parse import urlencode
 
 from studio.packs import ToolFailed
 
+from .._patterns import lazy_pattern
 from .decisions import Cited, decisions
 from .fetching import OPEN_HOST, fetched
 from .judgment import Judgment, Paragraph
@@ -58,7 +59,7 @@ _KINDS = {
     "Verwaltungsgerichtshof": "VGH",
     "Verwaltungsgericht": "VG",
 }
-_ECLI = re.compile(r"ECLI:DE:[A-Z0-9]{1,7}:\d{4}:[A-Z0-9.]{1,25}")
+_ECLI = lazy_pattern(r"ECLI:DE:[A-Z0-9]{1,7}:\d{4}:[A-Z0-9.]{1,25}")
 _LINES = frozenset({"p", "br", "dt", "dd", "tr", "li", "div"})
 _HEADINGS = frozenset({"h1", "h2", "h3"})
 _WITHOUT = frozenset({"script", "style"})

@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 from studio.packs import Home, ToolFailed, Value, dataclass
 
 from .. import _german as german
+from .._patterns import lazy_pattern
 from .fetching import HOSTS
 from .urteile import az_key
 
@@ -30,10 +31,10 @@ _LONGEST = 500
 """Characters of a field."""
 _PIECE = 65_536
 _ROWS = 2_000
-_COURT = re.compile(r"(?:BVerfG|BGH|BAG|BSG|BFH|BVerwG|BPatG)\b", re.I)
+_COURT = lazy_pattern(r"(?:BVerfG|BGH|BAG|BSG|BFH|BVerwG|BPatG)\b", re.I)
 """Those that the site has."""
-_DAY = re.compile(r"\b(\d{1,2}\.\s?\d{1,2}\.\s?\d{4})\b")
-_NO_WORDS = re.compile(
+_DAY = lazy_pattern(r"\b(\d{1,2}\.\s?\d{1,2}\.\s?\d{4})\b")
+_NO_WORDS = lazy_pattern(
     r"\b(?:Urteil|Urt|Beschluss|Beschl|vom|v|Az|Rn\.?\s?\d+)\b[.:]*|[,;–—]", re.I
 )
 

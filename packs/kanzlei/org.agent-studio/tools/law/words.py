@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any
 
+from .._patterns import lazy_pattern
+
 SEEN = 3
 """How often a word stands in the texts before compounds are split by it."""
-_WORD = re.compile(r"[a-zäöüß]+|\d+[a-z]?\b")
+_WORD = lazy_pattern(r"[a-zäöüß]+|\d+[a-z]?\b")
 _SHORTEST = 4
 _SHORTEST_HALF = 5
 """Of a beginning or end whose other half is not known."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import re
 
+from .._patterns import lazy_pattern
+
 _NOUNS = """
 abend acker akte alt alter amt amtmann anfang angst antrag anwalt apfel arbeit arm art axt bach
 bank bart bauer baum becher beginn bein berg besser best bett beutel bier bild birne bischof blatt
@@ -55,13 +57,13 @@ zum zur
 """
 PARTICLES = frozenset(_PARTICLES.split())
 """Hidden beside another name or a title alone."""
-_CALLED = re.compile(
+_CALLED = lazy_pattern(
     r"(?:\b(?:Herrn?|Frau|Fr\.|Hr\.|Dr\.|Prof\.|Fam(?:\.|ilie)|Eheleuten?|Mandant(?:in)?|"
     r"Kläger(?:in)?|Beklagte[rn]?|Zeug(?:en?|in)|Gegner(?:in)?|Rechtsanw(?:alt|ältin)|RA(?:in)?|"
     r"geb(?:\.|orene[rn]?)|gegen|gg\.)|\./\.)[\s.,:=_-]*$",
     re.I,
 )
-_DETERMINED = re.compile(
+_DETERMINED = lazy_pattern(
     r"\b(?:(?i:d(?:er|ie|as|en|em|es)|(?:k?ein|mein|dein|sein|ihr|unser|eur|welch|dies|jed|manch|"
     r"solch|all|viel|beid)(?:e[rsmn]?)?|zwei|drei|im|am|zum|zur|vom|beim|ins|ans|auf|aus|ohne|pro|"
     r"the|a|this)(?:\s+[a-zäöüß]{2,}e[rsmn]?)?|[a-zäöüß]{3,}e[ms])\s+$"

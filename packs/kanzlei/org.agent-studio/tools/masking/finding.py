@@ -15,6 +15,7 @@ from functools import lru_cache
 
 from studio.packs import dataclass
 
+from .._patterns import lazy_pattern
 from .common import NOUNS, PARTICLES, is_name_here
 from .folding import Folded, folded
 from .known import Known
@@ -28,7 +29,7 @@ _ENDINGS = {
     *("", "s", "es", "en", "n", "ns", "e", "er", "in", "sch"),
     *("sche", "schen", "scher", "sches", "schem", "schs"),
 }
-_WORD = re.compile(r"[^\W\d_]+|\d+")
+_WORD = lazy_pattern(r"[^\W\d_]+|\d+")
 _POSSESSIVE = {one for one in _ENDINGS if one[:1] in ("", "s")}
 """How a name goes on that is a word too: what is Kinder or Grundlage is none."""
 _JOINED = {
@@ -39,8 +40,8 @@ _JOINED = {
 _LONGEST_JOINED = max(map(len, _JOINED))
 _LONGEST = 1_000
 """Letters of a word within which names are looked for."""
-_CAPITAL = re.compile(r"(?<=[a-zß-öø-ÿ])[A-ZÀ-ÖØ-Þ]")
-_BETWEEN = re.compile(r"(?:[\s.,'\"„“«»&+/_-]|\\+[nrt\"]|=20|=\r?\n|<[^<>]{0,20}>){0,6}")
+_CAPITAL = lazy_pattern(r"(?<=[a-zß-öø-ÿ])[A-ZÀ-ÖØ-Þ]")
+_BETWEEN = lazy_pattern(r"(?:[\s.,'\"„“«»&+/_-]|\\+[nrt\"]|=20|=\r?\n|<[^<>]{0,20}>){0,6}")
 _PARTICLES = {*("von", "van", "der", "den", "dem", "de", "zu", "zum", "zur", "vom", "del", "di")}
 _GENERAL = """
 gmbh mbh ag kg kgaa ohg ug gbr se eg ek ev partg partgmbb ltd limited inc co und der die das bau
@@ -353,30 +354,30 @@ def _spelled(name: str) -> Iterator[tuple[str, ...]]:
 
 _LOOSE = r"(?:[\s./_:-]|\\+[nrt/]){0,4}"
 _BREAK = r"(?:\s|\\+[nrt]|&nbsp;)"
-_STREET = re.compile(
+_STREET = lazy_pattern(
     r"\b[A-ZÄÖÜ][\wäöüß.-]*(?:[sS]tra(?:ß|ss)e|[sS]tr\.|[wW]eg|[pP]latz|[aA]llee|[gG]asse|[rR]ing"
     rf"|[dD]amm|[uU]fer)(?:{_BREAK}|\s)+\d{{1,4}}(?:\s?[a-z](?![\w]))?(?!\d)"
     rf"|\b(?:[A-ZÄÖÜ][\wäöüß.-]*\s){{1,2}}(?:Stra(?:ß|ss)e|Str\.|Weg|Platz|Allee|Gasse|Ring|Damm|Ufer)"
     r"\s+\d{1,4}(?:\s?[a-z](?![\w]))?(?!\d)"
 )
-_TOWN = re.compile(
+_TOWN = lazy_pattern(
     rf"(?<![\d.,])(?:D[- ])?\d{{5}}{_BREAK}+(?!Euro|EUR|USD|Eur)[A-ZÄÖÜ][a-zäöüß]+"
     r"(?:[- ][A-ZÄÖÜ][a-zäöüß]+)*"
 )
-_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?:[ -]?[A-Z\d]{4}){3,7}(?:[ -]?[A-Z\d]{1,3})?\b", re.I)
-_PHONE = re.compile(
+_IBAN = lazy_pattern(r"\b[A-Z]{2}\d{2}(?:[ -]?[A-Z\d]{4}){3,7}(?:[ -]?[A-Z\d]{1,3})?\b", re.I)
+_PHONE = lazy_pattern(
     r"(?<![\w.,/-])(?:\+\d{2}|00[1-9]\d|\(?0[1-9]\d{1,4}\)?)"
     r"(?:[ \xa0/()-]{0,3}\d){5,13}(?![\w/]|[.,]\d)"
 )
-_MAIL = re.compile(r"[\w.+%-]{1,64}@[\w-]+(?:\.[\w-]+)+")
-_PLATE = re.compile(r"\b[A-ZÄÖÜ]{1,3}[-–:][ ]?[A-Z]{1,2}[ -]?\d{1,4}[EH]?\b")
-_DAY = re.compile(
+_MAIL = lazy_pattern(r"[\w.+%-]{1,64}@[\w-]+(?:\.[\w-]+)+")
+_PLATE = lazy_pattern(r"\b[A-ZÄÖÜ]{1,3}[-–:][ ]?[A-Z]{1,2}[ -]?\d{1,4}[EH]?\b")
+_DAY = lazy_pattern(
     r"(?<!\d)(?:(\d{4})-(\d{1,2})-(\d{1,2})"
     r"|(\d{1,2})\.\s?(?:(\d{1,2})\.|(Jan|Feb|M(?:ä|ae)r|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez)"
     r"[a-zä]*\.?)\s?(\d{4}|\d{2}))(?!\d)",
     re.I,
 )
-_BORN = re.compile(r"(?:\bgeb(?:\.|oren)?(?:\s+am)?|\bGeburts(?:datum|tag)\W{0,12}|\*)\s*$", re.I)
+_BORN = lazy_pattern(r"(?:\bgeb(?:\.|oren)?(?:\s+am)?|\bGeburts(?:datum|tag)\W{0,12}|\*)\s*$", re.I)
 
 
 def _looking_like(text: str, days: dict[datetime.date, str]) -> Iterator[Found]:

@@ -10,6 +10,8 @@ import unicodedata
 from bisect import bisect_right
 from urllib.parse import unquote
 
+from .._patterns import lazy_pattern
+
 _LETTERS = dict(
     zip(
         "äöüßẞæœøıłđðþ’‘ʼ´‐‑–—",
@@ -18,7 +20,7 @@ _LETTERS = dict(
     )
 )
 _WORD_OF_HEAD = r"=\?[\w-]{2,20}\?[bB]\?[A-Za-z0-9+/]+=*\?="
-_SPECIAL = re.compile(
+_SPECIAL = lazy_pattern(
     r"\\+u[0-9a-fA-F]{4}(?:\\+u03[0-6][0-9a-fA-F])*"  # JSON within JSON
     r"|&#?\w{2,8};"
     r"|(?:%[0-9A-Fa-f]{2})+"
@@ -67,7 +69,7 @@ class Folded:
         return begin, whole if whole >= 0 else self._from[last] + end - self._at[last]
 
 
-_PLAIN = re.compile(r"[A-Za-z0-9 .,']*")
+_PLAIN = lazy_pattern(r"[A-Za-z0-9 .,']*")
 """A text in which folding changes no more than capital letters."""
 
 

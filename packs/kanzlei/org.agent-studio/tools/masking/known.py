@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from studio.packs import Records, dataclass
 
+from .._patterns import lazy_pattern
 from .folding import folded
 
 CLIENT, OPPONENT, PERSON = "Mandant", "Gegner", "Person"
@@ -19,15 +20,15 @@ LABELS = {
 }
 _PUBLIC = ("Gericht",)
 """Roles of those who are not hidden: deadlines and fees depend on the court."""
-_SIDES = re.compile(r"\s+(?:\./\.|gegen|gg\.|[-–/])\s+|\s*\./\.\s*", re.I)
-_REST = re.compile(r"\s+(?:wg\.|wegen|u\. ?a\.|et al\.)(?:\s.*|$)", re.I)
-_TITLES = re.compile(
+_SIDES = lazy_pattern(r"\s+(?:\./\.|gegen|gg\.|[-–/])\s+|\s*\./\.\s*", re.I)
+_REST = lazy_pattern(r"\s+(?:wg\.|wegen|u\. ?a\.|et al\.)(?:\s.*|$)", re.I)
+_TITLES = lazy_pattern(
     r"^(?:(?:herrn?|frau|eheleute|familie|firma|fa\.|dr\.|prof\.|dipl\.-ing\.|ra(?:in)?|"
     r"erbengemeinschaft(?: nach)?|nachlass|wegen|in sachen)\s+)+",
     re.I,
 )
-_ISO = re.compile(r"\d{4}-\d\d-\d\d")
-_COMPANY = re.compile(
+_ISO = lazy_pattern(r"\d{4}-\d\d-\d\d")
+_COMPANY = lazy_pattern(
     r"\b(?:gmbh|mbh|ag|kg|kgaa|ohg|ug|gbr|se|eg|e\. ?k\.|e\. ?v\.|ev|partg|partgmbb|ltd|limited|"
     r"inc|b\. ?v\.|s\. ?a\. ?r\. ?l\.|stiftung|verein|versicherung|bank|sparkasse|weg|stadt|land|"
     r"gemeinde|landkreis|freistaat|bundesrepublik|co\.?)(?!\w)",

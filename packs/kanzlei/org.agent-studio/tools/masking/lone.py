@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 
+from .._patterns import lazy_pattern
 from .common import NOUNS, PARTICLES, is_determined
 from .finding import Found, distinct_words
 from .folding import Folded, folded
@@ -17,16 +18,16 @@ from .known import Known
 
 _LEAST = 3
 """Letters of a name that is found alone."""
-_WORD = re.compile(r"[^\W\d_]+")
+_WORD = lazy_pattern(r"[^\W\d_]+")
 _ENDINGS = ("", "s", "sche", "schen", "scher", "sches", "schem")
-_TITLE = re.compile(
+_TITLE = lazy_pattern(
     r"(?:\b(?:Herrn?|Frau|Fr\.|Hr\.|Dr\.|Prof\.|Fam(?:\.|ilie)|Eheleuten?|Mandant(?:in|en)?|"
     r"Kläger(?:in|s)?|Beklagte[rn]?|Zeug(?:en?|in)|Gegner(?:in|s)?|RA(?:in)?|"
     r"Rechtsanw(?:alt|alts|ältin))|\./\.)\s+$"
 )
-_PLACE = re.compile(r"\b(?:[A-Z][A-Za-z]{0,4}G|VGH|\w+gericht|in|bei|nach|aus|Raum|Stadt)\s+$")
+_PLACE = lazy_pattern(r"\b(?:[A-Z][A-Za-z]{0,4}G|VGH|\w+gericht|in|bei|nach|aus|Raum|Stadt)\s+$")
 """Before the name of a town: LG Rosenheim."""
-_TRADE = re.compile(
+_TRADE = lazy_pattern(
     r".+(?:ei|ung|ungen|schaft|heit|keit|buero|bueros|haus|werk|werke|bau|bauten|technik|praxis|dienst"
     r"|dienste|handel|markt|center|zentrum|betrieb|betriebe|salon|studio|theke|schule|klinik|kliniken"
     r"|heim|hof|laden|stube|makler|makelei|planer|meister|macher|bank|kasse|fonds|reisen|tours|garten"
@@ -34,9 +35,9 @@ _TRADE = re.compile(
     r"|export|import|design|druck|medien|chemie|pharma|logistik|energien|anlagen|maschinen|geraete)"
 )
 """Words of firms' names that say what they do: Reisebüro Müller, Bäckerei Huber."""
-_ANY = re.compile(r"\b(?:k?ein|jed|welch|manch|solch|all|viel)(?:e[rsmn]?)?\s+$", re.I)
+_ANY = lazy_pattern(r"\b(?:k?ein|jed|welch|manch|solch|all|viel)(?:e[rsmn]?)?\s+$", re.I)
 """Before a word that is no name: ein Reisebüro."""
-_AGAINST = re.compile(r"\s*\./\.")
+_AGAINST = lazy_pattern(r"\s*\./\.")
 _BEFORE = 60
 _ROLES = """
 bauherr beamter besitzer besteller bote buerge buerger eigentuemer erblasser fahrer gast geber

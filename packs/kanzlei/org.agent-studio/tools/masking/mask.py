@@ -14,6 +14,7 @@ from threading import RLock
 
 from studio.packs import Home, Mask, Records
 
+from .._patterns import lazy_pattern
 from ..law.normen import Normen
 from .finding import Finder, Found, apart
 from .folding import clean
@@ -34,7 +35,7 @@ _LABELS = "|".join(
         ),
     )
 )
-_HOLDER = re.compile(
+_HOLDER = lazy_pattern(
     rf"\[\s*((?:{_LABELS})\s\d{{1,6}}(?:\s(?:Vor|Nach|Kurz)name(?:\s\d{{1,3}})?)?"
     r"(?:,\sForm\s\d{1,6})?)\s*\]",
     re.I,

@@ -8,7 +8,6 @@ that names it, and values are text, never markup.
 from __future__ import annotations
 
 import io
-import re
 import sys
 import zipfile
 from collections.abc import Mapping
@@ -19,6 +18,7 @@ from typing import Any
 from studio.packs import ToolFailed, dataclass
 
 from .. import _german as german
+from .._patterns import lazy_pattern
 from ..office.texts import words_of
 
 SHIPPED = Path(__file__).parents[2] / "data" / "muster"
@@ -43,7 +43,7 @@ _MISSING_PACKAGE = (
     else "Muster brauchen das Paket docxtpl. Installiere es mit: pip install docxtpl, oder mit dem "
     "Programm als agent-studio[kanzlei]."
 )
-_UNFIT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+_UNFIT = lazy_pattern(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """Characters that XML does not have."""
 
 

@@ -19,6 +19,7 @@
 - ``kalender``: Fristen, Termine and Aufgaben as a file for calendars.
 - ``kostennote``: A bill in an Akte, as a Word file.
 - ``letters``: Word documents of plain text.
+- ``mails``: The words of an e-mail.
 - ``notiz_kind``: Drafts of notes and alerts.
 - ``notizen``: Notes, and alerts that call a person on a day.
 - ``ocr``: The words of pictures and scanned pages, by Tesseract.

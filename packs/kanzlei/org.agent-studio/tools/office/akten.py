@@ -11,6 +11,7 @@ import re
 from studio.packs import Context, Home, Person, ToolFailed, Value, dataclass
 
 from .. import _german as german
+from .._patterns import lazy_pattern
 from ..deadlines.free_days import read_place
 from .forms import read_day
 from .history import note, now
@@ -33,9 +34,9 @@ CHANGEABLE = (
     *("gericht_az", "anwalt", "sachbearbeiter", "dezernat"),
 )
 _LONGEST_AZ = 40
-_NUMBERED = re.compile(r"\D*(\d{1,6})\s?[/-]\s?(\d{2}|\d{4})")
+_NUMBERED = lazy_pattern(r"\D*(\d{1,6})\s?[/-]\s?(\d{2}|\d{4})")
 """An Aktenzeichen from elsewhere with its number and year, as ``0012/24``."""
-_SUBJECT = re.compile(r"kanzlei:akte/(\d{1,15})")
+_SUBJECT = lazy_pattern(r"kanzlei:akte/(\d{1,15})")
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,6 +18,7 @@ from typing import cast
 
 from studio.packs import Home, Person, ToolFailed, Value, dataclass
 
+from .._patterns import lazy_pattern
 from .akten import Akte, visible
 from .history import note, now
 from .persons import number_of
@@ -38,8 +39,8 @@ MOST_FILES = 5_000
 """Files in the folder of one Akte that are looked at."""
 KEPT = " vor "
 """Between the name of the root and a day: what was there before a backup was brought back."""
-_UNSAFE = re.compile(r"[^\w .,()+§&-]+")
-_RESERVED = re.compile(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?$")
+_UNSAFE = lazy_pattern(r"[^\w .,()+§&-]+")
+_RESERVED = lazy_pattern(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import io
-import re
 import zipfile
-from xml.sax.saxutils import escape
 
-_UNFIT = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
+from .._patterns import lazy_pattern
+
+_UNFIT = lazy_pattern(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 """Characters that XML does not have."""
 _W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 _PACKAGE = "http://schemas.openxmlformats.org/package/2006"
@@ -65,7 +66,7 @@ def docx_of(text: str) -> bytes:
 
 def _paragraph(line: str) -> str:
     runs = "<w:tab/>".join(
-        f'<w:t xml:space="preserve">{escape(part)}</w:t>' if part else ""
+        f'<w:t xml:space="preserve">{html.escape(part, quote=False)}</w:t>' if part else ""
         for part in line.split("\t")
     )
     return f"<w:p><w:r>{runs}</w:r></w:p>" if runs else "<w:p/>"

@@ -13,6 +13,7 @@ import shutil
 
 from studio.packs import Home, Person, ToolFailed, dataclass
 
+from .._patterns import lazy_pattern
 from ..masking.mask import Masken
 from .akten import Akte, Akten, visible
 from .audit import append
@@ -24,8 +25,8 @@ from .settings import OfficeSettings
 from .suche import Suche
 
 YEARS = 6
-_CREATED = re.compile(r"CREATE TABLE (\w+) \((.*)\)", re.S | re.I)
-_REFERS = re.compile(r"^\s*(\w+)[^\n]*\bREFERENCES (\w+)", re.M)
+_CREATED = lazy_pattern(r"CREATE TABLE (\w+) \((.*)\)", re.S | re.I)
+_REFERS = lazy_pattern(r"^\s*(\w+)[^\n]*\bREFERENCES (\w+)", re.M)
 _KEPT = {"protokoll"}
 
 

@@ -6,12 +6,12 @@ person may not see is left out before, never after. Below five hits any of the w
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import cast
 
 from studio.packs import Home, Person, Value, dataclass
 
+from .._patterns import lazy_pattern
 from ..law.normen import Normen
 from ..law.words import DOTS, Known, content_words, parts, read_synonyms, stem
 from .akten import visible
@@ -31,7 +31,7 @@ _MOST_STEMS = 100
 _INDEXED = 4
 """Letters of the longest beginnings that are indexed."""
 _WEIGHTS = "6, 1, 0"
-_BEGUN = re.compile(r"(?<=\w{4})u(?:n(?:g(?:en?)?)?)?$")
+_BEGUN = lazy_pattern(r"(?<=\w{4})u(?:n(?:g(?:en?)?)?)?$")
 """The beginning of the ending that a stem does not have: ``kündigun``."""
 
 

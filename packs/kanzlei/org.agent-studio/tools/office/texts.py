@@ -5,16 +5,12 @@ A file is a stranger's: what it unpacks to is limited, and it names nothing that
 
 from __future__ import annotations
 
-import email
-import email.message
-import email.policy
 import html.parser
 import io
 import re
 import xml.parsers.expat
 import zipfile
 from pathlib import Path
-from typing import cast
 
 from studio.packs import ToolFailed, dataclass, pdf_pages, pdf_scans
 
@@ -25,10 +21,6 @@ MOST_TEXT = 5_000_000
 """Characters of one document that are kept; a judgment of 40 pages has some 100,000."""
 _PAGE = 4_000
 """Characters of a page where the file has none of its own."""
-_HEAD = 2_000
-"""Characters of a head of an e-mail that are read."""
-_PARTS = 1_000
-"""Parts of an e-mail, also one in the other; reading ten times as many takes minutes."""
 _BREAKS = {"p", "br", "div", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "table"}
 _HIDDEN = {"script", "style", "template", "title"}
 
@@ -52,9 +44,11 @@ def words_of(name: str, data: bytes) -> Words:
         if ending in ("txt", "md", "csv"):
             return _paged(decoded(data))
         if ending in ("html", "htm"):
-            return _paged(_html(decoded(data)))
+            return _paged(html_words(decoded(data)))
         if ending == "eml":
-            return _paged(_mail(data))
+            from .mails import mail_words  # with the library that only an e-mail needs
+
+            return _paged(mail_words(data))
         if ending in PICTURES:
             return _picture(ending, data)
     except ToolFailed as error:
@@ -177,42 +171,12 @@ class _Html(html.parser.HTMLParser):
             self.parts.append(data)
 
 
-def _html(text: str) -> str:
+def html_words(text: str) -> str:
+    """What a page shows, by its lines."""
     parser = _Html()
     parser.feed(text)
     lines = (" ".join(line.split()) for line in "".join(parser.parts).splitlines())
     return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
-
-
-class _ShortHeads(email.policy.EmailPolicy):
-    """Reads the beginning of each head: the time for a whole one grows with its square."""
-
-    def header_fetch_parse(self, name: str, value: str) -> object:
-        return super().header_fetch_parse(name, value[:_HEAD])
-
-
-def _mail(data: bytes) -> str:
-    """The heads that a person reads, the body, and the names of what is attached."""
-    if data.count(b"\n--") > _PARTS:
-        raise ToolFailed(f"Die E-Mail hat mehr als {_PARTS} Teile und wurde nicht gelesen.")
-    read = email.message_from_bytes(data, policy=_ShortHeads())
-    message = cast("email.message.EmailMessage", read)
-    heads = [_head(message, name) for name in ("From", "To", "Date", "Subject")]
-    body = message.get_body(("plain", "html"))
-    text = str(body.get_content()) if body is not None else ""
-    if body is not None and body.get_content_subtype() == "html":
-        text = _html(text)
-    attached = [f"Anhang: {one.get_filename() or '?'}" for one in message.iter_attachments()]
-    return "\n".join([*filter(None, heads), "", text.strip(), "", *attached]).strip()
-
-
-def _head(message: email.message.EmailMessage, name: str) -> str:
-    """A head as a line; empty for one that is not there."""
-    try:
-        value = message[name]
-    except Exception:  # a broken head takes no text away
-        return f"{name}: (nicht lesbar)"
-    return f"{name}: {value}" if value else ""
 
 
 def read_file(path: Path) -> bytes:

@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import csv
 import hashlib
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
 from studio.packs import Home, Person, ToolFailed, dataclass
 
+from .._patterns import lazy_pattern
 from ..xjustiz.codes import FILENAME
 from ..xjustiz.writing import SentDocument, write_message
 from .akten import Akte
@@ -20,7 +20,7 @@ from .history import now
 
 FILE = Path(__file__).parents[2] / "data" / "versand.csv"
 LIST = "Verzeichnis.csv"
-_UNSAFE = re.compile(r"[^A-Za-z0-9ÄÖÜäöüß_-]+")
+_UNSAFE = lazy_pattern(r"[^A-Za-z0-9ÄÖÜäöüß_-]+")
 """beA takes letters, digits, _ and - in names, and one point before the ending."""
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import json
-import re
 import unicodedata
 import uuid
 import xml.etree.ElementTree as tree
@@ -17,6 +16,7 @@ from pathlib import Path, PurePath
 
 from studio.packs import Home, ToolFailed, dataclass
 
+from .._patterns import lazy_pattern
 from ..contacts.kontakte import SIDES, Kontakt, Kontakte
 from ..office.akten import Akte
 from ..office.settings import OfficeSettings
@@ -27,7 +27,7 @@ _ROOT = "nachricht.gds.uebermittlungSchriftgutobjekte.0005005"
 _ORIGINAL = "001"
 _PACK = Path(__file__).parents[3] / "plugin.json"
 _PLAIN = str.maketrans("„“”‚‘’–—", '"' * 3 + "'" * 3 + "--")
-_HOUSE = re.compile(r"(.+?)\s+(\d+\s?[a-zA-Z]?(?:\s?[-/]\s?\d+\s?[a-zA-Z]?)?)")
+_HOUSE = lazy_pattern(r"(.+?)\s+(\d+\s?[a-zA-Z]?(?:\s?[-/]\s?\d+\s?[a-zA-Z]?)?)")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,11 @@ import datetime
 
 from studio.packs import Context, ToolFailed, verb
 
-from . import _german as german
-from .office.akten import Akten
-from .office.aufgaben import Aufgaben
-from .office.persons import named
-from .office.termine import Termin, Termine
+from .. import _german as german
+from ..office.akten import Akten
+from ..office.aufgaben import Aufgaben
+from ..office.persons import named
+from ..office.termine import Termin, Termine
 
 
 @verb

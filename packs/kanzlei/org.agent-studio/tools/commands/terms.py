@@ -7,11 +7,11 @@ from decimal import Decimal
 
 from studio.packs import Context, ToolFailed, verb
 
-from . import _german as german
-from .deadlines.limitation import Ending, limitation, notice
-from .fees.interest import default_interest, read_rates
-from .office.forms import read_day
-from .office.settings import OfficeSettings
+from .. import _german as german
+from ..deadlines.limitation import Ending, limitation, notice
+from ..fees.interest import default_interest, read_rates
+from ..office.forms import read_day
+from ..office.settings import OfficeSettings
 
 
 @verb(effect="read")

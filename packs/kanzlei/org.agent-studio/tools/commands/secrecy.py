@@ -7,16 +7,16 @@ from pathlib import Path
 
 from studio.packs import Context, ToolFailed, verb
 
-from . import _german as german
-from .office import access_request, audit, backup
-from .office.agreements import Vereinbarungen
-from .office.akten import Akten
-from .office.dokumente import Dokumente
-from .office.export import write_akte
-from .office.persons import ADMIN, ANWALT
-from .office.retention import Aufbewahrung
-from .office.sealing import is_sealed
-from .office.secrecy import forget_chats
+from .. import _german as german
+from ..office import access_request, audit, backup
+from ..office.agreements import Vereinbarungen
+from ..office.akten import Akten
+from ..office.dokumente import Dokumente
+from ..office.export import write_akte
+from ..office.persons import ADMIN, ANWALT
+from ..office.retention import Aufbewahrung
+from ..office.sealing import is_sealed
+from ..office.secrecy import forget_chats
 
 
 @verb

@@ -6,14 +6,14 @@ from pathlib import Path
 
 from studio.packs import Context, ToolFailed, verb
 
-from .law.check import check
-from .law.fetching import address_of, fetched
-from .law.normen import Normen
-from .law.openlegaldata import load
-from .law.urteile import Urteile
-from .law.verzeichnis import LIST, Verzeichnis
-from .office.dokumente import read_words
-from .search_gesetze import section_cited, whole
+from ..law.check import check
+from ..law.fetching import address_of, fetched
+from ..law.normen import Normen
+from ..law.openlegaldata import load
+from ..law.urteile import Urteile
+from ..law.verzeichnis import LIST, Verzeichnis
+from ..office.dokumente import read_words
+from ..search_gesetze import section_cited, whole
 
 
 @verb(effect="read")
@@ -136,3 +136,17 @@ def urteile_import(context: Context, pfad: str) -> list[str]:
 
 def _hint(words: str) -> str:
     return f" ({words})" if words else ""
+
+
+COMMANDS = (
+    gesetze,
+    gesetz,
+    gesetze_import,
+    gesetze_laden,
+    urteile_laden,
+    verzeichnis_laden,
+    verzeichnis,
+    zitate,
+    urteile,
+    urteile_import,
+)

@@ -9,24 +9,24 @@ from pathlib import Path
 
 from studio.packs import Context, ToolFailed, verb
 
-from . import _german as german
-from .contacts.konflikte import Check, Konflikte, named
-from .contacts.kontakte import Kontakte, name_and_heads
-from .fees.bill import Assignment, compute_bill
-from .fees.reading import read_items
-from .muster.fields import bill_of
-from .office import versand
-from .office.akten import Akte, Akten
-from .office.entwuerfe import OPEN, PROPOSAL, STATES, Entwuerfe
-from .office.forms import day_words, read_day
-from .office.history import changes_of
-from .office.kalender import write_calendar
-from .office.kostennote import write_note
-from .office.notizen import Notizen
-from .office.persons import named as person_named
-from .office.persons import number_of
-from .office.zeiten import Zeiten, duration
-from .xjustiz.codes import FILENAME, Codes
+from .. import _german as german
+from ..contacts.konflikte import Check, Konflikte, named
+from ..contacts.kontakte import Kontakte, name_and_heads
+from ..fees.bill import Assignment, compute_bill
+from ..fees.reading import read_items
+from ..muster.fields import bill_of
+from ..office import versand
+from ..office.akten import Akte, Akten
+from ..office.entwuerfe import OPEN, PROPOSAL, STATES, Entwuerfe
+from ..office.forms import day_words, read_day
+from ..office.history import changes_of
+from ..office.kalender import write_calendar
+from ..office.kostennote import write_note
+from ..office.notizen import Notizen
+from ..office.persons import named as person_named
+from ..office.persons import number_of
+from ..office.zeiten import Zeiten, duration
+from ..xjustiz.codes import FILENAME, Codes
 
 
 @verb

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from studio.packs import Context, verb
 
-from ._secret import ask_secret
-from .office.akten import Akten
-from .office.sign_in import Anmeldung
+from .._secret import ask_secret
+from ..office.akten import Akten
+from ..office.sign_in import Anmeldung
 
 
 @verb
