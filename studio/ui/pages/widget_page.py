@@ -173,11 +173,16 @@ class WidgetPage(Page):
             self._run(self._make())
 
     async def _make(self) -> None:
-        """Import the page's module, in a thread, and make the page."""
+        """Import the page's module, and make the page.
+
+        Both on this thread: a class of widgets that another thread defines while Qt is at work
+        ends the program now and then.
+        """
         try:
-            found = await in_daemon_thread(lambda: load_class(self.home.id, self.entry.source))
+            await asyncio.sleep(0)  # the page is shown empty first
             if not isValid(self):
                 return
+            found = load_class(self.home.id, self.entry.source)
             if not issubclass(found, PackWidget):
                 words = tr("{name} is no Page of studio.packs.ui.").format(name=self.entry.source)
                 self._show_problem(words)
