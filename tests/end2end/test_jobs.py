@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 from contextlib import suppress
@@ -145,8 +146,11 @@ async def test_nothing_of_a_job_outlives_a_program_that_is_killed(tmp_path: Path
         program = await terminal.start("run", "--json", *BASE, "--allow", "run", "Go")
         assert program.stdout is not None
         async with within():
-            while b"It runs" not in (line := await program.stdout.readline()):
+            said = ""
+            while "It runs" not in said:  # in one piece or in several, as they came
+                line = await program.stdout.readline()
                 assert line
+                said += str(json.loads(line).get("text", ""))
         assert sleeping() == 2
         program.kill()
         await program.wait()
