@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass
 from functools import cached_property, partial
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
@@ -336,8 +335,7 @@ class MainWindow(QMainWindow):
         self._later(self._make_completion())
 
     async def _make_completion(self) -> None:
-        # A thread imports it first: the person is typing.
-        await asyncio.to_thread(import_module, "studio.ui.palette.completion")
+        # Not in a thread, though the person is typing: none may define a class of Qt's.
         from studio.ui.palette.completion import Completion
 
         self.completion = Completion(self.theme, self._entries, self.chat)

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     from studio.workflows.workflow_runs import RunOptions
 
     from .quick_ask import QuickAsk
-    from .updates import UpdateNews
 
 
 class Program(QObject):
@@ -397,8 +396,9 @@ class Program(QObject):
 
     async def _follow_updates(self, engine: Engine) -> None:
         """Show what is new, and tell of newer versions (I-10)."""
-        news = await asyncio.to_thread(_import_news)
-        await news(engine, self.settings, self._shared.theme, lambda: self.current).follow()
+        from .updates import UpdateNews  # not in a thread: it defines a class of Qt's
+
+        await UpdateNews(engine, self.settings, self._shared.theme, lambda: self.current).follow()
 
     def _watch(self) -> None:
         if self.engine is not None:
@@ -548,12 +548,6 @@ class Program(QObject):
             work.close()
             return None
         return self._tasks.start(work, self._show_error)
-
-
-def _import_news() -> type[UpdateNews]:
-    from .updates import UpdateNews
-
-    return UpdateNews
 
 
 def _import_clock() -> type[TriggerClock]:
