@@ -57,10 +57,11 @@ def test_timers_beside_cancelled_ones_come_in_order(loop: StudioLoop, first: flo
     async def main() -> list[float]:
         came: list[float] = []
         done = loop.create_future()
-        loop.call_later(0.02, done.set_result, None)
+        now = loop.time()  # one moment for all: a pause between two calls changes no order
+        loop.call_at(now + 0.02, done.set_result, None)
         for delay in (0.01, 0.003, 0.006):
             loop.call_later(first, came.append, first).cancel()
-            loop.call_later(delay, came.append, delay)
+            loop.call_at(now + delay, came.append, delay)
             loop.call_later(0, came.append, 0).cancel()
         await done
         return came
