@@ -253,7 +253,11 @@ async def test_what_ended_programs_left_goes_when_a_window_opens(tmp_path: Path)
     async with other_program(tmp_path) as program, window(tmp_path) as questions:
         await program.ask()
         await one(questions)
-        assert len(questions.notifier.names()) == 1
+
+        async def notified() -> bool:
+            return bool(questions.notifier.names())
+
+        await until(notified)  # which the program does after it has stored its question
         program.process.kill()
         await program.process.wait()
         await questions.register()
