@@ -28,7 +28,7 @@ def nobody(id: str) -> bool:
 class BatchPlan:
     """How batches go. ``expires`` says by the id of a request whether it is not worked on in time.
 
-    ``lost`` is how many of the next creations are done and not answered: the connection breaks.
+    ``lost`` is how many of the next creations are done and never answered.
     ``most_requests`` and ``most_bytes`` are the limits of one, 0 for those of the provider.
     """
 
@@ -95,10 +95,10 @@ class BatchDesk:
         return batch
 
     def answered(self, answer: HttpResponse) -> HttpResponse:
-        """The answer to a creation, or the end of the connection in its place."""
+        """The answer to a creation, or silence in its place."""
         if self.plan.lost > 0:
             self.plan.lost -= 1
-            answer.frames, answer.ending = [], "reset"
+            answer.frames, answer.ending = [], "silence"
         return answer
 
     def poll(self, id: str) -> Batch:

@@ -8,7 +8,7 @@ import pytest
 
 from studio.simulator import Text, Turn
 from support.waiting import until
-from support.window import CTRL, Key, alone, at_window, on_window_loop
+from support.window import CTRL, Key, alone, at_window, in_focus, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -56,3 +56,16 @@ async def test_a_search_is_done_by_keys_and_opens_at_the_hit(tmp_path: Path) -> 
         assert window.sidebar.field.text() == "" and window.sidebar.field.hasFocus()
         person.press(Key.Key_Escape)
         assert person.composer.editor.hasFocus()
+
+
+@on_window_loop
+async def test_the_end_of_a_turn_leaves_the_keyboard_where_somebody_types(tmp_path: Path) -> None:
+    async with at_window(tmp_path, "ollama", [Turn(Text("Hello.")), Turn(Text("Yes."))]) as person:
+        person.say("Hello")
+        await person.done()
+        person.say("And now?")
+        field = person.window.sidebar.field
+        field.setFocus()
+        person.type("zebra")
+        await person.done(2)
+        assert in_focus(field)

@@ -17,8 +17,14 @@ from support.workflow_home import begin, carry_out, go_on, states, workflow, wri
 
 EACH = workflow(
     """\
-  - {id: each, agent: Asker, for_each: [a, b, c], max_parallel: 2, prompt: "Item ${{ item }}."}
-  - {id: below, needs: each, workflow: inner}
+  - {id: each, agent: Asker, for_each: [a, b], prompt: "Item ${{ item }}."}
+  - {id: later, needs: each, agent: Asker, for_each: [c], prompt: "Item ${{ item }}."}
+  - {id: below, needs: later, workflow: inner}
+"""
+)
+ONE_BY_ONE = workflow(
+    """\
+  - {id: each, agent: Asker, for_each: [a, b, c], max_parallel: 1, prompt: "Item ${{ item }}."}
 """
 )
 INNER = "---\nname: Inner\nsteps:\n  - {id: last, agent: Asker, prompt: Item d.}\n---\n"
@@ -54,15 +60,15 @@ async def test_w22_an_answer_for_the_run_is_that_of_all_who_ask_the_same(tmp_pat
         await runner.answer(open_[0][1].id, "next", whole=True)
         run = await asyncio.wait_for(work, 60)
         assert run.state == "done", run.reason
-        assert states(run) == dict.fromkeys(("each/a", "each/b", "each/c", "each", "below"), "done")
+        names = ("each/a", "each/b", "each", "later/c", "later", "below")
+        assert states(run) == dict.fromkeys(names, "done")
         assert answers_of(run) == ["next"] * 3
         below = Run(await WorkflowRuns(home.engine).store.events(run.step("below").run_id))
         assert below.step("last").last is not None and below.step("last").text == "next"
         given = [one for one in heard if isinstance(one, StepAnswered)]
         assert sum(one.whole for one in given) == 1
-        later = [one for one in given if one.by == FOR_RUN]
         asked = [one for one in heard if isinstance(one, StepAsked)]
-        assert {one.item for one in later if one.step == "each"} == {[*run.items["each"]][2]}
+        assert "later" in {one.step for one in given if one.by == FOR_RUN}
         assert len({one.question.id for one in asked}) == len({one.question_id for one in given})
 
 
@@ -70,12 +76,10 @@ async def test_w22_an_answer_that_counts_once_is_asked_for_again(tmp_path: Path)
     """What counts for the run is known after a restart too."""
     async with engine_home(tmp_path, "anthropic", asks) as home:
         write_asker(home.folder)
-        runner = await begin(home, EACH.replace("max_parallel: 2", "max_parallel: 1"))
-        write(home.folder, "inner", INNER)
+        runner = await begin(home, ONE_BY_ONE)
 
         async def answer(runner: Runner, *, whole: bool) -> None:
-            (_, question), *more = await until(lambda: [*runner.run.questions], "it asks")
-            assert not more
+            (_, question), *_ = await until(lambda: [*runner.run.questions], "it asks")
             await runner.answer(question.id, "main" if whole else "next", whole=whole)
             await until(lambda: question.id not in [one.id for _, one in runner.run.questions])
 

@@ -434,7 +434,7 @@ class ChatPage(PaintedWidget):
         answered = before == "waiting" and self._state == "running"
         if self._state == "waiting" and not self._writes():
             self._focus_waiting()
-        elif self._page_has_focus:
+        elif self._page_has_focus or self._types_elsewhere:
             return
         elif self._state == "idle" or (answered and self.view.hasFocus()):
             self.composer.setFocus()
@@ -446,16 +446,20 @@ class ChatPage(PaintedWidget):
 
     @property
     def _page_has_focus(self) -> bool:
-        """Whether the keyboard is on the page beside which the chat stands."""
+        """Whether the keyboard is on the page beside the chat, or in its place."""
         here = self.window().focusWidget()
-        return self.beside and here is not None and not self.isAncestorOf(here)
+        has_page = self.beside or not self.isVisibleTo(self.window())
+        return has_page and here is not None and not self.isAncestorOf(here)
+
+    @property
+    def _types_elsewhere(self) -> bool:
+        """Whether something is typed into a field, such as that of a search."""
+        here = self.window().focusWidget()
+        return isinstance(here, QLineEdit) and bool(here.text())
 
     def _writes(self) -> bool:
         """Whether the keyboard is needed where it is: something is written or looked for."""
-        if self._page_has_focus:
-            return True
-        here = self.window().focusWidget()
-        return self.composer.editor.writing or (isinstance(here, QLineEdit) and bool(here.text()))
+        return self._page_has_focus or self.composer.editor.writing or self._types_elsewhere
 
     def _note_typing(self) -> None:
         self.view.context.typed_at = self.view.context.now()

@@ -65,9 +65,15 @@ class Pane:
         return [block.text for block in blocks if isinstance(block, UserBlock | TextBlock)]
 
     async def say(self, text: str) -> None:
+        turns = self.parts.count("turn")
         self.model.input.set_text(text)
         self.model.input.send()
-        await until(lambda: self.model.session is not None and self.model.session.running)
+        await until(
+            lambda: (
+                (session := self.model.session) is not None
+                and (session.running or self.parts.count("turn") > turns)
+            )
+        )
 
     async def done(self) -> None:
         await until(lambda: self.model.input.state == "idle" and not self.runner.running)

@@ -24,7 +24,7 @@ from studio.ui.widgets import Button
 from support.languages import language
 from support.pixels import pixels
 from support.waiting import until
-from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
+from support.window import CTRL, Key, Person, alone, at_window, in_focus, on_window_loop
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -349,6 +349,8 @@ async def test_the_page_follows_what_an_agent_does_meanwhile(tmp_path: Path) -> 
         person.say("One more")
         page = await page_of(person)
         await until(lambda: paths(page)[:1] == ["e.txt"] and len(paths(page)) == 4)
+        await person.done(2)
+        assert in_focus(page.list), "the chat that is not on screen leaves the keyboard"
         person.press(Key.Key_K)
         person.press(Key.Key_K)
         person.press(Key.Key_K)

@@ -127,7 +127,7 @@ async def test_w22_an_answer_is_given_though_the_page_looks_again(tmp_path: Path
         person.press(Key.Key_2)
         person.press(Key.Key_Return)
         page._again.timeout.emit()
-        await until(lambda: results_in(person.session) == ["b"], "the answer")
+        await until(lambda: results_in(person.session)[:1] == ["b"], "the answer")
 
 
 def reader(view: RequestView) -> Turn:
@@ -262,12 +262,13 @@ async def test_w22_a_question_of_a_run_is_answered_where_all_of_them_are(tmp_pat
         person.press(Key.Key_1)
         person.click(page.card.send)
         await until(lambda: not page.rows, "it is answered")
-        workflows = await until(lambda: person.window.pages._made.get("workflows"))
+        async with within():
+            while [info.state for info in await runs.store.list(2)] != ["done"]:  # noqa: ASYNC110 (a table tells nobody)
+                await asyncio.sleep(0.01)
+        workflows = person.window.pages._made["workflows"]
         assert isinstance(workflows, WorkflowsPage)
-        ended = list[str]()
-        workflows.live.told.connect(ended.append)
-        await until(lambda: ended and workflows.live.runner(ended[-1]) is None, "its end")
-        assert [info.state for info in await runs.store.list(2)] == ["done"]
+        run_id = runner.run.id
+        await until(lambda: workflows.live.runner(run_id) is None, "it is let go of")
         assert person.window.pages.currentWidget() is page
 
 

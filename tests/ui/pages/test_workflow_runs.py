@@ -447,6 +447,8 @@ async def test_w19_a_paused_run_is_stopped_from_another_program(tmp_path: Path) 
         view.toggle_breakpoint()
         await until(lambda: ("tell", "before") not in record(view).run.breakpoints)
         await until(lambda: view.head.pause.isEnabled() and view.head.pause.text() == "Go on")
+        async with page.live._claims:
+            pass  # it is let go of once more
         run = await other.stop(run_id)
         assert run.state == "stopped" and not person.asked
         await over(view)
