@@ -17,6 +17,7 @@ from studio.agent.engine import Engine
 from studio.domain.sessions import SessionInfo
 from studio.simulator import Text, Turn
 from studio.storage.config.settings import SettingsFile
+from studio.ui.app.actions import Action
 from studio.ui.sidebar.chat_list import ChatList
 from studio.ui.sidebar.chat_list_model import ChatRow
 from studio.ui.sidebar.controller import PAGE
@@ -145,6 +146,18 @@ async def test_chats_are_put_away_and_brought_back(tmp_path: Path) -> None:
         await until(lambda: rows(person) == ["Zoo", "Today", "Bee", "Hello"])
         (bee,) = await person.engine.store.some(["b"])
         assert not bee.archived and not person.session.info.archived
+
+
+@on_window_loop
+async def test_the_file_of_a_chat_whose_row_is_folded_has_its_title(tmp_path: Path) -> None:
+    async with at_window(tmp_path, PROVIDER, [Turn(Text("Yes."))]) as person:
+        person.say("Is it ready?")
+        await person.done()
+        chats(person).fold("today", closed=True)
+        person.window.menu_actions.by_action[Action.EXPORT_CHAT].trigger()
+        box = await until(lambda: person.window.findChild(QFileDialog))
+        assert box.selectedFiles() == [str(Path.home() / "Is it ready.md")]
+        box.close()
 
 
 @on_window_loop

@@ -80,4 +80,4 @@ class ChatActions(QObject):
 
     def _export(self) -> None:
         if (session := self._model.session) is not None:
-            self._chats.export([session.info.id], "md")
+            self._chats.export([session.info.id], "md", session.info.title)

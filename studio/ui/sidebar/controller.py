@@ -234,9 +234,13 @@ class ChatListController(QObject):
         if undo is not None:
             self._later(undo())
 
-    def export(self, ids: list[str], form: ExportForm) -> None:
-        """Ask where chats are to be written, and write them."""
-        title = self._sidebar.chats.title_of(ids[0]) if len(ids) == 1 else tr("Chats")
+    def export(self, ids: list[str], form: ExportForm, title: str = "") -> None:
+        """Ask where chats are to be written, and write them.
+
+        ``title`` is that of a single chat, of which the list may have no row.
+        """
+        if not title and len(ids) == 1:
+            title = self._sidebar.chats.title_of(ids[0])
         name = " ".join(re.sub(r"[^\w\- ]+", " ", title).split())[:60] or tr("Chats")
         window = self._sidebar.window()
         chooser = QFileDialog(window, tr("Export"), str(Path.home() / f"{name}.{form}"))

@@ -359,15 +359,12 @@ class Canvas:
         return bool(waiting)
 
     @property
-    def unchanged_above(self) -> float | None:
-        """The height above which the last item was not changed by the last frame, if known."""
+    def unchanged_above(self) -> float:
+        """The height above which the last item was not changed by the last frame."""
         if not self.items:
-            return None
+            return 0.0
         item, top = self.items[-1], self.top(len(self.items) - 1)
-        if not isinstance(item, TextItem):
-            return top
-        above = item.unchanged_above
-        return None if above is None else top + above
+        return top + item.unchanged_above if isinstance(item, TextItem) else top
 
     # -- what waits for the person -----------------------------------------------------
 

@@ -385,7 +385,9 @@ class Viewport(QObject):
         self.scrolled()
 
     def scroll_to_end(self) -> None:
-        self.scroller.to_end()
+        self.scroller.following = True
+        self.scroller.settle()
+        self.scroller.drop_far()
         self.scrolled()
 
     def scrolled(self) -> None:
@@ -400,12 +402,9 @@ class Viewport(QObject):
 
     def _lay_out_ahead(self) -> None:
         """Lay out what is near, after what is seen was painted, and leave in place what is seen."""
-        scroller = self.scroller
-        before = self.canvas.total, scroller.value
-        following, scroller.following = scroller.following, False
-        scroller.settle(self.canvas.anchor(scroller.value), AHEAD)
-        scroller.following |= following
-        if (self.canvas.total, scroller.value) != before:
+        total = self.canvas.total
+        self.scroller.settle(self.scroller.anchor(), AHEAD)
+        if self.canvas.total != total:
             self.outdated.emit()
 
     # -- work that is not seen ---------------------------------------------------------------
