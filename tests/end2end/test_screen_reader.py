@@ -106,7 +106,8 @@ async def test_a_chat_with_a_screen_reader(tmp_path: Path) -> None:
         }
         (tmp_path / "studio" / "settings.json").write_text(json.dumps(values))
         found = await accessibility_bus.read(env, STEPS)
-    assert found["actions"] == ["Press", "SetFocus"]
+    # Qt 6.12 writes the second in two words.
+    assert [name.replace(" ", "") for name in found["actions"]] == ["Press", "SetFocus"]
     assert found["read"] == {
         "all": READ,
         "word": "bold",

@@ -111,6 +111,7 @@ async def test_the_palette_leads_everywhere_by_keys(tmp_path: Path) -> None:
         window.activateWindow()
         await until(window.isActiveWindow)
         await palette(">", "New chat")  # what was chosen last stands first
+        await until(lambda: any(title.startswith("Mission of") for title in titles()))
         assert "Go to…" not in titles()
         person.press(Key.Key_Down)
         person.press(Key.Key_Up)

@@ -15,7 +15,8 @@ from typing import Any
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, Qt
+from PySide6.QtCore import QEvent, QMimeData, QPoint, QPointF, QRectF, Qt
+from PySide6.QtGui import QDragEnterEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QMenu, QMessageBox, QWidget
 
@@ -295,6 +296,17 @@ def message() -> QMessageBox | None:
         if isinstance(widget, QMessageBox) and widget.isVisible():
             return widget
     return None
+
+
+def drag_enter(
+    at: QPointF, data: QMimeData, action: Qt.DropAction = Qt.DropAction.CopyAction
+) -> QDragEnterEvent:
+    """The mouse comes in with something that is dragged."""
+    left, none = Qt.MouseButton.LeftButton, Qt.KeyboardModifier.NoModifier
+    try:
+        return QDragEnterEvent(at, action, data, left, none)
+    except TypeError:  # before Qt 6.12, whole pixels alone
+        return QDragEnterEvent(at.toPoint(), action, data, left, none)
 
 
 def place_of(view: Any, index: int, rect: QRectF) -> QPoint:

@@ -13,7 +13,7 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 
 import pytest
 from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, Qt
-from PySide6.QtGui import QAction, QDragEnterEvent, QDropEvent, QPaintEvent
+from PySide6.QtGui import QAction, QDropEvent, QPaintEvent
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLineEdit, QMenu
 from pytestqt.qtbot import QtBot
@@ -31,6 +31,7 @@ from studio.ui.transcript.view import FRAME
 from studio.ui.widgets.painting import FRAME_MS, AnimationTimer, paint_text
 from support.languages import language
 from support.waiting import HANG_MS
+from support.window import drag_enter
 
 NOW = datetime(2026, 11, 21, 18, 0).timestamp()
 HOUR, DAY = 3600.0, 86400.0
@@ -216,7 +217,7 @@ def drag(sidebar: Sidebar, ids: list[str], onto: str) -> None:
             return sidebar.chats
 
     for event in (
-        QDragEnterEvent(place.toPoint(), action, data, left, no),
+        drag_enter(place, data, action),
         Dropped(place, action, data, left, no),
     ):
         if isinstance(event, Dropped):

@@ -12,7 +12,6 @@ from PySide6.QtCore import QMimeData, QObject, QPoint, QPointF, Qt, QUrl, Slot
 from PySide6.QtGui import (
     QDesktopServices,
     QDrag,
-    QDragEnterEvent,
     QDropEvent,
     QGuiApplication,
     QImage,
@@ -31,7 +30,17 @@ from studio.ui.transcript.items.user_item import UserItem
 from support.engine_home import PROTOCOLS
 from support.sample_files import noise, pdf, picture
 from support.waiting import until
-from support.window import CTRL, SHIFT, Key, Person, alone, at_window, on_window_loop, place_of
+from support.window import (
+    CTRL,
+    SHIFT,
+    Key,
+    Person,
+    alone,
+    at_window,
+    drag_enter,
+    on_window_loop,
+    place_of,
+)
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
@@ -69,7 +78,7 @@ def drop(target: QWidget, data: QMimeData) -> bool:
     at, copy = QPointF(20, 20), Qt.DropAction.CopyAction
     left = Qt.MouseButton.LeftButton
     held = Qt.KeyboardModifier.NoModifier
-    enter = QDragEnterEvent(at.toPoint(), copy, data, left, held)
+    enter = drag_enter(at, data)
     enter.ignore()
     QApplication.sendEvent(target, enter)
     if not enter.isAccepted():
