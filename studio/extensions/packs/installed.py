@@ -337,10 +337,13 @@ class InstalledPacks:
             raise PackError(f"{pack.origin.wanted} has another pack now: {offer.manifest.id}.")
         return offer
 
-    def add(self, offer: Offer, off: Collection[str] | None = None) -> InstalledPack:
+    def add(
+        self, offer: Offer, off: Collection[str] = (), on: Collection[str] = ()
+    ) -> InstalledPack:
         """Install what the person saw and approves; it is on then. An update keeps its data.
 
-        ``off`` are the parts that are switched off; without it those that were.
+        ``off`` are parts that are switched off with that, and ``on`` those that are switched on.
+        Others stay as they are.
         """
         staged = offer.manifest.folder
         if digest_of(staged) != offer.digest:
@@ -359,7 +362,7 @@ class InstalledPacks:
                 "folder": place.as_posix(),
                 "approved": offer.digest,
                 "on": before.get("on", True) is True,
-                "off": before.get("off", []) if off is None else [*sorted(off)],
+                "off": [*sorted(_parts_off(before) - {*on} | {*off})],
             }
         old = before.get("folder")
         if isinstance(old, str) and old and old != place.as_posix():
@@ -485,7 +488,7 @@ def _has_files(folder: Path) -> bool:
 
 def _with_words(pack: InstalledPack, said: JsonObject) -> InstalledPack:
     """The pack with what the person said of it; what ships with the program needs no approval."""
-    approved, off = said.get("approved"), said.get("off")
+    approved = said.get("approved")
     return replace(
         pack,
         approved=pack.digest
@@ -494,7 +497,11 @@ def _with_words(pack: InstalledPack, said: JsonObject) -> InstalledPack:
         if isinstance(approved, str)
         else "",
         on=said.get("on") is True,
-        off=frozenset(one for one in off if isinstance(one, str))
-        if isinstance(off, list)
-        else frozenset(),
+        off=_parts_off(said),
     )
+
+
+def _parts_off(said: JsonObject) -> frozenset[str]:
+    off = said.get("off")
+    parts = off if isinstance(off, list) else ()
+    return frozenset(one for one in parts if isinstance(one, str))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from pathlib import Path
 
@@ -159,7 +160,7 @@ async def test_x2_parts_are_switched_before_a_pack_is_installed(tmp_path: Path) 
         assert "Comes with Agent Studio" in titles and "Installed" not in titles
         assert page.offered is not None
         card = page.offered.contents
-        assert card is not None and card.off == frozenset()
+        assert card is not None and all(one.isChecked() for one in card.parts.values())
         shown = {one.text() for one in card.findChildren(ElidedLabel)}
         assert {"Skills (1)", "deed", "/review-deed", "Servers", "Tables (1)"} <= shown
         assert {"Host example.com", "Key TOKEN of the keychain"} <= shown
@@ -169,9 +170,10 @@ async def test_x2_parts_are_switched_before_a_pack_is_installed(tmp_path: Path) 
         }  # fmt: skip
         card.parts["hooks"].click()
         card.parts["tools"].click()
+        card.parts["commands"].click()
         page.offered.agree.click()
         await until(lambda: "office" in page.rows)
-        assert packs.get("office").off == {"hooks", "tools"}
+        assert packs.get("office").off == {"commands", "hooks", "tools"}
         assert "Installed" in {one.text() for one in page._list.findChildren(QLabel)}
 
         async def updated() -> PackContents:
@@ -186,11 +188,18 @@ async def test_x2_parts_are_switched_before_a_pack_is_installed(tmp_path: Path) 
 
         (source / "skills/deed/SKILL.md").write_text("---\ndescription: New\n---\nObey.\n")
         shown = await updated()
-        assert shown.off == {"hooks", "tools"}
+        assert {name for name, one in shown.parts.items() if not one.isChecked()} == {
+            "commands", "hooks", "tools"
+        }  # fmt: skip
         shown.parts["tools"].click()
         shown.parts["mcp"].click()
+        digest = packs.get("office").digest
+        await asyncio.to_thread(packs.switch_part, "office", "commands", True)  # in the terminal
+        await asyncio.to_thread(packs.switch_part, "office", "agents", False)
         page.offered.agree.click()
-        await until(lambda: packs.get("office").off == {"hooks", "mcp"})
+        await until(lambda: page.rows["office"].pack.digest != digest)
+        off = {"agents", "hooks", "mcp"}
+        assert packs.get("office").off == off, "what was switched meanwhile stays so"
         await until(page.looking.isHidden)
         assert page.notice.text() == "", "no server or hook of it can be switched on now"
         (source / OURS / "hooks.json").unlink()
@@ -198,7 +207,7 @@ async def test_x2_parts_are_switched_before_a_pack_is_installed(tmp_path: Path) 
         assert "hooks" not in (await updated()).parts
         page.offered.agree.click()
         await until(lambda: "hooks" not in packs.get("office").manifest.parts())
-        assert packs.get("office").off == {"hooks", "mcp"}, "one that comes again is still off"
+        assert packs.get("office").off == off, "one that comes again is still off"
 
 
 @on_window_loop

@@ -84,11 +84,13 @@ class PackContents(QWidget):
         parts = (self._brings(manifest), self._wants(manifest), self._leaves_out(manifest))
         column_of([one for some in parts for one in some], spacing=10, on=self)
 
-    @property
-    def off(self) -> frozenset[str]:
-        """The parts that the person does not want, also those that it does not bring any more."""
-        unwanted = {name for name, toggle in self.parts.items() if not toggle.isChecked()}
-        return frozenset((self._before - self.parts.keys()) | unwanted)
+    def switched(self, on: bool) -> set[str]:
+        """The parts that the person switched on here, or off."""
+        return {
+            name
+            for name, toggle in self.parts.items()
+            if toggle.isChecked() == on and (name in self._before) == on
+        }
 
     def _brings(self, manifest: PackManifest) -> list[QWidget | QLayout]:
         rows: list[QWidget] = []

@@ -169,7 +169,7 @@ class PacksPage(SettingsPage):
             row.settings.hide()
         if (change := row.change) is not None:
             offer = change.offer
-            change.agree.clicked.connect(lambda: self._close_and_run(self._add(offer, None)))
+            change.agree.clicked.connect(lambda: self._close_and_run(self._add(offer)))
             change.leave.clicked.connect(lambda: self._close_and_run(self._forget(offer)))
             change.all.clicked.connect(partial(self._ask_about, offer))
         return row
@@ -284,7 +284,7 @@ class PacksPage(SettingsPage):
         off = before.off if before is not None else frozenset[str]()
         rows = PackContents(self.theme, offer.manifest, off)
         card = OfferCard(self.theme, name, text, rows, update=before is not None)
-        card.agree.clicked.connect(lambda: self._close_and_run(self._add(offer, rows.off)))
+        card.agree.clicked.connect(lambda: self._close_and_run(self._add(offer, rows)))
         card.leave.clicked.connect(lambda: self._close_and_run(self._forget(offer)))
         self._put_above(card)
 
@@ -292,10 +292,11 @@ class PacksPage(SettingsPage):
         self._offers.pop(offer.manifest.id, None)
         await asyncio.to_thread(self._packs.forget, offer)
 
-    async def _add(self, offer: Offer, off: frozenset[str] | None) -> None:
-        """Install or update; without ``off`` the parts that were off are."""
+    async def _add(self, offer: Offer, rows: PackContents | None = None) -> None:
+        """Install or update, with what the person switched in these rows."""
         self._offers.pop(offer.manifest.id, None)
-        pack = await asyncio.to_thread(self._packs.add, offer, off)
+        off, on = (rows.switched(False), rows.switched(True)) if rows else ((), ())
+        pack = await asyncio.to_thread(self._packs.add, offer, off, on)
         if isValid(self) and {"mcp", "hooks"} & (pack.manifest.parts().keys() - pack.off):
             words = tr("{name} is here. Its servers and hooks are off, until you switch each on.")
             self.notice.show_text(words.format(name=pack.name))
