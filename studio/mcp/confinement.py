@@ -4,17 +4,24 @@ It has a home folder of its own, so that npx, uvx and its own programs find thei
 they can write, and what its command and variables name. Nothing else of the person's home is
 there, and without network it is no way out.
 
-It is given this with each start. So a link is followed only where no server can have put it.
+It is given this with each start. So a link is followed only where no server can have put it, and
+which files are programs is what they were at the first start: it can make its data executable.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import field
 from pathlib import Path
+from typing import Literal
 
+from studio.domain.jsonvalue import Json, JsonObject, as_object
 from studio.domain.records import dataclass
+from studio.files.atomic_write import write_atomically
 from studio.files.folders import private_folder
 from studio.mcp.entries import HOST, PACK, ServerEntry
 from studio.processes.sandbox_mounts import Launch
@@ -50,16 +57,23 @@ _OFFLINE = {"npm_config_offline": "true", "UV_OFFLINE": "1", "PIP_NO_INDEX": "1"
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """What a server may reach: ``own`` is its home folder, and each path is a real one."""
+    """What a server may reach: ``own`` is its home folder, and each path is a real one.
+
+    ``programs`` is what is remembered of it, from the first start on.
+    """
 
     own: Path
     writes: tuple[Path, ...] = ()
     reads: tuple[Path, ...] = ()
     network: bool = False
+    programs: JsonObject = field(default_factory=dict[str, Json], hash=False)
 
     def launch(self, argv: tuple[str, ...], folder: Path, environment: Mapping[str, str]) -> Launch:
         """What starts it in the sandbox; makes its home folder. Blocks."""
         private_folder(self.own)
+        text = json.dumps(self.programs).encode("utf-8", "replace")
+        if self.programs != _remembered(self.own):
+            write_atomically(remembered_of(self.own), text)
         words = f"cd {shlex.quote(str(folder))} && exec {shlex.join(argv)}"
         shown = [*self.reads, Path(argv[0])]
         return Launch(words, self.own, environment, self.network, shown=shown, writable=self.writes)
@@ -98,6 +112,7 @@ def confinement_of(
     for word in entry.arguments if entry.place.startswith(HOST) else ():
         if os.path.basename(word) == _OWN_RECORDS:  # noqa: PTH119
             writes[Path(os.path.realpath(os.path.dirname(word)))] = None  # noqa: PTH120
+    known = _Known(own, entry.approved)
     program = dict.fromkeys(_named((entry.command,)))
     for path in (*program, *_named((*entry.arguments, *entry.environment.values()), home)):
         if _holds(path, home) or any(path.is_relative_to(one) for one in (*_SYSTEM, *writes)):
@@ -106,16 +121,50 @@ def confinement_of(
             continue
         if path.is_dir():
             (reads if of_pack else writes)[path] = None
-        elif of_pack or path in program or _is_code(path):
+        elif of_pack or path in program or (kind := known.kind(path)) == "code":
             reads[_project(path, home)] = None
+        elif kind == "unclear":
+            reads[path] = None
         else:  # data: what is written beside it belongs to it, such as a journal
             alone = path.parent in [home / one for one in _OF_MANY]
             writes[path if alone else _around(path, home)] = None
-    return Confinement(own, tuple(writes), tuple(reads), entry.sandbox == "network")
+    network = entry.sandbox == "network"
+    return Confinement(own, tuple(writes), tuple(reads), network, known.described())
 
 
-def _is_code(path: Path) -> bool:
-    return path.suffix.lower() in _CODE or os.access(path, os.X_OK)
+class _Known:
+    """Which files that a server names are code. By their names, or they were executable when it
+    was first started with this command and these variables."""
+
+    def __init__(self, own: Path, approved: str) -> None:
+        found = _remembered(own)
+        self._approved = approved
+        self._before = found.get("approved") == approved and bool(approved)
+        self._programs = {path: one is True for path, one in as_object(found.get("files")).items()}
+
+    def kind(self, path: Path) -> Literal["code", "data", "unclear"]:
+        """``unclear`` is an executable file that was not there at the first start: the server
+        may have made it."""
+        if path.suffix.lower() in _CODE:
+            return "code"
+        runs = os.access(path, os.X_OK)
+        if self._before and str(path) not in self._programs:
+            return "unclear" if runs else "data"
+        return "code" if self._programs.setdefault(str(path), runs) else "data"
+
+    def described(self) -> JsonObject:
+        return {"approved": self._approved, "files": {**self._programs}}
+
+
+def remembered_of(own: Path) -> Path:
+    """The file, beside a server's home folder, with what is remembered of its programs."""
+    return own.with_name(f".{own.name}.json")
+
+
+def _remembered(own: Path) -> JsonObject:
+    with suppress(OSError, ValueError):
+        return as_object(json.loads(remembered_of(own).read_bytes()))
+    return {}
 
 
 def _named(texts: Iterable[str], home: Path | None = None) -> Iterator[Path]:

@@ -21,7 +21,7 @@ from studio.domain.questions import AskForm
 from studio.domain.records import dataclass
 from studio.domain.secret_names import names_secret
 from studio.domain.server_names import server_prefix
-from studio.mcp.confinement import Confinement, confinement_of
+from studio.mcp.confinement import Confinement, confinement_of, remembered_of
 from studio.mcp.entries import (
     Resolve,
     ServerEntry,
@@ -481,7 +481,9 @@ class Servers:
 
     def remove_home(self, name: str) -> None:
         """Remove what a server kept in the sandbox; blocks."""
-        shutil.rmtree(self._folders.homes / server_prefix(name), ignore_errors=True)
+        own = self._folders.homes / server_prefix(name)
+        shutil.rmtree(own, ignore_errors=True)
+        remembered_of(own).unlink(missing_ok=True)
 
     async def _access(self, entry: ServerEntry, log: ServerLog) -> Authorization | None:
         """What has the token of a server, unless its headers have a key."""

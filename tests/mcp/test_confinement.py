@@ -145,6 +145,32 @@ def test_m18_no_link_of_a_server_gives_it_more_at_its_next_start(tmp_path: Path)
     assert (after.writes, after.reads) == ((), ())
 
 
+def test_m18_no_server_makes_its_data_a_program(tmp_path: Path) -> None:
+    """M-18: it would read the project around them, and could write them no more."""
+    home, own = tmp_path / "home", tmp_path / "homes" / "shop"
+    cli, code, _, memory = listed(
+        home, "cli/bin/run", "cli/package.json", "work/.git/HEAD", "work/data/memory"
+    )
+    cli.chmod(0o755)
+    late = home / "work" / "late" / "cache"
+    plain = ServerEntry("shop", "x", tuple(map(str, (late, cli, memory))), sandbox="offline")
+    entry = replace(plain, approved=plain.digest)
+    before = confinement_of(entry, home, own)
+    assert (before.writes, before.reads) == ((memory.parent,), (code.parent,))
+    before.launch(("x",), home, {})
+    memory.chmod(0o700)
+    after = confinement_of(entry, home, own)
+    assert (after.writes, after.reads) == (before.writes, before.reads)
+    listed(home, "work/late/cache")
+    late.chmod(0o700)
+    after = confinement_of(entry, home, own)
+    assert (after.writes, after.reads) == (before.writes, (late, code.parent))
+    more = replace(plain, arguments=(*plain.arguments, "-v"))
+    more = replace(more, approved=more.digest)  # the person saw anew what it reaches
+    after = confinement_of(more, home, own)
+    assert (after.writes, after.reads) == (before.writes, (home / "work", code.parent))
+
+
 def test_m18_a_link_of_the_person_is_followed(tmp_path: Path) -> None:
     """M-18: one in the home folder, one in its folder, and those of a package."""
     home, own = tmp_path / "home", tmp_path / "own"
@@ -256,8 +282,9 @@ async def test_m18_a_confined_server_works_and_reaches_no_more(
                 await servers.call("raw", "leave", {})
             await servers.call("raw", "echo", {})
             await servers.stop("raw")
+            assert (home.parent / ".raw.json").exists()
             servers.remove_home("raw")
-            assert not home.exists()
+            assert not [*home.parent.iterdir()]
 
 
 async def test_m18_only_a_server_that_asks_for_the_folder_of_a_chat_has_it(
