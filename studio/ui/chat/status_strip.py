@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple, assert_never
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QPainter, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
@@ -100,6 +100,14 @@ class StatusStrip(PaintedWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._place_buttons(self.width())
+
+    def event(self, event: QEvent) -> bool:
+        """What is in it has another size: with other text its buttons follow last."""
+        done = super().event(event)
+        shown = self._shown is not None and event.type() == QEvent.Type.LayoutRequest
+        if shown and self.heightForWidth(self.width()) != self.height():
+            self.changed.emit()
+        return done
 
     def _place_buttons(self, width: int) -> None:
         """Put the buttons beside the words, or below where these would be many short lines."""

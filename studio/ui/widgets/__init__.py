@@ -9,7 +9,7 @@ screen readers find what they expect.
 - ``panels``: Text fields, labels, cards, tags, status marks and scroll bars.
 - ``scrolled_body``: Shows a widget up to a height, and scrolls to the rest.
 - ``code_box``: Shows a text that may be long, in a field that scrolls.
-- ``breakable``: Breaks words that are longer than their place.
+- ``breakable``: Breaks words that are longer than their place, or leaves out the middle.
 - ``layouts``: Puts widgets in rows and columns.
 - ``focus``: Shows a ring around the control that has the keyboard's focus.
 - ``row_list``: The model of a list of plain values, and the base of what paints its rows.

@@ -124,7 +124,7 @@ async def test_contacts_of_other_programs_are_read_in_and_taken_back(
         akte = service(pack, "Akten").open(pack.person, "Huber ./. Reiter")
         kontakte.take_part(pack.person, akte, huber, "Mandant")
         said = await told("einlesung-zurueck", "2")
-        assert "1 Kontakte zurückgenommen" in said and "Dr. Petra Huber wurde seither" in said
+        assert "1 Kontakt zurückgenommen" in said and "Dr. Petra Huber wurde seither" in said
         assert "Reiter AG" not in {one.shown for one in kontakte.find(pack.person)}
         for broken in (b"", b"\x00\xff" * 99, b"a;b\n" + b'"' + b"x" * 200_000, b"Nur Text"):
             table.write_bytes(broken)
@@ -388,7 +388,7 @@ async def test_kz50_import_takes_what_it_is_given_and_export_gives_an_akte_out(
         assert "ist keine Datei" in await told("import", str(tmp_path / "nirgends.csv"), code=1)
 
         target = tmp_path / "akte.zip"
-        assert "1 Dokumente" in await told("export", "0007/19", str(target))
+        assert "1 Dokument " in await told("export", "0007/19", str(target))
         assert "gibt es schon" in await told("export", "0007/19", str(target), code=1)
         with zipfile.ZipFile(target) as made:
             assert made.read("Dokumente/Brief.txt") == b"Ein Brief."

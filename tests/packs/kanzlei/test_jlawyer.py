@@ -107,7 +107,7 @@ async def test_kz51_an_office_is_taken_over_from_j_lawyer_org(
         code, said = await told("jlawyer-einlesen", address, "anna", "--probe")
         assert said.startswith("0 neu, 2 schon da")
         code, said = await told("einlesung-zurueck", "1")
-        assert said.startswith("1 Akten, 3 Kontakte, 1 Dokumente, 4 Einträge zurückgenommen.")
+        assert said.startswith("1 Akte, 3 Kontakte, 1 Dokument, 4 Einträge zurückgenommen.")
         assert [one.az for one in akten.find(pack.person)] == ["0008/19"]
         assert [one.shown for one in kontakte.find(pack.person)] == ["Karl Kranz"]
         kept = [one for one in tmp_path.rglob("*") if one.is_file()]
@@ -194,5 +194,5 @@ async def test_kz51_a_server_that_goes_away_ends_the_import(
         assert service(pack, "Dokumente").find(akte) == []
         folders = pack.service(load_class("kanzlei", "tools.intake.folders:Intake"))
         told = await asyncio.to_thread(folders.undo, pack.person, done.number)
-        assert "1 Akten" in told[0]
+        assert "1 Akte" in told[0]
         assert service(pack, "Akten").find(pack.person) == []

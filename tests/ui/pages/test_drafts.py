@@ -456,3 +456,25 @@ async def test_a_patch_is_one_card(tmp_path: Path) -> None:
         await until(lambda: cards[0].height > tall and cards[0].leaves)
         (found,) = (i for i in person.view.canvas.items if isinstance(i, DraftItem))
         assert found is cards[0] and not found.waiting
+
+
+@on_window_loop
+async def test_the_strip_is_as_tall_as_its_words_need(tmp_path: Path) -> None:
+    """U-1: also once the text has another size, at which its buttons leave them other room."""
+    async with at_window(tmp_path, "anthropic", SCRIPT) as person:
+        await drafted(person)
+        window, strip = person.window, person.window.chat.strip
+        await until(lambda: strip.text.startswith("3 drafts wait."))
+        label = strip._label
+
+        def fits() -> bool:
+            words = label.heightForWidth(label.width())
+            tall = max(words, strip._buttons[0].sizeHint().height())
+            return label.height() >= words and strip.height() == tall + 2 * window.theme.px(8)
+
+        await until(fits)
+        for scale, size in ((1.6, QSize(1000, 640)), (1.0, QSize(1440, 900))):
+            window.theme.set(scale=scale)
+            window.resize(size)
+            await until(lambda size=size: window.size() == size)
+            await until(fits)

@@ -14,10 +14,11 @@ from PySide6.QtWidgets import QApplication
 
 from studio.domain.messages import Text as Words
 from studio.simulator import Text, Turn, stall
+from studio.storage.paths import Paths
 from studio.ui.settings.bars import Part, ShareBar
 from studio.ui.settings.chats_dialog import ChatsDialog
 from studio.ui.settings.pages.about import AboutPage
-from studio.ui.settings.pages.data import DataPage, sizes
+from studio.ui.settings.pages.data import DataPage, PlaceCard, sizes
 from studio.ui.theme import Theme
 from studio.ui.widgets.text_dialog import TextDialog
 from support.engine_home import KEY
@@ -258,3 +259,21 @@ async def test_about_has_versions_licences_and_a_report_without_secrets(tmp_path
                 shown[0].text.textInteractionFlags() & Qt.TextInteractionFlag.TextSelectableByMouse
             )
             shown[0].reject()
+
+
+@pytest.mark.parametrize("scale", [1.0, 1.6])
+def test_where_data_lies_stands_beside_how_much_it_is(
+    qapp: QApplication, tmp_path: Path, scale: float
+) -> None:
+    """In one line, with its middle left out where there is no room for it (U-1)."""
+    theme = Theme("light", scale)
+    card = PlaceCard(theme, Paths.below(tmp_path / "a-folder-with-a-long-name"))
+    card.show_sizes({"chats": 1_200_000_000}, 412)
+    for wide in (1600, 640):
+        card.resize(theme.px(wide) if scale == 1 else wide, card.sizeHint().height())
+        card.show()
+        words, path, button = (one.geometry() for one in (card.whole, card.path, card.open))
+        assert abs(path.center().y() - button.center().y()) <= 1
+        assert words.right() < path.left() and path.right() < button.left()
+        assert words.width() >= card.whole.sizeHint().width(), "all of it is read"
+        assert path.width() >= theme.px(60)

@@ -20,11 +20,10 @@ from studio.ui.settings.pages.pack_offer import OfferCard, PackContents
 from studio.ui.settings.pages.pack_rows import ChangeView
 from studio.ui.settings.pages.packs import PacksPage
 from studio.ui.settings.pages.servers import ServersPage
-from studio.ui.settings.servers.rows import ElidedLabel
 from studio.ui.settings.servers.server_view import ABOUT
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button
-from studio.ui.widgets.breakable import BreakableLabel
+from studio.ui.widgets.breakable import BreakableLabel, ElidedLabel
 from support.pack_files import OURS, write_pack
 from support.pack_home import PACKS
 from support.uv_to_fetch import uv_to_fetch

@@ -357,7 +357,8 @@ class AkteView(QWidget):
             return len(rows)
 
         def done(count: int | None, problem: str) -> None:
-            self.tell(f"{count} Zeilen stehen in {path}." if count is not None else "", problem)
+            told = german.counted(count or 0, "Zeile steht", "Zeilen stehen")
+            self.tell("" if problem else f"{told} in {path}.", problem)
 
         self.page.attempt(work, done)
 

@@ -183,7 +183,7 @@ class LawCard(Card):
             noun = "Entscheidungen" if decisions else "Gesetze"
             told = ""
             if found is not None:
-                told = f"{found.laws} {noun}, {found.changed} neu oder geändert"
+                told = found.told(noun)
                 problem = "\n".join(found.problems[:20])
             self.told.show_text(told)
             self.problem.show_text(problem)
@@ -195,5 +195,5 @@ class LawCard(Card):
 
 
 def _state(many: int, day: str) -> str:
-    count, stand = german.count(many), german.read_day(day)
-    return f"Verzeichnis vom {stand:%d.%m.%Y}: {count} Entscheidungen."
+    found, stand = german.many(many, "Entscheidungen"), german.read_day(day)
+    return f"Verzeichnis vom {stand:%d.%m.%Y}: {found}."

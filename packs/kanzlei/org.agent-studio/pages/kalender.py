@@ -204,7 +204,8 @@ class KalenderPage(Page):
         home = self.home
 
         def done(count: int | None, problem: str) -> None:
-            self.tell("" if problem else f"{count} Einträge stehen in {path}.", problem)
+            told = german.counted(count or 0, "Eintrag steht", "Einträge stehen")
+            self.tell("" if problem else f"{told} in {path}.", problem)
 
         self.attempt(lambda: write_calendar(home, home.person, Path(path)), done)
 
@@ -224,7 +225,8 @@ class KalenderPage(Page):
         parts = [*table(f"Kalender {title}", heads, rows), stand]
 
         def done(_: None, problem: str) -> None:
-            self.tell("" if problem else f"{len(rows)} Einträge stehen in {path}.", problem)
+            told = german.counted(len(rows), "Eintrag steht", "Einträge stehen")
+            self.tell("" if problem else f"{told} in {path}.", problem)
 
         self.attempt(lambda: write_pdf(Path(path), title, parts), done)
 

@@ -31,6 +31,29 @@ def counted(value: int, one: str, many: str) -> str:
     return f"{count(value)} {one if value == 1 else many}"
 
 
+_ONE = {
+    "Akten": "Akte",
+    "Dokumente": "Dokument",
+    "Dokumenten": "Dokument",
+    "Einträge": "Eintrag",
+    "Entscheidungen": "Entscheidung",
+    "Fristen": "Frist",
+    "Gesetze": "Gesetz",
+    "Kontakte": "Kontakt",
+    "Paragrafen": "Paragraf",
+    "Regeln": "Regel",
+    "Tage": "Tag",
+    "Wortlaute": "Wortlaut",
+    "Zeilen": "Zeile",
+    "Zeiten": "Zeit",
+}
+
+
+def many(value: int, nouns: str) -> str:
+    """``1 Akte``, ``2 Akten``: of what the office counts; other nouns have no plural."""
+    return counted(value, _ONE.get(nouns, nouns), nouns)
+
+
 def euros(amount: Decimal) -> str:
     """``1.963,50 €``."""
     return f"{amount:,.2f} €".translate(str.maketrans(",.", ".,"))

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from studio.packs import Result
 
+from . import _german as german
+
 MOST = 20
 """Things in one answer."""
 
@@ -27,4 +29,4 @@ def listed(
     value: dict[str, object] = {"data": data, "sources": sources, "total": total, **(more or {})}
     if first + MOST < total:
         value["cursor"] = first + MOST
-    return Result(value, f"{total} {what}", sources or ((source,) if source else ()))
+    return Result(value, german.many(total, what), sources or ((source,) if source else ()))

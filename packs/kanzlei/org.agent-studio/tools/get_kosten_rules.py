@@ -86,7 +86,7 @@ def _rules(asked: Sequence[FeePosition]) -> Result:
         }
         for one in found
     ]
-    return Result(rules, f"{len(found)} Regeln", addresses(one.norm for one in found))
+    return Result(rules, german.many(len(found), "Regeln"), addresses(one.norm for one in found))
 
 
 def _item(asked: FeePosition) -> Item:

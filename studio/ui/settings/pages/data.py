@@ -40,7 +40,8 @@ from studio.ui.widgets import (
     make_transparent,
     message_box,
 )
-from studio.ui.widgets.layouts import column_of, row_of, widget_of
+from studio.ui.widgets.breakable import ElidedLabel
+from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
 if TYPE_CHECKING:
     from studio.agent.chat_files import ChatImporter, ExportForm, ImportCandidate
@@ -95,12 +96,11 @@ class PlaceCard(Card):
         super().__init__(theme, "surface", "hair")
         self._paths = paths
         self.whole = Label(theme, "", "ui_strong", digits=True)
-        self.path = Label(theme, short_path(str(paths.data)), "code", "text2", wrap=True)
-        self.path.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
+        self.path = ElidedLabel(theme, short_path(str(paths.data)), "code", "text2")
         self.open = Button(theme, tr("Open folder"), clicked=self._open)
         self.bar = ShareBar(theme)
-        top = row_of([(self.whole, 1), self.open], spacing=10)
-        column_of([top, self.path, self.bar], spacing=10, margins=(14, 12, 14, 12), on=self)
+        top = row_of([self.whole, STRETCH, self.path, self.open], spacing=10)
+        column_of([top, self.bar], spacing=10, margins=(14, 12, 14, 12), on=self)
 
     def show_sizes(self, found: dict[str, int], chats: int) -> None:
         """``found`` as ``sizes`` returns it."""

@@ -12,10 +12,10 @@ from studio.ui.engine_texts import tr_engine
 from studio.ui.forms.text_area import TextArea
 from studio.ui.settings.form import AskCard
 from studio.ui.settings.rows import IconTile, RowCard
-from studio.ui.settings.servers.rows import ElidedLabel
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr, tr_later
 from studio.ui.widgets import Button, Label, Toggle
+from studio.ui.widgets.breakable import ElidedLabel
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 
 if TYPE_CHECKING:

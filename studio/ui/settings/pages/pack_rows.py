@@ -12,10 +12,10 @@ from studio.tools.drafts.diff import DiffLine
 from studio.ui.formatting import short_path
 from studio.ui.settings.rows import IconTile
 from studio.ui.settings.servers.changed_tool import DifferenceView
-from studio.ui.settings.servers.rows import ElidedLabel
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr, tr_later, tr_plural
 from studio.ui.widgets import Button, IconButton, Label, Status, Tag, Toggle
+from studio.ui.widgets.breakable import ElidedLabel
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
 from .pack_offer import PackContents, part_title

@@ -24,11 +24,10 @@ from studio.ui.formatting import day_of, number, short_path
 from studio.ui.settings.form import AskCard, CardGroups, FormCard, SettingsPage, Slot
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.settings.rows import IconTile, RowCard
-from studio.ui.settings.servers.rows import ElidedLabel
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Button, Field, IconButton, Label, Mark, Tag, Toggle, plain_tip
-from studio.ui.widgets.breakable import BreakableLabel, breakable
+from studio.ui.widgets.breakable import BreakableLabel, ElidedLabel, breakable
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
 if TYPE_CHECKING:

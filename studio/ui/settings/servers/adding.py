@@ -19,9 +19,10 @@ from studio.ui.settings.rows import IconTile, RowCard
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Button, Card, Field, IconButton, Label, Status, plain_tip
+from studio.ui.widgets.breakable import ElidedLabel
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
-from .rows import ElidedLabel, icon_of
+from .rows import icon_of
 from .servers_model import ServersModel
 
 if TYPE_CHECKING:

@@ -17,9 +17,9 @@ from studio.ui.settings.rows import IconTile, RowCard
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr, tr_in
 from studio.ui.widgets import Button, Label, plain_tip
+from studio.ui.widgets.breakable import ElidedLabel
 from studio.ui.widgets.layouts import column_of, row_of, widget_of
 
-from .rows import ElidedLabel
 from .trial import Call, TrialCard
 
 

@@ -7,9 +7,9 @@ import time
 from base64 import b64decode
 from functools import lru_cache
 
-from PySide6.QtCore import QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QImage, QMouseEvent, QPainter
-from PySide6.QtWidgets import QSizePolicy, QWidget
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QImage, QMouseEvent
+from PySide6.QtWidgets import QWidget
 
 from studio.agent.servers.facts import shown_start
 from studio.mcp.entries import ServerEntry
@@ -19,8 +19,8 @@ from studio.ui.settings.rows import IconTile
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Button, IconButton, Label, Status, Toggle, plain_tip
+from studio.ui.widgets.breakable import ElidedLabel
 from studio.ui.widgets.layouts import column_of, row_of
-from studio.ui.widgets.painting import PaintedWidget, paint_text
 from studio.ui.widgets.thumbnails import extent, thumbnail
 
 from .mending import ON_ITS_PAGE, cure_text
@@ -214,35 +214,3 @@ def tokens_text(tokens: int) -> str:
 
 def _seconds(since: float) -> int:
     return max(0, int(time.time() - since))
-
-
-class ElidedLabel(PaintedWidget):
-    """One line of text whose middle is left out where there is no room for it."""
-
-    def __init__(self, theme: Theme, text: str, role: str = "small", token: str = "text2") -> None:
-        super().__init__(theme)
-        self._text, self._role, self._token = "", role, token
-        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
-        self.set_text(text)
-
-    def text(self) -> str:
-        return self._text
-
-    def set_text(self, text: str) -> None:
-        self._text = text
-        self.setAccessibleName(text)
-        self.setToolTip(plain_tip(text))
-        self.updateGeometry()
-        self.update()
-
-    def sizeHint(self) -> QSize:
-        metrics = self.theme.metrics(self._role)
-        return QSize(metrics.horizontalAdvance(self._text) + 2, metrics.height())
-
-    def minimumSizeHint(self) -> QSize:
-        return QSize(min(self.theme.px(60), self.sizeHint().width()), self.sizeHint().height())
-
-    def paint(self, painter: QPainter, rect: QRectF) -> None:
-        middle, metrics = Qt.TextElideMode.ElideMiddle, self.theme.metrics(self._role)
-        text = metrics.elidedText(self._text, middle, int(rect.width()))
-        paint_text(painter, self.theme, rect, text, self._role, self._token)

@@ -35,7 +35,7 @@ from studio.ui.widgets import (
     Toggle,
     message_box,
 )
-from studio.ui.widgets.breakable import BreakableLabel
+from studio.ui.widgets.breakable import BreakableLabel, ElidedLabel
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
 from .approval import ApprovalCard, SandboxChoice, facts_of, key_rows
@@ -43,7 +43,7 @@ from .changed_tool import Change, ChangedToolCard
 from .client_form import ClientForm
 from .mending import ON_ITS_PAGE, MendForm, cure_text
 from .offers import OfferPane, prompt_offer, resource_offer
-from .rows import ElidedLabel, icon_of, picture_of, state_words
+from .rows import icon_of, picture_of, state_words
 from .server_facts import Cure, ServerFacts
 from .servers_model import ServersModel
 from .tool_list import ToolFacts, ToolList

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from studio.packs import Context, verb
 
+from .. import _german as german
 from ..office.dokumente import Dokumente
 from .masses import AKTEN as MANY
 from .masses import Masses
@@ -24,8 +25,12 @@ def beispiel(context: Context, gross: bool = False, seed: int = 1, akten: int = 
         made = Masses(home, person, akten or MANY, seed).make(context.emit)
     else:
         made = make_office(home, person, akten or FEW, seed)
-    told = (
-        f"{made.akten} Akten, {made.documents} Dokumente, {made.fristen} Fristen, {made.times} "
-        f"Zeiten{f', {made.contacts} Kontakte' if made.contacts else ''}. Alles erfunden."
+    counts = (
+        (made.akten, "Akten"),
+        (made.documents, "Dokumente"),
+        (made.fristen, "Fristen"),
+        (made.times, "Zeiten"),
+        *([(made.contacts, "Kontakte")] if made.contacts else []),
     )
-    return f"{told} Die Dateien liegen in {context.service(Dokumente).root}."
+    told = ", ".join(german.many(count, noun) for count, noun in counts)
+    return f"{told}. Alles erfunden. Die Dateien liegen in {context.service(Dokumente).root}."

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from studio.packs import Context, ToolFailed, verb
 
+from .. import _german as german
 from ..law.check import check
 from ..law.fetching import address_of, fetched
-from ..law.normen import Normen
+from ..law.normen import Imported, Normen
 from ..law.openlegaldata import load
 from ..law.urteile import Urteile
 from ..law.verzeichnis import LIST, Verzeichnis
@@ -42,8 +43,7 @@ def gesetze_import(context: Context, pfad: str) -> list[str]:
     pfad: Die Datei oder der Ordner.
     """
     done = context.service(Normen).add(Path(pfad).expanduser())
-    told = f"{done.laws} Gesetze, {done.sections} Paragrafen, {done.changed} Wortlaute geändert"
-    return [told, *done.problems]
+    return _laws_read(done)
 
 
 @verb
@@ -53,8 +53,7 @@ def gesetze_laden(context: Context, gesetz: str) -> list[str]:
     gesetz: Seine Abkürzung: BGB.
     """
     done = fetched(address_of(gesetz), context.service(Normen).add)
-    told = f"{done.laws} Gesetze, {done.sections} Paragrafen, {done.changed} Wortlaute geändert"
-    return [told, *done.problems]
+    return _laws_read(done)
 
 
 @verb
@@ -70,7 +69,7 @@ def urteile_laden(context: Context, adresse: str, openlegaldata: bool = False) -
         done = load(store, adresse)
     else:
         done = fetched(context.service(Verzeichnis).wanted(adresse), store.add)
-    return [f"{done.laws} Entscheidungen, {done.changed} neu oder geändert", *done.problems]
+    return [done.told("Entscheidungen"), *done.problems]
 
 
 @verb
@@ -84,7 +83,7 @@ def verzeichnis_laden(context: Context, datei: str = "") -> str:
     if datei and not path.is_file():
         raise ToolFailed(f"{datei} gibt es nicht.")
     many = service.replace(path) if datei else fetched(LIST, service.replace)
-    return f"{many} Entscheidungen im Verzeichnis"
+    return f"{german.many(many, 'Entscheidungen')} im Verzeichnis"
 
 
 @verb(effect="read")
@@ -131,7 +130,13 @@ def urteile_import(context: Context, pfad: str) -> list[str]:
     pfad: Die Datei oder der Ordner.
     """
     done = context.service(Urteile).add(Path(pfad).expanduser())
-    return [f"{done.laws} Entscheidungen, {done.changed} neu oder geändert", *done.problems]
+    return [done.told("Entscheidungen"), *done.problems]
+
+
+def _laws_read(done: Imported) -> list[str]:
+    counts = ((done.laws, "Gesetze"), (done.sections, "Paragrafen"), (done.changed, "Wortlaute"))
+    told = ", ".join(german.many(count, noun) for count, noun in counts)
+    return [f"{told} geändert", *done.problems]
 
 
 def _hint(words: str) -> str:

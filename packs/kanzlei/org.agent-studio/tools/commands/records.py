@@ -177,7 +177,7 @@ def kalender(context: Context, datei: str, az: str = "") -> str:
     akte = _akte(context, az).id if az else None
     path = Path(datei).expanduser()
     count = write_calendar(context.home, context.person, path, akte)
-    return f"{count} Einträge stehen in {path}."
+    return f"{german.counted(count, 'Eintrag steht', 'Einträge stehen')} in {path}."
 
 
 @verb

@@ -74,7 +74,7 @@ def protokoll(context: Context, az: str, datei: str) -> str:
     except OSError as error:
         raise ToolFailed(f"{path} kann nicht geschrieben werden: {error.strerror}.") from error
     _, end, _ = audit.verify(context.records)
-    return f"{text.count(chr(10)) - 1} Zeilen in {path}. Ende der Kette: {end}"
+    return f"{german.many(text.count(chr(10)) - 1, 'Zeilen')} in {path}. Ende der Kette: {end}"
 
 
 @verb
@@ -83,7 +83,7 @@ def verify(context: Context) -> str:
     count, end, problem = audit.verify(context.records)
     if problem:
         raise ToolFailed(f"{problem} Bis Zeile {count} stimmt die Kette.")
-    return f"{count} Zeilen, unverändert. Ende der Kette: {end}"
+    return f"{german.many(count, 'Zeilen')}, unverändert. Ende der Kette: {end}"
 
 
 @verb(name="backup")
@@ -95,7 +95,8 @@ def save(context: Context, datei: str) -> str:
     if context.person.role not in (ADMIN, ANWALT):
         raise ToolFailed(f"Gesichert wird von einem Anwalt, nicht {context.person.role}.")
     done = backup.save(context.home, Path(datei).expanduser())
-    return "\n".join((f"{done.documents} Dokumente und alle Daten in {datei}.", *done.problems))
+    documents = german.many(done.documents, "Dokumente")
+    return "\n".join((f"{documents} und alle Daten in {datei}.", *done.problems))
 
 
 @verb(name="restore")
@@ -108,7 +109,7 @@ def bring_back(context: Context, datei: str, ersetzen: bool = False) -> str:
     path = Path(datei).expanduser()
     done = backup.restore(context.home, context.person, path, replacing=ersetzen)
     kept = f" Die Dokumente von vorher liegen in {done.kept}." if done.kept else ""
-    return f"{done.documents} Dokumente und alle Daten sind zurück.{kept}"
+    return f"{german.many(done.documents, 'Dokumente')} und alle Daten sind zurück.{kept}"
 
 
 @verb
@@ -205,7 +206,8 @@ def vergessen(context: Context, az: str, nochmals: str) -> str:
         raise ToolFailed("Die beiden Aktenzeichen sind verschieden. Nichts wurde gelöscht.")
     akte = context.service(Akten).get(context.person, az)
     chats = forget_chats(context.home, context.person, akte)
-    return f"{chats} Gespräche zur Akte {akte.az} sind gelöscht."
+    told = german.counted(chats, "Gespräch", "Gespräche")
+    return f"{told} zur Akte {akte.az} {'ist' if chats == 1 else 'sind'} gelöscht."
 
 
 @verb
@@ -218,8 +220,8 @@ def auskunft(context: Context, name: str, datei: str) -> str:
     path = Path(datei).expanduser()
     akten, documents = access_request.collect(context.home, context.person, name, path)
     return (
-        f"{akten} Akten, {documents} Dokumente in {path}. Sieh sie durch, bevor Du sie "
-        "herausgibst: es stehen auch andere darin."
+        f"{german.many(akten, 'Akten')}, {german.many(documents, 'Dokumente')} in {path}. Sieh sie "
+        "durch, bevor Du sie herausgibst: es stehen auch andere darin."
     )
 
 
@@ -233,7 +235,7 @@ def give_out(context: Context, az: str, datei: str) -> str:
     akte = context.service(Akten).get(context.person, az)
     path = Path(datei).expanduser()
     count = write_akte(context.home, context.person, akte, path)
-    return f"{count} Dokumente und alle Daten der Akte {akte.az} in {path}."
+    return f"{german.many(count, 'Dokumente')} und alle Daten der Akte {akte.az} in {path}."
 
 
 def _day(name: str, text: str) -> datetime.date:

@@ -81,7 +81,7 @@ def _suspended(
             steps.append(f"Die Hemmung ab {german.day(first)} kommt zu spät.")
         elif (days := (last - max(first, begin)).days + 1) > 0:
             end += datetime.timedelta(days=days)
-            steps.append(f"§ 209 BGB, gehemmt {days} Tage → {german.day(end)}")
+            steps.append(f"§ 209 BGB, gehemmt {german.many(days, 'Tage')} → {german.day(end)}")
             begin = last + _DAY
     return end, steps
 

@@ -124,7 +124,9 @@ class Intake:
             (taken, told, "Dokumente"),
             (entries, changed, "Einträge"),
         )
-        what = ", ".join(f"{count} {noun}" for count, other, noun in counts if count or other)
+        what = ", ".join(
+            german.many(count, noun) for count, other, noun in counts if count or other
+        )
         return [f"{what or 'Nichts'} zurückgenommen.", *told, *used, *gone, *kept, *changed]
 
     def _require_open(self, person: Person, number: int) -> None:

@@ -38,6 +38,10 @@ class Imported:
     changed: int = 0
     problems: list[str] = field(default_factory=list[str])
 
+    def told(self, nouns: str) -> str:
+        """``1 Entscheidung, 1 neu oder geändert``."""
+        return f"{german.many(self.laws, nouns)}, {german.count(self.changed)} neu oder geändert"
+
 
 @dataclass(frozen=True, slots=True)
 class Section:

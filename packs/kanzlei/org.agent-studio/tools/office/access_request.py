@@ -9,6 +9,7 @@ from pathlib import Path
 
 from studio.packs import Home, Person, ToolFailed, dataclass
 
+from .. import _german as german
 from ..masking.finding import LAST, Finder
 from ..masking.folding import folded
 from ..masking.known import named
@@ -78,7 +79,8 @@ def collect(home: Home, person: Person, name: str, target: Path) -> tuple[int, i
         raise ToolFailed(f"{target} gibt es schon.") from error
     except OSError as error:
         raise ToolFailed(f"{target} kann nicht geschrieben werden: {error.strerror}.") from error
-    append(home.records, now(), person, None, "Auskunft", f"{len(told)} Akten, {count} Dokumente")
+    what = f"{german.many(len(told), 'Akten')}, {german.many(count, 'Dokumente')}"
+    append(home.records, now(), person, None, "Auskunft", what)
     return len(told), count
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from studio.packs import Home, Person, ToolFailed
 
+from .. import _german as german
 from .akten import Akte
 from .audit import append, as_csv, private
 from .aufgaben import Aufgaben
@@ -69,5 +70,5 @@ def write_akte(home: Home, person: Person, akte: Akte, target: Path) -> int:
     except OSError as error:
         target.unlink(missing_ok=True)
         raise ToolFailed(f"{target} kann nicht geschrieben werden: {error.strerror}.") from error
-    append(records, now(), person, akte.id, "Akte herausgegeben", f"{count} Dokumente")
+    append(records, now(), person, akte.id, "Akte herausgegeben", german.many(count, "Dokumente"))
     return count

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from studio.packs import Home, Person, ToolFailed, dataclass
 
+from .. import _german as german
 from .._patterns import lazy_pattern
 from ..xjustiz.codes import FILENAME
 from ..xjustiz.writing import SentDocument, write_message
@@ -113,7 +114,7 @@ def put_together(
             path.unlink(missing_ok=True)
         target.rmdir()
         raise ToolFailed(f"{target} kann nicht beschrieben werden: {error.strerror}.") from error
-    what = f"Versandmappe mit {len(sent)} Dokumenten"
+    what = f"Versandmappe mit {german.many(len(sent), 'Dokumenten')}"
     append(home.records, now(), person, akte.id, what, "zusammengestellt")
     return sent
 
