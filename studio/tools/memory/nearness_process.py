@@ -17,6 +17,7 @@ import time
 from collections.abc import Sequence
 from contextlib import closing
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -33,9 +34,9 @@ LONGEST = 2_000
 class NoteVectors:
     """The vectors of all notes of one index, as it is now."""
 
-    def __init__(self, index: Path, model: Any) -> None:
+    def __init__(self, index: Path, model: Model) -> None:
         self._index, self._model = index, model
-        self._wide = model.embedding.shape[1]
+        self._wide = model.vectors.shape[1]
         self._numpy: Any = import_module("numpy")
         self._stamp: object = None
         self._rows: dict[int, tuple[Any, ...]] = {}
@@ -94,22 +95,48 @@ class NoteVectors:
         The model's own way fills all texts up to the longest, and copies a vector for each filling.
         """
         made = self._numpy.zeros((len(texts), self._wide), "float32")
-        for at, one in enumerate(self._model.tokenize([*texts])):
+        for at, one in enumerate(self._model.tokens(texts)):
             if one.ids:
-                made[at] = self._model.embedding[one.ids].mean(axis=0)
+                made[at] = self._model.vectors[one.ids].mean(axis=0, dtype="float32")
         return made / (self._numpy.linalg.norm(made, axis=1, keepdims=True) + 1e-8)
 
 
-def load() -> Any:
-    """The model with all that it needs from its own package; it asks no network for anything."""
-    os.environ |= {"HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+class Model:
+    """The files of the package ``wordllama``, used without its code.
+
+    That imports all that it can do, and makes the weights twice as big; here they stay in their
+    file, of which the system keeps in memory what is asked for.
+    """
+
+    def __init__(self) -> None:
+        numpy: Any = import_module("numpy")
+        found = find_spec("wordllama")
+        assert found is not None and found.origin is not None
+        folder = Path(found.origin).parent
+        weights = folder / "weights" / "l2_supercat_256.safetensors"
+        with weights.open("rb") as file:
+            head = int.from_bytes(file.read(8), "little")
+            table = json.loads(file.read(head))["embedding.weight"]
+        kind = {"F16": "<f2", "F32": "<f4"}[table["dtype"]]
+        start = 8 + head + table["data_offsets"][0]
+        self.vectors = numpy.memmap(weights, kind, "r", start, tuple(table["shape"])).view(
+            numpy.ndarray
+        )
+        file = folder / "tokenizers" / "l2_supercat_tokenizer_config.json"
+        self._tokenizer: Any = import_module("tokenizers").Tokenizer.from_file(str(file))
+        self._tokenizer.no_padding()
+        self._tokenizer.no_truncation()
+
+    def tokens(self, texts: Sequence[str]) -> Sequence[Any]:
+        return self._tokenizer.encode_batch_fast([*texts], add_special_tokens=False)
+
+
+def load() -> Model:
+    """The model; it asks no network for anything."""
+    os.environ |= {"TOKENIZERS_PARALLELISM": "false"}
     # More threads wait for each other longer than they compute: a query takes ten times as much.
     os.environ |= dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
-    module: Any = import_module("wordllama")
-    folder = Path(module.__file__).parent
-    model = module.WordLlama.load(cache_dir=folder, disable_download=True)
-    model.tokenizer.no_padding()
-    return model
+    return Model()
 
 
 def main() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import select
 import subprocess
@@ -9,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -157,14 +159,30 @@ def test_w41_a_long_note_makes_no_work_of_the_short_ones_beside_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Texts are not filled up to the longest one; their vectors are those of the model."""
-    for name in ("HF_HUB_OFFLINE", "TOKENIZERS_PARALLELISM", "OMP_NUM_THREADS"):
+    for name in ("TOKENIZERS_PARALLELISM", "OMP_NUM_THREADS"):
         monkeypatch.setenv(name, "1")  # as they were, once the test is over
     monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
+    module: Any = importlib.import_module("wordllama")
+    folder = Path(module.__file__).parent
+    theirs = module.WordLlama.load(cache_dir=folder, disable_download=True)
     model = load()
     texts = [*NOTES.values(), "", "petrol " * 300]
-    tokens = [len(one.ids) for one in model.tokenize(texts)]
+    tokens = [len(one.ids) for one in model.tokens(texts)]
     assert max(tokens[:-1]) < 20 and tokens[-1] >= 300, tokens
     made = NoteVectors(tmp_path, model).embedded(texts)
     for text, vector in zip(texts, made, strict=True):
-        own = model.embed([text], norm=True)[0] if text else 0 * vector
+        own = theirs.embed([text], norm=True)[0] if text else 0 * vector
         assert abs(own - vector).max() < 1e-5, text
+
+
+def test_w41_the_weights_stay_in_their_file_and_the_packages_code_is_not_run() -> None:
+    """Its code and its copy of the weights are half of the memory and of the start."""
+    program = (
+        "import sys; from studio.tools.memory.nearness_process import load; made = load().vectors;"
+        "print('wordllama' in sys.modules, made.dtype.itemsize, type(made.base).__name__)"
+    )
+    place = {"PYTHONPATH": str(Path(studio.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=dict(without_network()) | place, capture_output=True
+    )
+    assert done.stdout.split() == [b"False", b"2", b"memmap"], done.stderr
