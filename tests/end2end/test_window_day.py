@@ -176,7 +176,7 @@ async def test_first_run_one_key_starts_the_demo(tmp_path: Path) -> None:
         await until(lambda: page._start.ollama.accessibleName().count("Not running"))
         person.press(Key.Key_1)
         await until(lambda: person.composer.text == "What is in this folder?")
-        assert person.composer.editor.hasFocus()
+        await until(person.composer.editor.hasFocus)
         await until(lambda: "demo" in person.composer.model.text().lower())
         person.press(Key.Key_Return)
         await person.done()
