@@ -360,20 +360,31 @@ def describe_tally(tally: ItemTally) -> str:
 def describe_fork(plan: ForkPlan) -> list[str]:
     """What a fork would run and what that cost last, and what it takes over, in lines."""
     lines = [f"{plan.started.name}, from run {plan.started.forked_from[:8]}. To run:"]
-    for one in plan.to_run:
-        items = f", {len(one.items)} of its items" if one.items else ""
-        cost = _cost(one.tokens, one.dollars)
-        known = [half.answers for half in plan.half_done if half.step == one.step.id]
-        answers = "1 answer" if sum(known) == 1 else f"{sum(known)} answers"
-        after = f", after {answers} of the record" if known else ""
-        last = f", last {cost}" if cost else ""
-        lines.append(f"  {one_line(one.step.label)}{items}{after}{last}")
+    lines += _to_run(plan, "  ")
     names = dict.fromkeys(one.step for one in plan.linked if not one.item)
     if names:
         labels = {step.id: one_line(step.label) for step in plan.workflow.steps}
         lines.append(f"Taken over: {', '.join(labels[name] for name in names)}")
     if cost := _cost(plan.tokens, plan.dollars):
         lines.append(f"In all it used {cost} last.")
+    return lines
+
+
+def _to_run(plan: ForkPlan, indent: str) -> list[str]:
+    """The steps that a fork runs, those of runs below that go on under their own."""
+    lines: list[str] = []
+    for one in plan.to_run:
+        items = f", {len(one.items)} of its items" if one.items else ""
+        cost = _cost(one.tokens, one.dollars)
+        halves = [half for half in plan.half_done if half.step == one.step.id]
+        known = [half.answers for half in halves if half.below is None]
+        answers = "1 answer" if sum(known) == 1 else f"{sum(known)} answers"
+        after = f", after {answers} of the record" if known else ""
+        last = f", last {cost}" if cost else ""
+        lines.append(f"{indent}{one_line(one.step.label)}{items}{after}{last}")
+        for half in halves:
+            if half.below is not None:
+                lines += _to_run(half.below, f"{indent}  ")
     return lines
 
 

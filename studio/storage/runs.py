@@ -90,14 +90,27 @@ class RunStore:
     def __init__(self, db: Database) -> None:
         self._db = db
 
-    async def create(self, new: NewRun, at: float, more: Sequence[RunEvent] = ()) -> RunStarted:
-        """Add a run and claim it for this program.
+    async def create(
+        self,
+        new: NewRun,
+        at: float,
+        more: Sequence[RunEvent] = (),
+        below: Sequence[tuple[NewRun, Sequence[RunEvent]]] = (),
+    ) -> RunStarted:
+        """Add a run and claim it for this program, in one transaction with those ``below`` it.
 
-        ``more`` are events that follow at once. Returns the event with the number of the run
-        among those of the same name and source.
+        ``more`` are events that follow at once; each of those below has its own. Returns the event
+        with the number of the run among those of the same name and source.
         """
         owner = self._db.owner
-        return await self._db.write(lambda db: _create(db, new, at, owner, more))
+
+        def write(db: Connection) -> RunStarted:
+            first = _create(db, new, at, owner, more)
+            for one, events in below:
+                _create(db, one, at, owner, events)
+            return first
+
+        return await self._db.write(write)
 
     async def append(
         self, run: Run, at: float, events: Sequence[RunEvent], below: Sequence[NewRun] = ()

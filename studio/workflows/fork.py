@@ -58,12 +58,16 @@ class StepToRun:
 
 @dataclass(frozen=True, slots=True)
 class StepHalfDone:
-    """A step or item that goes on in the middle: after ``messages``, with ``answers`` in them."""
+    """A step or item that goes on in the middle: after ``messages``, with ``answers`` in them.
+
+    One that is a workflow goes on in the run ``below``.
+    """
 
     step: str
     item: str
-    answers: int
-    messages: tuple[Message, ...]
+    answers: int = 0
+    messages: tuple[Message, ...] = ()
+    below: ForkPlan | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """Live steps: plans the run that does live what a replay found missing, and links the rest (W-28).
 
 A step goes on after the last of its requests that has the same answer again, as if the program had
-been killed there; so only the requests that are missing, and those behind them, are sent.
+been killed there; so only the requests that are missing, and those behind them, are sent. A step
+that is a workflow goes on in its own run, which is filled from its own record in the same way.
 
 Of a bundle that run is a new one in a folder of the person's. What steps did to their folder is in
 no bundle, so those that changed something run too. Its words count as a stranger's.
@@ -24,8 +25,11 @@ from studio.domain.runs import Run
 from studio.domain.transcript import Transcript
 
 from .bundle import RecordedRun
-from .fork import ForkPlan, ForkRequest, StepHalfDone, plan_fork
+from .child_runs import outcome_of
+from .fork import ForkPlan, ForkRequest, StepHalfDone, StepToRun, plan_fork
+from .missions.check_steps import with_checks
 from .plan import Plan
+from .reader import read_workflow_text
 from .replay import ReplayReport
 from .run_files import group_of
 from .workflow_runs import WorkflowRuns
@@ -61,28 +65,67 @@ def fork_to_fill(run_id: str, report: ReplayReport) -> ForkRequest:
     return ForkRequest(run_id, also=tuple(report.missing))
 
 
-def half_done(plan: ForkPlan, report: ReplayReport) -> ForkPlan:
+def half_done(plan: ForkPlan, report: ReplayReport, *, strange: bool = False) -> ForkPlan:
     """The plan with the steps that go on where the record ends, not at their beginning.
 
     What a step needs has to be as it was then. The conversation goes on before the first call that
-    changed something: that is made in the person's folder.
+    changed something: that is made in the person's folder. ``strange``: the record is a bundle's.
     """
-    runs = {one.step.id: one for one in plan.to_run}
-    every = Plan(plan.workflow).every
     found: list[StepHalfDone] = []
     for (step, item), (session, answered) in report.answered.items():
-        one = runs.get(step)
-        if (
-            one is None
-            or every[step] & runs.keys()
-            or (item not in one.items if item else one.items)
-        ):
+        if not _goes_on(plan, step, item):
             continue
         events, answers = _before_change(session.events, answered)
         messages = with_distinct_calls(all_messages(Transcript(events).blocks))
         if answers and messages[-1].role == "user":
             found.append(StepHalfDone(step, item, answers, messages))
-    return replace(plan, half_done=tuple(found))
+    to_run = {one.step.id: one for one in plan.to_run}
+    for (step, item), (record, its) in report.below.items():
+        if not _goes_on(plan, step, item):
+            continue
+        below = _plan_below(plan.started, step, record, its, strange=strange)
+        if below is not None:
+            found.append(StepHalfDone(step, item, below=below))
+            to_run[step] = _costs(to_run[step], Run(record.events), below)
+    return replace(plan, to_run=tuple(to_run.values()), half_done=tuple(found))
+
+
+def _goes_on(plan: ForkPlan, step: str, item: str) -> bool:
+    """Whether a step or item runs, and all that it needs is as it was."""
+    runs = {one.step.id: one.items for one in plan.to_run}
+    if step not in runs or Plan(plan.workflow).every[step] & runs.keys():
+        return False
+    return item in runs[step] if item else not runs[step]
+
+
+def _plan_below(
+    above: RunStarted, step: str, record: RecordedRun, report: ReplayReport, *, strange: bool
+) -> ForkPlan | None:
+    """The run of a step, by its own record; None for a mission, which runs as a whole."""
+    run = Run(record.events)
+    if strange:
+        (at, _), *others = record.events
+        run = Run([(at, started_in(record, Path(above.folder))), *others])
+        miss_changes(record, report)
+    assert run.started is not None
+    found = read_workflow_text(record.workflow, run.started.name, run.started.source).workflow
+    if found is None or found.done_when:
+        return None
+    request = fork_to_fill(run.id, report)
+    plan = plan_fork(run, with_checks(found), record.workflow, request)
+    caller = {"parent": above.run_id, "parent_step": step, "trigger": "manual"}
+    plan = replace(plan, started=replace(plan.started, **caller))
+    if strange:
+        plan = _from_stranger(plan)
+    return half_done(plan, report, strange=strange)
+
+
+def _costs(one: StepToRun, run: Run, below: ForkPlan) -> StepToRun:
+    """A step to run, of whose run only a part runs again."""
+    whole = outcome_of(one.step, "", run)
+    tokens = one.tokens - whole.tokens + below.tokens
+    dollars = one.dollars - (whole.dollars or 0.0) + below.dollars
+    return replace(one, tokens=max(tokens, 0), dollars=max(dollars, 0.0))
 
 
 def _before_change(events: Sequence[Event], answered: int) -> tuple[Sequence[Event], int]:
@@ -124,9 +167,16 @@ async def plan_of_bundle(
         raise ConfigurationError("This run was not over when it was exported. Export it again.")
     workflow = WorkflowRuns(engine).files.read(record.workflow, started)
     plan = plan_fork(run, workflow, record.workflow, fork_to_fill(run.id, report))
-    for one in plan.to_run:
-        if one.step.kind == "agent":
-            await engine.agent(one.step.target, folder)
+    group = group_of(Plan(plan.workflow), plan.started)
+    plan = _from_stranger(replace(plan, started=replace(plan.started, group=group)))
+    plan = half_done(plan, report, strange=True)
+    for agent in set(_agents(plan)):
+        await engine.agent(agent, folder)
+    return plan
+
+
+def _from_stranger(plan: ForkPlan) -> ForkPlan:
+    """The fork of a bundle's run: what is linked counts as a stranger's."""
     strange = Exposed("untrusted", "bundle")
     events = tuple(
         replace(one, session_id="", exposed=(*one.exposed, strange))
@@ -135,9 +185,17 @@ async def plan_of_bundle(
         for one in plan.events
         if not isinstance(one, StepChanged)  # its paths and contents would be a stranger's
     )
-    group = group_of(Plan(plan.workflow), plan.started)
-    plan = replace(plan, started=replace(plan.started, group=group), events=events)
-    return half_done(plan, report)
+    return replace(plan, events=events)
+
+
+def _agents(plan: ForkPlan) -> Iterator[str]:
+    """The agents that work in a fork, and in the runs below it that go on."""
+    for one in plan.to_run:
+        if one.step.kind == "agent":
+            yield one.step.target
+    for half in plan.half_done:
+        if half.below is not None:
+            yield from _agents(half.below)
 
 
 def _changed(record: RecordedRun) -> Iterator[tuple[str, str]]:

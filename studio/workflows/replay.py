@@ -95,6 +95,10 @@ class ReplayReport:
         default_factory=dict[tuple[str, str], tuple[RecordedSession, int]]
     )
     """Of these the sessions whose first requests, so many, have the same answers again."""
+    below: dict[tuple[str, str], tuple[RecordedRun, ReplayReport]] = field(
+        default_factory=dict[tuple[str, str], "tuple[RecordedRun, ReplayReport]"]
+    )
+    """What the runs of steps and items came to, where a replay is to be filled."""
     reads: int = 0
     """How many calls read the folder again."""
 
@@ -102,15 +106,23 @@ class ReplayReport:
 def report_json(report: ReplayReport) -> JsonObject:
     """A report as JSON; ``missing`` is a list of steps and items with reasons.
 
-    ``answered`` says there how many of its requests have their answer in the record.
+    ``answered`` says there how many of its requests have their answer in the record, ``below``
+    what is missing in its own run.
     """
+    found = asdict(replace(report, missing={}, answered={}, below={}))
+    del found["answered"], found["below"]
+    return {**found, "missing": _missing_json(report)}
+
+
+def _missing_json(report: ReplayReport) -> list[Json]:
     missing: list[Json] = []
     for (step, item), why in report.missing.items():
         _, answered = report.answered.get((step, item), (None, 0))
-        missing.append({"step": step, "item": item, "why": why, "answered": answered})
-    found = asdict(replace(report, missing={}, answered={}))
-    del found["answered"]
-    return {**found, "missing": missing}
+        one: JsonObject = {"step": step, "item": item, "why": why, "answered": answered}
+        if (step, item) in report.below:
+            one["below"] = _missing_json(report.below[step, item][1])
+        missing.append(one)
+    return missing
 
 
 async def read_record(engine: Engine, run_id: str) -> RecordedRun:
@@ -249,6 +261,7 @@ class _Replay:
             case StepStarted() | StepFinished() if event.step == MERGE:
                 pass  # where changes meet: what becomes of them is no step's word
             case StepStarted():
+                self._report.below.pop((event.step, event.item), None)
                 self._prompt(run, event)
             case StepFinished(state="skipped") if event.item:
                 pass  # the person left it out
@@ -347,6 +360,8 @@ class _Replay:
         report.requests += found.requests
         report.reads += found.reads
         report.taken += [f"{step.label}, {one}" for one in found.taken]
+        if self._fill and found.difference is None and run.end is not None:
+            report.below[step.id, event.item] = record, found
         for (name, item), why in found.missing.items():
             raise Differs(f"{f'{name}, {item}' if item else name}: {why}")
         if (differs := found.difference) is not None:

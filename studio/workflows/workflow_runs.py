@@ -148,19 +148,37 @@ class WorkflowRuns:
 
     async def fork(self, plan: ForkPlan) -> Runner:
         """Begin a fork as planned; ``carry_out`` does the rest. The run before never changes."""
+        begun: list[str] = []
+        try:
+            (new, more), *below = await self._forked(plan, begun)
+            return await self._begin(new, Plan(plan.workflow), more, below=below)
+        except BaseException:  # no session stays whose run has not begun
+            for session_id in begun:
+                with suppress(StudioError):
+                    await self._engine.sessions.delete(session_id)
+            raise
+
+    async def _forked(
+        self, plan: ForkPlan, begun: list[str]
+    ) -> list[tuple[NewRun, Sequence[RunEvent]]]:
+        """The new run of a fork and those below it that go on, each with what follows at once.
+
+        ``begun`` gets the ids of the sessions that go on in them.
+        """
         parts = await self.parts.of(plan.workflow, Path(plan.started.folder))
         new = NewRun(replace(plan.started, parts=parts.digests), plan.text, parts.texts)
-        sessions, begun = StepSessions(self._engine, plan.started), list[StepStarted]()
-        try:
-            for one in plan.half_done:
-                session = await sessions.create(plan.workflow.step(one.step), one.messages)
-                begun.append(StepStarted(one.step, one.item, session_id=session.info.id))
-            return await self._begin(new, Plan(plan.workflow), (*plan.events, *begun))
-        except BaseException:  # no session stays whose run has not begun
-            for step in begun:
-                with suppress(StudioError):
-                    await self._engine.sessions.delete(step.session_id)
-            raise
+        sessions, starts = StepSessions(self._engine, plan.started), list[StepStarted]()
+        below: list[tuple[NewRun, Sequence[RunEvent]]] = []
+        for one in plan.half_done:
+            if one.below is not None:
+                below += await self._forked(one.below, begun)
+                run_id = one.below.started.run_id
+                starts.append(StepStarted(one.step, one.item, run_id=run_id))
+                continue
+            session = await sessions.create(plan.workflow.step(one.step), one.messages)
+            begun.append(session.info.id)
+            starts.append(StepStarted(one.step, one.item, session_id=session.info.id))
+        return [(new, (*plan.events, *starts)), *below]
 
     async def retry(self, run_id: str) -> Runner:
         """Do the failed items of a run once more (W-54).
@@ -185,9 +203,10 @@ class WorkflowRuns:
         plan: Plan,
         more: Sequence[RunEvent] = (),
         caller: ParentTurn | None = None,
+        below: Sequence[tuple[NewRun, Sequence[RunEvent]]] = (),
     ) -> Runner:
         run, now = Run(), time.time()
-        run.apply(now, await self.store.create(new, now, more))
+        run.apply(now, await self.store.create(new, now, more, below))
         for event in more:
             run.apply(now, event)
         return Runner(OpenRun(self._engine, self.store, plan, run, caller=caller))

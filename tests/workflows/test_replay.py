@@ -515,3 +515,169 @@ async def test_w28_a_change_before_the_gap_is_made_again(
         session = await home.engine.sessions.open(filled.step("make").session_id)
         (draft,) = session.transcript.drafts
         assert (session.info.folder, draft.path) == (str(folder), "b.txt")
+
+
+LOOKS = workflow(
+    """\
+  - {id: first, agent: Writer, prompt: "Begin with ${{ inputs.what }}."}
+  - {id: look, agent: Reviewer, needs: first, prompt: "Look into ${{ inputs.what }}."}
+""",
+    "inputs: {what: {type: string}}\n"
+    "outputs: {text: '${{ steps.first.text }} ${{ steps.look.text }}'}\n",
+)
+TWICE = workflow(
+    "  - {id: deep, workflow: looks, inputs: {what: '${{ inputs.what }}'}}\n",
+    "inputs: {what: {type: string}}\noutputs: {text: '${{ steps.deep.outputs.text }}'}\n",
+)
+DEEP = workflow(
+    """\
+  - {id: middle, for_each: [tea, milk], workflow: twice, inputs: {what: "${{ item }}"}}
+  - {id: alone, workflow: looks, inputs: {what: rice}}
+  - {id: sum, agent: Coder, prompt: "Sum up: ${{ join(steps.middle.text) }}"}
+""",
+)
+
+
+@pytest.mark.parametrize("provider", PROTOCOLS)
+async def test_w28_a_run_below_is_filled_from_its_own_record(
+    tmp_path: Path, provider: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """At any depth, of a stored run and of a bundle: no request that is in the record is sent."""
+    views: list[RequestView] = []
+
+    def script(view: RequestView) -> Turn:
+        views.append(view)
+        asked = asked_in(view)
+        if "Look into" not in asked:
+            return Turn(Says("All." if "Sum up" in asked else "Words."))
+        found = [one for one in view.items if isinstance(one, Returned)]
+        if len(found) == 2:
+            return Turn(Says("Both say hi."))
+        return Turn(Call("read", {"path": ("a.txt", "b.txt")[len(found)]}))
+
+    def sent() -> list[tuple[str, int]]:
+        """What was asked since, and after how many results."""
+        known = ("Look into tea", "Sum up")
+        found = [
+            (next((words for words in known if words in asked_in(one)), "another"), results)
+            for one in views
+            for results in [sum(isinstance(part, Returned) for part in one.items)]
+        ]
+        views.clear()
+        return sorted(found)
+
+    first, second = tmp_path / "first", tmp_path / "second"
+    for place in (first, second):
+        (place / "work").mkdir(parents=True)
+        for name in ("a.txt", "b.txt"):
+            (place / "work" / name).write_text(f"hi from {name}\n")
+    wanted = [("Look into tea", 1), ("Look into tea", 2), ("Sum up", 0)]
+    async with engine_home(first, provider, script) as home:
+        write(home.folder, "looks", LOOKS)
+        write(home.folder, "twice", TWICE)
+        run = await carry_out(await begin(home, DEEP))
+        assert run.state == "done", (states(run), run.reason)
+        record = await read_record(home.engine, run.id)
+        assert len(sent()) == 3 * 4 + 1
+        tea = next(key for key, value in run.items["middle"].items() if value == "tea")
+        below = run.step("middle", tea).run_id
+        middle = next(one for one in record.below if Run(one.events).id == below)
+        (deep,) = middle.below
+        (_, look) = deep.sessions
+        replies = [one for one in look.exchanges if one.exchange.method == "POST"]
+        gone = [one for one in replies if not one.exchange.path.endswith("/api/show")][1]
+
+        def without(one: RecordedRun) -> RecordedRun:
+            """The record without one exchange of the run two below."""
+            kept = tuple(part for part in look.exchanges if part is not gone)
+            sessions = tuple(
+                replace(x, exchanges=kept) if x.id == look.id else x for x in one.sessions
+            )
+            return replace(one, sessions=sessions, below=tuple(map(without, one.below)))
+
+        bundle = tmp_path / "deep.studio-run"
+        bundle.write_bytes(write_bundle(without(record), [KEY], []))
+        query = "DELETE FROM exchanges WHERE session_id = ? AND chain = ?"
+        chains = [one.chain for one in await home.engine.services.exchanges.of(look.id)]
+        assert await home.engine.database.execute(
+            query, look.id, chains[look.exchanges.index(gone)]
+        )
+        assert await home.command("workflow", "replay", "--fill", run.id[:8]) == 0
+        told = capsys.readouterr()
+        lines = [line.split(", last")[0] for line in told.err.splitlines()]
+        assert lines[1:5] == [
+            "  middle, 1 of its items",
+            "    deep",
+            "      look, after 1 answer of the record",
+            "  sum",
+        ]
+        assert sent() == wanted
+        (filled, *_) = await WorkflowRuns(home.engine).store.list(1)
+        now = await WorkflowRuns(home.engine).read(filled.id)
+        assert now.id != run.id and now.end == run.end and now.started is not None
+        child = await WorkflowRuns(home.engine).read(now.step("middle", tea).run_id)
+        assert child.started is not None and child.started.parent == now.id
+        assert child.started.forked_from == below
+        assert await home.command("workflow", "replay", now.id) == 0
+        assert "The same:" in capsys.readouterr().out
+        assert not home.simulator.violations
+    async with engine_home(second, provider, script) as home:
+        fill = ("workflow", "replay", "--fill", str(bundle), "--folder", str(home.folder))
+        assert await home.command(*fill) == 0
+        assert sent() == wanted
+        (info,) = await WorkflowRuns(home.engine).store.list()
+        now = await WorkflowRuns(home.engine).read(info.id)
+        assert now.end == run.end
+        child = await WorkflowRuns(home.engine).read(now.step("middle", tea).run_id)
+        last = child.step("deep").last
+        assert last is not None and "untrusted" in {one.exposure for one in last.exposed}
+
+
+async def test_w28_what_a_run_below_changed_is_kept_or_made_again(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A stored run has it on its desk; a bundle has no changes, so the step runs again."""
+    views: list[RequestView] = []
+
+    def script(view: RequestView) -> Turn:
+        views.append(view)
+        if "Look into" in asked_in(view):
+            return Turn(Says("It says hi."))
+        if any(isinstance(one, Returned) for one in view.items):
+            return Turn(Says("Written."))
+        return Turn(Call("write", {"path": "b.txt", "content": "Hi.\n"}))
+
+    inner = workflow(
+        """\
+  - {id: make, agent: Coder, desk: own, prompt: Make a file.}
+  - {id: look, agent: Coder, needs: make, prompt: Look into it.}
+"""
+    )
+    file, folder = tmp_path / "story.studio-run", tmp_path / "elsewhere"
+    folder.mkdir()
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        write(home.folder, "inner", inner)
+        run = await carry_out(await begin(home, workflow("  - {id: part, workflow: inner}\n")))
+        assert run.state == "done", (states(run), run.reason)
+        record = await read_record(home.engine, run.id)
+        (below,) = record.below
+        look = Run(below.events).step("look").session_id
+        kept = tuple(replace(x, exchanges=()) if x.id == look else x for x in below.sessions)
+        gap = replace(record, below=(replace(below, sessions=kept),))
+        file.write_bytes(write_bundle(gap, [KEY], []))
+        await home.engine.services.exchanges.delete(look)
+        views.clear()
+        assert await home.command("workflow", "replay", "--fill", run.id[:8]) == 0
+        assert ["Look into" in asked_in(one) for one in views] == [True]
+        runs = WorkflowRuns(home.engine)
+        filled = await runs.read((await runs.store.list(1))[0].id)
+        child = await runs.read(filled.step("part").run_id)
+        changed = [one.path for found in child.changes.values() for one in found.files]
+        assert changed == ["b.txt"], "what the step that did not run again changed"
+        views.clear()
+        fill = ("workflow", "replay", "--fill", str(file), "--folder", str(folder))
+        assert await home.command(*fill) == 0
+        assert ["Look into" in asked_in(one) for one in views] == [False, False, True]
+        filled = await runs.read((await runs.store.list(1))[0].id)
+        child = await runs.read(filled.step("part").run_id)
+        assert child.started is not None and child.started.folder == str(folder)
