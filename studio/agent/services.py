@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -18,7 +19,7 @@ from typing import Any
 from studio.domain.agents import NO_AGENTS, OWN_TOOLS, Agent, Limits, Mode
 from studio.domain.errors import FolderGone
 from studio.domain.extensions import Extension, Extensions
-from studio.domain.hooks import NO_HOOKS, Hooks
+from studio.domain.hooks import NO_HOOKS, HookEvent, Hooks
 from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
 from studio.domain.tools import BOARD_TOOLS, CHILD_TOOLS, JOB, MEMORY_TOOLS, RUN
@@ -106,6 +107,33 @@ class LoadedAgent:
     skills: tuple[Extension, ...] = ()
     """Those that the agent may open by itself."""
     hooks: Hooks = NO_HOOKS
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """An agent as it was found, beside all tools. ``servers`` are those of its folder, of which
+    nobody knows yet what the ``unseen`` offer."""
+
+    toolbox: Toolbox
+    loaded: LoadedAgent
+    servers: Entries | None = None
+    unseen: Sequence[ServerEntry] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FolderReading:
+    """The hooks and rules of a folder, and a session's agent there, as a message found them."""
+
+    hooks: Hooks
+    layers: RuleLayers
+    session: SessionInfo
+    found: _Look | None
+
+    def of(self, session: SessionInfo) -> _Look | None:
+        """The agent of this session; None if it was not read, or the session has another now."""
+        read = self.session
+        same = (read.id, read.folder, read.agent) == (session.id, session.folder, session.agent)
+        return self.found if same else None
 
 
 class Services(ServiceRegistry):
@@ -251,79 +279,109 @@ class Services(ServiceRegistry):
         given: Agent | None = None,
         *,
         delegates: bool = True,
-        just_read: tuple[Hooks, RuleLayers] | None = None,
+        just_read: FolderReading | None = None,
     ) -> LoadedAgent:
         """Read from the disk what a turn needs, all at once.
 
         ``given`` takes the place of the session's agent. Unless it ``delegates``, it is offered
-        no tool that starts another. ``just_read`` are the folder's hooks and rules, if they were
-        read a moment ago.
+        no tool that starts another. ``just_read`` is what was read a moment ago.
         Raises FolderGone, and ConfigurationError for an agent that is not there, or that masks
         what nobody knows.
         """
 
-        def look(
-            known: tuple[Hooks, RuleLayers] | None = None,
-        ) -> tuple[Toolbox, LoadedAgent, Entries | None, list[ServerEntry], str]:
-            hooks, layers = known or self._hooks_of(Path(session.folder))
-            if layers.files.gone:
-                raise FolderGone(
-                    f"The folder {session.folder} is not there any more. Choose another folder."
-                )
-            agents = self.agent_files.read(layers.files, trusted=layers.trusted)
-            agents = agents.with_kept(self.kept_of(session.id), trusted=layers.trusted)
-            named = given or agents.named(session.agent)
-            if named.bare and session.origin == "server":  # a client's model has none of our tools
-                masks = parse_kinds([*self.settings.values.mask, *named.mask])
-                notice = agents.notice(named)
-                workspace = self.workspace(session, ())
-                bare = LoadedAgent(named, {}, masks, workspace, layers, notice, hooks=hooks)
-                # Policies of packs that came since count for it, too.
-                return self._found().toolbox, bare, None, [], layers.files.place
-            packs = self._found()
-            toolbox, refused = packs.toolbox, packs.refused()
-            servers = self.servers.read(layers.files, trusted=layers.trusted)
-            servers = self.servers.with_brought(servers, chat_of(session))
-            unseen = self.servers.unseen(named, servers)
-            named, served = with_servers(named, self.servers.tools(servers))
-            agent = with_own_tools(named, toolbox)
-            if session.id in self.editors and agent.tools and PLAN not in agent.tools:
-                agent = replace(agent, tools=(*agent.tools, PLAN))
-            unnamed = {*BOARD_TOOLS} - {*named.tools}
-            agent, tools = with_children(
-                {
-                    name: tool
-                    for name, tool in {**toolbox.tools, **served}.items()
-                    if name not in refused and not (tool.built_in and name in unnamed)
-                },
-                agent,
-                may_start(agent, agents),
-                more=delegates,
-            )
-            extensions = self.sources.extensions(layers.files.folder, layers.trusted)
-            skills = () if given or agent.bare else extensions.for_agent(agent.skills)
-            off = self.settings.values.skills_off
-            skills = tuple(one for one in skills if one.name not in off)
-            agent, tools = with_skills(agent, tools, skills)
-            masks = parse_kinds([*self.settings.values.mask, *agent.mask])
-            folders = [Path(one.folder) for one in extensions.skills]
-            workspace, notice = self.workspace(session, folders), agents.notice(agent)
-            loaded = LoadedAgent(agent, tools, masks, workspace, layers, notice, skills, hooks)
-            return toolbox, loaded, servers, unseen, layers.files.place
+        def look(known: tuple[Hooks, RuleLayers] | None = None) -> _Look:
+            return self._look(session, given, known, delegates=delegates)
 
-        toolbox, found, servers, unseen, place = await asyncio.to_thread(look, just_read)
+        found = just_read and just_read.of(session)
+        if found is None or given is not None or not delegates:
+            known = just_read and (just_read.hooks, just_read.layers)
+            found = await asyncio.to_thread(look, known)
+        loaded = found.loaded
         # A folder that is not trusted any more has no servers: those that run are ended.
-        if servers is not None:
-            self.servers.use(servers, place)
-        if unseen:
-            await self.servers.look(unseen, Path(session.folder), FIRST_LOOK)
-            toolbox, found, _, unseen, _ = await asyncio.to_thread(look)
-            names = ", ".join(one.name for one in unseen)
+        if found.servers is not None:
+            self.servers.use(found.servers, loaded.layers.files.place)
+        if found.unseen:
+            await self.servers.look(found.unseen, Path(session.folder), FIRST_LOOK)
+            found = await asyncio.to_thread(look)
+            loaded = found.loaded
+            names = ", ".join(one.name for one in found.unseen)
             told = f"It is not known yet what {names} offers, so the agent works without it."
-            notice = " ".join(filter(None, [found.notice, told if unseen else ""]))
-            found = replace(found, notice=notice)
-        self._take(toolbox)
-        return found
+            notice = " ".join(filter(None, [loaded.notice, told if found.unseen else ""]))
+            loaded = replace(loaded, notice=notice)
+        self._take(found.toolbox)
+        return loaded
+
+    async def read_for_message(self, session: SessionInfo, *unheard: HookEvent) -> FolderReading:
+        """What a message finds in the folder of its session, in one job for a thread.
+
+        The agent is read only where no hook hears of the events ``unheard``: hooks run before a
+        turn is built, and may change its files.
+        """
+
+        def read() -> FolderReading:
+            hooks, layers = known = self._hooks_of(Path(session.folder))
+            found = None
+            if not hooks.counting(*unheard):
+                with suppress(Exception):  # it is raised again where the turn is built
+                    found = self._look(session, None, known, delegates=True)
+            return FolderReading(hooks, layers, session, found)
+
+        return await asyncio.to_thread(read)
+
+    def _look(
+        self,
+        session: SessionInfo,
+        given: Agent | None,
+        known: tuple[Hooks, RuleLayers] | None,
+        *,
+        delegates: bool,
+    ) -> _Look:
+        """See ``load_agent``; blocks."""
+        hooks, layers = known or self._hooks_of(Path(session.folder))
+        if layers.files.gone:
+            raise FolderGone(
+                f"The folder {session.folder} is not there any more. Choose another folder."
+            )
+        agents = self.agent_files.read(layers.files, trusted=layers.trusted)
+        agents = agents.with_kept(self.kept_of(session.id), trusted=layers.trusted)
+        named = given or agents.named(session.agent)
+        if named.bare and session.origin == "server":  # a client's model has none of our tools
+            masks = parse_kinds([*self.settings.values.mask, *named.mask])
+            notice = agents.notice(named)
+            workspace = self.workspace(session, ())
+            bare = LoadedAgent(named, {}, masks, workspace, layers, notice, hooks=hooks)
+            # Policies of packs that came since count for it, too.
+            return _Look(self._found().toolbox, bare)
+        packs = self._found()
+        toolbox, refused = packs.toolbox, packs.refused()
+        servers = self.servers.read(layers.files, trusted=layers.trusted)
+        servers = self.servers.with_brought(servers, chat_of(session))
+        unseen = self.servers.unseen(named, servers)
+        named, served = with_servers(named, self.servers.tools(servers))
+        agent = with_own_tools(named, toolbox)
+        if session.id in self.editors and agent.tools and PLAN not in agent.tools:
+            agent = replace(agent, tools=(*agent.tools, PLAN))
+        unnamed = {*BOARD_TOOLS} - {*named.tools}
+        agent, tools = with_children(
+            {
+                name: tool
+                for name, tool in {**toolbox.tools, **served}.items()
+                if name not in refused and not (tool.built_in and name in unnamed)
+            },
+            agent,
+            may_start(agent, agents),
+            more=delegates,
+        )
+        extensions = self.sources.extensions(layers.files.folder, layers.trusted)
+        skills = () if given or agent.bare else extensions.for_agent(agent.skills)
+        off = self.settings.values.skills_off
+        skills = tuple(one for one in skills if one.name not in off)
+        agent, tools = with_skills(agent, tools, skills)
+        masks = parse_kinds([*self.settings.values.mask, *agent.mask])
+        folders = [Path(one.folder) for one in extensions.skills]
+        workspace, notice = self.workspace(session, folders), agents.notice(agent)
+        loaded = LoadedAgent(agent, tools, masks, workspace, layers, notice, skills, hooks)
+        return _Look(toolbox, loaded, servers, unseen)
 
     async def extensions(self, folder: Path, chat: str = "") -> Extensions:
         """The skills, commands and servers' prompts that can be used in a folder now.

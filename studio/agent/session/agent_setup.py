@@ -12,7 +12,7 @@ from studio.agent.permission.content_filter import AnyKind
 from studio.agent.permission.policy import Policy
 from studio.agent.permission.rules import RuleLayers
 from studio.agent.servers.tool_search import search_tools, too_many
-from studio.agent.services import Services
+from studio.agent.services import FolderReading, Services
 from studio.agent.skills import unlisted
 from studio.domain.agents import Agent
 from studio.domain.errors import ConfigurationError, ProviderError
@@ -98,15 +98,15 @@ async def load_agent_setup(
     external: Sequence[ToolSpec] = (),
     *,
     delegates: bool = True,
-    just_read: tuple[Hooks, RuleLayers] | None = None,
+    just_read: FolderReading | None = None,
 ) -> AgentSetup:
     """Load the agent of a session; raises ConfigurationError or ProviderError if a part is missing.
 
     ``given`` are the rules of the session and the turn, ``ceiling`` is the most that the
     turn may do: a tool that the provider runs is not offered if one of them restricts
     it. ``external`` are tools of the client; they replace tools of the same name. Unless it
-    ``delegates``, it starts no other agents. ``just_read`` are the folder's hooks and
-    rules, if they were read a moment ago.
+    ``delegates``, it starts no other agents. ``just_read`` is what the message
+    found in the folder, if it was read a moment ago.
     """
     found = await services.load_agent(info, delegates=delegates, just_read=just_read)
     agent, tools, layers = found.agent, found.tools, found.layers

@@ -10,11 +10,10 @@ from studio.agent.hooks.running import HookGround, HookRunner
 from studio.agent.hooks.turn_hooks import Emit, SessionHooks, TurnHooks
 from studio.agent.permission.path_scope import unreadable
 from studio.agent.permission.policy import Policy
-from studio.agent.permission.rules import RuleLayers
 from studio.agent.permission.tool_access import ToolAccess
-from studio.agent.services import Services
+from studio.agent.services import FolderReading, Services
 from studio.domain.events import Event
-from studio.domain.hooks import NO_HOOKS, Hook, Hooks
+from studio.domain.hooks import NO_HOOKS, Hook, HookEvent, Hooks
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.messages import Said
 from studio.processes.sandbox import HidingSandbox, Sandbox
@@ -24,6 +23,9 @@ from .session_state import SessionState
 
 _MODES = {"ask": "default", "auto": "acceptEdits", "plan": "plan"}
 """Our permission modes as existing hooks know them."""
+
+_OUTSIDE: tuple[HookEvent, ...] = ("SessionStart", "UserPromptSubmit", "SessionEnd", "PreCompact")
+"""The events outside of turns."""
 
 
 class ChatHooks:
@@ -38,8 +40,8 @@ class ChatHooks:
         """What hooks said to the agent before the turn began."""
         self._notices: list[Event] = []
         """What they said to the person then."""
-        self._read: tuple[Hooks, RuleLayers] | None = None
-        """The folder's rules, if they were read and nothing has run since."""
+        self._read: FolderReading | None = None
+        """What a message found in the folder, if nothing has run since."""
         self._turn: TurnHooks | None = None
         """Those of the running turn, or of the last one."""
 
@@ -70,8 +72,8 @@ class ChatHooks:
         notices, self._notices = self._notices, []
         return notices
 
-    def taken_reading(self) -> tuple[Hooks, RuleLayers] | None:
-        """The folder's hooks and rules as the turn that begins finds them; None: read them."""
+    def taken_reading(self) -> FolderReading | None:
+        """What the turn that begins finds in the folder; None: read it."""
         read, self._read = self._read, None
         return read
 
@@ -94,13 +96,17 @@ class ChatHooks:
     async def around(self, *, begins: bool = False) -> SessionHooks | None:
         """The hooks outside of turns; None if there are none.
 
-        ``begins``: a turn does, which then takes the folder's rules as they were read here.
+        ``begins``: a turn does, which then takes what was read here.
         """
         info = self._session.info
-        hooks, layers = await self._services.hooks(Path(info.folder))
-        if not hooks.counting("SessionStart", "UserPromptSubmit", "SessionEnd", "PreCompact"):
-            self._read = (hooks, layers) if begins else None
+        if begins:
+            read = self._read = await self._services.read_for_message(info, *_OUTSIDE)
+            hooks, layers = read.hooks, read.layers
+        else:
+            hooks, layers = await self._services.hooks(Path(info.folder))
+        if not hooks.counting(*_OUTSIDE):
             return None
+        self._read = None  # what they do may change it
         workspace = await asyncio.to_thread(self._services.workspace, info)
         policy = Policy(info.permission_mode, layers.rules, workspace=workspace)
         sandbox = await hiding_sandbox(self._services, policy, workspace, hooks)

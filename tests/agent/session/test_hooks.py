@@ -9,8 +9,10 @@ import asyncio
 import json
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -646,3 +648,40 @@ async def test_a_message_reads_the_hooks_of_its_folder_once(tmp_path: Path) -> N
         session = await home.session()
         await say(session)
         assert read == [str(home.folder.resolve())]
+
+
+async def test_a_message_reads_its_folder_and_its_agent_in_one_job(tmp_path: Path) -> None:
+    """S-3: each job for a thread is a part of what a client waits for."""
+    async with engine_home(tmp_path, "anthropic", [YES]) as home:
+        session = await home.session()
+        jobs = Jobs()
+        asyncio.get_running_loop().set_default_executor(jobs)
+        await say(session)
+        assert [one for one in jobs.taken if one.startswith("Services.")] == [
+            "Services.read_for_message.<locals>.read"
+        ]
+
+
+class Jobs(ThreadPoolExecutor):
+    """Threads that know the names of what they were given by ``to_thread``."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.taken: list[str] = []
+
+    def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
+        if isinstance(fn, partial):
+            self.taken.append(fn.args[0].__qualname__)
+        return super().submit(fn, *args, **kwargs)
+
+
+async def test_k9_an_agent_is_not_read_ahead_of_hooks_or_for_another_one(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, "anthropic", [YES]) as home:
+        services, info = home.engine.services, (await home.session()).info
+        ahead = await services.read_for_message(info, "UserPromptSubmit")
+        assert ahead.of(info) is not None
+        assert ahead.of(replace(info, agent="Reviewer")) is None
+        await write_hooks(home, entry("UserPromptSubmit", "exit 0"))
+        assert (await services.read_for_message(info, "UserPromptSubmit")).of(info) is None
+        gone = replace(info, folder=str(tmp_path / "gone"))  # the turn says so
+        assert (await services.read_for_message(gone, "UserPromptSubmit")).of(gone) is None
