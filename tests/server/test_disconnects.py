@@ -13,7 +13,7 @@ import pytest
 
 from studio.simulator import Exchange, Text, Turn, stall
 from support.running_server import PROVIDER, RunningServer, events, running_server
-from support.waiting import FOREVER, until, within
+from support.waiting import FOREVER, HANG, until, within
 
 WAITS = Turn(Text("Some words. " * 20), faults=[stall(at=3)])
 """Begins, and then says nothing more."""
@@ -170,8 +170,11 @@ async def test_a_pause_is_filled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert messages.count("message_stop") >= 1
 
 
-async def test_stopping_the_server_ends_answers_properly(tmp_path: Path) -> None:
+async def test_stopping_the_server_ends_answers_properly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """What is streamed ends with an error of its own, the rest with a 503."""
+    monkeypatch.setattr("studio.server.http_server.STOP_SECONDS", HANG)
     async with running_server(tmp_path, lambda view: WAITS) as server:
         streamed, one = await server.raw(server.chat(stream=True))
         whole, two = await server.raw(server.chat("Another"))
