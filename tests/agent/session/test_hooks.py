@@ -671,7 +671,7 @@ class Jobs(ThreadPoolExecutor):
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         if isinstance(fn, partial):
-            self.taken.append(fn.args[0].__qualname__)
+            self.taken.append(getattr(fn.args[0], "__qualname__", ""))
         return super().submit(fn, *args, **kwargs)
 
 
