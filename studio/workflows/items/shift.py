@@ -333,7 +333,7 @@ class Shift:
             await of.store.begin_session(self.queue, item.place, session.info.id)
             self._active[item.place] = replace(item, session_id=session.info.id)
         before = await of.engine.store.events(session.info.id)
-        if unsure_actions(session, of.engine.tools()) and self.step.effects == "ask":
+        if self.step.effects == "ask" and await unsure_actions(session, of.engine):
             reason = "It ended in the middle of an action that may have happened."
             return ItemResult(item.place, "failed", reason=reason, fault="unsure")
         words = "" if session.transcript.blocks else said

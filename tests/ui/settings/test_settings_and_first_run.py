@@ -413,11 +413,16 @@ async def test_the_first_page_answers_to_its_keys(start: Start) -> None:
     assert page._start.isVisible()
 
 
+@pytest.mark.parametrize("without_weights", [False, True])
 async def test_p1_the_first_page_offers_no_model_that_nothing_here_runs(
-    theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+    theme: Theme, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch, without_weights: bool
 ) -> None:
-    """P-1: the light package has no engine; the keys go past what is not there."""
-    monkeypatch.setitem(PROVIDERS, "builtin", replace(PROVIDERS["builtin"], ready=False))
+    """P-1: the light package has no engine, another perhaps no model for it; the keys go past what is not there."""
+    without = replace(PROVIDERS["builtin"], ready=False)
+    if without_weights:
+        monkeypatch.setitem(sys.modules, WEIGHTS, None)
+    else:
+        monkeypatch.setattr(local_model, "PROVIDER", without)
 
     async def nothing(*_: object) -> None:
         raise AssertionError
