@@ -13,6 +13,7 @@ from studio.providers import local_model
 from studio.providers.local_model import MISSING, WEIGHTS, adapter
 from studio.providers.registry import PROVIDERS
 from support.engine_home import engine_home
+from support.llama_server import random_gguf
 
 
 async def test_p1_p2_a_model_that_nothing_here_runs_is_not_offered(
@@ -40,12 +41,13 @@ async def test_p1_p2_a_model_whose_file_is_not_installed_is_not_offered(
     """P-1, P-2: with the engine alone there are the files that were fetched, and no others."""
     monkeypatch.setitem(sys.modules, WEIGHTS, None)
     async with engine_home(tmp_path, "anthropic", []) as home:
-        engine, builtin = home.engine, await home.engine.providers.get("builtin")
+        engine = home.engine
         assert engine.offered("builtin") == []
         with pytest.raises(ConfigurationError) as told:
             await engine.default_model("builtin")
         assert str(told.value).startswith(MISSING)
         fetched = engine.local_models.folder / "Tiny-Q4.gguf"
         fetched.parent.mkdir(parents=True, exist_ok=True)
-        fetched.write_bytes(gguf_bytes())
-        assert [one.id for one in await builtin.models()] == ["Tiny-Q4"]
+        random_gguf(fetched, 1)
+        await engine.list_models("builtin")
+        assert [one.id for one in engine.offered("builtin")] == ["Tiny-Q4"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,10 +22,12 @@ from pytestqt.qtbot import QtBot
 
 from studio.app import build
 from studio.domain.models import ModelInfo
+from studio.providers import local_model
 from studio.providers.anthropic.adapter import AnthropicProvider
 from studio.providers.base import Provider
 from studio.providers.catalogue import Catalogue
 from studio.providers.http import Http
+from studio.providers.local_model import WEIGHTS
 from studio.providers.ollama.adapter import OllamaProvider
 from studio.providers.registry import KEY_VARIABLES, PROVIDERS
 from studio.simulator import Simulator
