@@ -26,6 +26,7 @@ from .exit_codes import USAGE
 if TYPE_CHECKING:
     import argparse
 
+    from studio.domain.agents import PermissionMode
     from studio.domain.drafts import Draft
     from studio.domain.messages import File, Image
     from studio.tools.packs.persons_act import ActDesk, Acts, Door
@@ -70,6 +71,20 @@ class Console:
                 "An agent runs this command, and only a person may allow this. "
                 "Type it in a terminal of your own."
             )
+
+    def permission(
+        self, wanted: PermissionMode | None, otherwise: PermissionMode
+    ) -> PermissionMode | None:
+        """What a turn does with calls that no rule decides: what is ``wanted``, if anything.
+
+        A command of an agent never writes drafts at once, whatever it wants or would get
+        ``otherwise``: what its own chat may do, its question decided (T-7).
+        """
+        if not self.is_agents:
+            return wanted
+        if wanted == "auto":
+            self.require_a_person()
+        return wanted or ("ask" if otherwise == "auto" else None)
 
     async def agrees(self, question: str, options: argparse.Namespace) -> bool:
         """Whether the person says yes, here or by ``--yes``; see ``require_a_person``."""

@@ -86,7 +86,7 @@ async def folder_of(engine: Engine, options: argparse.Namespace) -> Path:
 
 
 async def open_session(
-    engine: Engine, options: argparse.Namespace, say: Callable[[str], None]
+    engine: Engine, options: argparse.Namespace, console: Console, say: Callable[[str], None]
 ) -> Session:
     """Create a session, or open a saved one and change what the options name.
 
@@ -109,7 +109,9 @@ async def open_session(
             agent=choice.agent,
             provider=choice.provider,
             model=choice.model,
-            permission_mode=options.permission,
+            permission_mode=console.permission(
+                options.permission, engine.settings.values.default_permission_mode
+            ),
             model_chosen=bool(options.provider or options.model),
             origin="terminal",
             instructions=options.system or "",
@@ -123,8 +125,10 @@ async def open_session(
     if options.agent:
         folder = Path(changes.get("folder", session.info.folder))
         changes["agent"] = (await engine.agent(options.agent, folder)).name
-    if options.permission:
-        changes["permission_mode"] = options.permission
+    if console.is_agents and not options.permission and session.info.permission_mode == "auto":
+        console.require_a_person()
+    if permission := console.permission(options.permission, session.info.permission_mode):
+        changes["permission_mode"] = permission
     if options.model:
         found = await engine.model_names.find(
             options.model, options.provider or "", first=session.info.provider

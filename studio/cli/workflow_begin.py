@@ -82,14 +82,16 @@ async def begin(
     from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 
     folder = chosen_folder(options)
-    runs = WorkflowRuns(await context.engine())
+    engine = await context.engine()
+    runs = WorkflowRuns(engine)
     path = await runs.locate(options.workflow, folder)
+    default = engine.settings.values.default_permission_mode
     wanted = RunOptions(
         dict(options.input),
         Caps(dollars=options.dollars or 0.0),
         options.provider or "",
         options.model or "",
-        options.permission or "",
+        context.console.permission(options.permission, default) or "",
     )
     return runs, await runs.start(path, folder, wanted)
 

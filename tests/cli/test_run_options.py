@@ -13,8 +13,11 @@ import pytest
 
 from studio.cli.final_answer import first_code
 from studio.cli.parser import option
+from studio.processes.keeper_process import MARK
 from studio.simulator import Call, Text, Think, Turn, Usage
+from support.delegation_home import results
 from support.engine_home import engine_home
+from support.workflow_home import workflow
 
 ROOT = Path(__file__).parents[2]
 CODE = (
@@ -144,3 +147,40 @@ def test_options_and_code_are_told_apart() -> None:
         ("Hi\r\n```py\r\na\r\n\r\nb\r\n```\r\n", "a\n\nb"),
     ):
         assert first_code(text) == code, text
+
+
+async def test_t7_a_command_of_an_agent_begins_no_turn_that_may_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T-7: what it wants is refused; what a person set as the default is narrowed to questions."""
+    write = Turn(Call("write", {"path": "made.txt", "content": "x"}))
+    story = tmp_path / "story.md"
+    story.write_text(workflow("  - {id: act, agent: Coder, prompt: Write it}"))
+    script = lambda view: Turn(Text("OK.")) if results(view) else write  # noqa: E731
+    async with engine_home(tmp_path, "anthropic", script) as one:
+        one.engine.settings.values.default_permission_mode = "auto"
+        run = ("run", "--provider", "anthropic", "-m", "sim-model", "--folder", str(one.folder))
+        assert await one.command(*run, "Hi") == 0
+        made = one.folder / "made.txt"
+        made.unlink()  # it was written at once, as this person wants it
+        own = (await one.engine.sessions.list())[0].id
+        monkeypatch.setenv(MARK, "1")
+        for more in (
+            ("--permission", "auto"),
+            ("--mode", "auto"),
+            ("--allow", "run(*)"),
+            ("--session", own),
+        ):
+            capsys.readouterr()
+            assert await one.command(*run, *more, "Hi") == 1, more
+            assert "only a person may allow this" in capsys.readouterr().err, more
+        assert len(one.asked) == 2, "no model heard of it"
+        assert await one.command(*run, "Hi") == 0
+        assert "waiting for your approval" in capsys.readouterr().err and not made.exists()
+        assert await one.command(*run, "--permission", "plan", "Hi") == 0
+        assert not made.exists()
+        begin = ("workflow", "run", str(story), *run[1:])
+        assert await one.command(*begin, "--permission", "auto") == 1
+        assert "only a person may allow this" in capsys.readouterr().err
+        await one.command(*begin)
+        assert "Story is" in capsys.readouterr().err and not made.exists()

@@ -32,5 +32,5 @@ async def run(context: CommandContext, options: Namespace) -> int:
         console.say('A chat needs a terminal. For one message there is: agent-studio run "…"')
         return USAGE
     await engine.delegation.bring_back_left()
-    session = await open_session(engine, options, console.say)
+    session = await open_session(engine, options, console, console.say)
     return await open_chat(engine, session, console.desk)

@@ -113,12 +113,13 @@ async def _start(context: CommandContext, options: argparse.Namespace, runs: Wor
 
     folder = chosen_folder(options)
     path = await runs.locate(options.mission, folder)
+    default = (await context.engine()).settings.values.default_permission_mode
     wanted = RunOptions(
         dict(options.input),
         Caps(options.tokens or 0, options.dollars or 0.0),
         options.provider or "",
         options.model or "",
-        options.permission or "",
+        context.console.permission(options.permission, default) or "",
         mission=options.words or "",
         more=Budget(
             minutes=(options.hours or 0.0) * 60,

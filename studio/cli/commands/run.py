@@ -183,6 +183,8 @@ async def run(context: CommandContext, options: Namespace) -> int:
         raise ConfigurationError("With --schema the answer is JSON and has no block of code.")
     machine = _is_for_machines(options)
     template = await _template(context, options)
+    if options.allow:
+        console.require_a_person()
     rules = [parse_rule(text, engine.tools()) for text in options.allow]
     rules += [parse_rule(text, engine.tools(), "deny") for text in options.deny]
     output: Path | None = options.output
@@ -191,7 +193,7 @@ async def run(context: CommandContext, options: Namespace) -> int:
     schema = await asyncio.to_thread(read_schema, options.schema) if options.schema else None
     message = await _message(options, console, template)
     await _check_call(engine, options, message)
-    session = await open_session(engine, options, _say_unless(options.quiet, console))
+    session = await open_session(engine, options, console, _say_unless(options.quiet, console))
     for problem in (await engine.agents(Path(session.info.folder))).problems:
         if not options.quiet:
             console.say(f"Agent skipped: {problem}")
