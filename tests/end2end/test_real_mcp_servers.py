@@ -8,8 +8,13 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import random
+import shutil
+import signal
 import subprocess
 import sys
+import textwrap
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,7 +40,7 @@ from support.engine_home import PROTOCOLS, engine_home
 from support.local_site import free_port
 from support.mcp_servers import approved, running_servers
 from support.third_party_clients import installed_client, installed_node_client
-from support.waiting import within
+from support.waiting import until, within
 
 pytestmark = pytest.mark.skipif(
     os.environ.get("HYPOTHESIS_PROFILE") != nightly.PROFILE or sys.platform != "linux",
@@ -145,6 +150,101 @@ async def test_m18_a_real_server_runs_in_the_sandbox(
 def _environment(process: Path) -> bytes:
     try:
         return (process / "environ").read_bytes()
+    except OSError:
+        return b""
+
+
+KILLS = int(os.environ.get("BROWSER_KILLS", "100"))
+BROWSERS = "chromium", "chromium-browser", "google-chrome"
+HOST = """
+    import asyncio, sys
+    from pathlib import Path
+    sys.path.insert(0, sys.argv[1])
+    from studio.mcp.entries import ServerEntry
+    from support.mcp_servers import approved, running_servers
+
+    async def main():
+        folder, browser = Path(sys.argv[2]), sys.argv[3]
+        server = str(Path(sys.argv[1], "support", "browser_server.py"))
+        entry = approved(
+            ServerEntry("browser", sys.executable, (server, browser, str(folder)),
+                        {"PLACE": f"{folder}/"})
+        )
+        async with running_servers(folder, entry) as servers:
+            await servers.call("browser", "browse", {}, seconds=3600.0)
+
+    asyncio.run(main())
+"""
+
+
+async def test_m4_no_browser_is_left_when_the_program_is_killed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """M-4: at random moments of a call that starts one, from the first of the program to the page
+    that is shown; a browser's processes are in sessions of their own."""
+    browser = next(filter(None, map(shutil.which, BROWSERS)), None)
+    if browser is None:
+        pytest.skip("No chromium is installed.")
+    rolled, took, found, longest = random.Random(), {"": 0.0, "begun": 0.0}, list[int](), 0.0
+    for kill in range(KILLS):
+        folder = tmp_path / str(kill)
+        folder.mkdir()
+        if kill % 10 == 0:  # when the page is there, which tells how long each part takes
+            count, gone, took = await _killed(folder, browser, "ready", 0.0)
+            assert count > 2
+        else:
+            part = "begun" if kill % 2 else ""
+            count, gone, _ = await _killed(folder, browser, part, rolled.uniform(0.0, took[part]))
+        found.append(count)
+        longest = max(longest, gone)
+    assert not _having(tmp_path)
+    with_one = sum(map(bool, found))
+    with capsys.disabled():
+        print(f"{KILLS} kills, {with_one} with a browser; all were gone in {longest:.2f} s")
+
+
+async def _killed(
+    folder: Path, browser: str, part: str, seconds: float
+) -> tuple[int, float, dict[str, float]]:
+    """Kill a program that calls the server, so long after a part of the call was reached.
+
+    Returns the browser's processes then, in what time all were gone, and how long it was from its
+    start and from the browser's.
+    """
+    tests = str(ROOT / "tests")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join((str(ROOT), tests))}
+    words = ("-c", textwrap.dedent(HOST), tests, str(folder), browser)
+    began, times = time.monotonic(), dict[str, float]()
+    host = await asyncio.create_subprocess_exec(sys.executable, *words, env=environment)
+    for name in filter(None, ("begun" if part else "", part)):
+        file = folder / name
+        await until(lambda file=file: file.exists() or host.returncode is not None)
+        times[name] = time.monotonic()
+    await asyncio.sleep(seconds)
+    count, killed = len(_of_browser(folder)), time.monotonic()
+    host.send_signal(signal.SIGKILL)
+    await host.wait()
+    await until(lambda: not _having(folder))
+    took = {"": killed - began, "begun": killed - times.get("begun", killed)}
+    return count, time.monotonic() - killed, took
+
+
+def _having(folder: Path) -> list[Path]:
+    """The processes that have the folder in their variables or their words."""
+    return [
+        one
+        for one in Path("/proc").glob("[0-9]*")
+        if str(folder).encode() + b"/" in _environment(one) + _words(one)
+    ]
+
+
+def _of_browser(folder: Path) -> list[Path]:
+    return [one for one in _having(folder) if b"chrom" in _words(one).split(b"\0")[0]]
+
+
+def _words(process: Path) -> bytes:
+    try:
+        return (process / "cmdline").read_bytes()
     except OSError:
         return b""
 

@@ -277,6 +277,26 @@ def test_m18_no_bundle_gets_the_secret_of_another_server(tmp_path: Path) -> None
     assert [gap.key for gap in found.missing] == ["mcp/notes/token", "mcp/notes/anthropic"]
 
 
+def test_m18_no_value_of_a_bundle_is_taken_for_a_secret_or_fills_in_itself(tmp_path: Path) -> None:
+    """M-18, M-23: a password that a manifest brings along is asked for, and stands in no file."""
+    asked = {
+        "key": {"type": "string", "sensitive": True, "default": "hunter2-hunter2"},
+        "word": {"type": "string", "default": "a ${user_config.word}"},
+        "other": {"type": "string", "default": "${user_config.key}"},
+    }
+    env = {name.upper(): f"${{user_config.{name}}}" for name in asked}
+    told = {**manifest(mcp_config={"command": "sh", "env": env}), "user_config": asked}
+    found = only(pack(tmp_path / "n.mcpb", told), tmp_path)
+    assert found.entry.environment["KEY"] == "${keychain:mcp/notes/key}"
+    assert "hunter2" not in str(found.entry) and [gap.name for gap in found.missing][:1] == ["key"]
+
+
+def test_m23_a_manifest_beyond_bounds_is_told(tmp_path: Path) -> None:
+    """M-23: it is not unpacked to be read."""
+    path = pack(tmp_path / "n.mcpb", {**manifest(mcp_config=CONFIG), "more": "x" * 4_000_000})
+    assert "its manifest is too large" in read_path(path, around(tmp_path)).problem
+
+
 @pytest.mark.parametrize("told", [[], {}, {"server": 3}, {"name": "a", "server": {"type": "x"}}])
 def test_m23_odd_manifests_are_told(tmp_path: Path, told: object) -> None:
     file = read_path(pack(tmp_path / "n.mcpb", told), around(tmp_path))
