@@ -34,6 +34,7 @@ from studio.ui.chat.model_picker import ModelPicker
 from studio.ui.theme import Theme
 from studio.ui.theme.look import look_of
 from studio.ui.transcript.items.base import Hit, Item
+from support import thread_classes
 from support.engine_home import KEY, PROTOCOLS, give_time
 from support.ready_made import ready_engine
 from support.waiting import FOREVER, HANG, until
@@ -53,6 +54,8 @@ FOREIGN = (
     "OLLAMA_HOST",
 )
 """What this computer's owner may have set."""
+
+thread_classes.watch()
 
 
 @pytest.fixture
@@ -93,6 +96,7 @@ def on_window_loop(test: Callable[..., Awaitable[None]]) -> Callable[..., None]:
         gc.freeze()  # what is left stays: the next collection, of all there is, need not look at it
         assert not wrong, wrong
         assert not left, left
+        assert not thread_classes.noted, "classes of Qt's, defined in a thread"
 
     return run
 

@@ -357,7 +357,7 @@ class Program(QObject):
         (window,) = self.windows
         try:
             engine = await building
-            await asyncio.to_thread(window.chat.prepare)
+            await window.chat.prepare()
         except StorageError as error:
             more = tr("Nothing was changed. The window closes now.")
             box = message_box(window, "Agent Studio", tr_engine(str(error)), more)

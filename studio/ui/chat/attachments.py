@@ -24,7 +24,7 @@ from studio.ui.widgets.painting import (
     paint_spinner,
     paint_text,
 )
-from studio.ui.widgets.thumbnails import paint_image
+from studio.ui.widgets.thumbnails import extent, paint_image, thumbnail
 
 from .model.attachments import Attachment
 from .model.chat_model import ChatModel
@@ -301,7 +301,6 @@ def _png(picture: bytes | QImage) -> bytes:
 def _described(block: Image | File, side: int) -> tuple[str, QImage | None]:
     """Kind and size for the chip, and the thumbnail of a picture. Blocks: call it in a thread."""
     from studio.domain.messages import File
-    from studio.ui.widgets.thumbnails import extent, thumbnail
 
     weight = byte_size(len(block.data))
     if isinstance(block, File):

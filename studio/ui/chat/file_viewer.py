@@ -12,10 +12,10 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices, QImage
 
 from studio.ui.translation import tr
+from studio.ui.widgets.thumbnails import LocalPicture, as_png, thumbnail
 
 if TYPE_CHECKING:
     from studio.domain.messages import File, Image
-    from studio.ui.widgets.thumbnails import LocalPicture
 
 DRAGGED_SIDE = 120
 """Pixels of the picture that hangs on the mouse."""
@@ -34,8 +34,6 @@ class FileViewer:
 
     async def open(self, part: Image | File | LocalPicture) -> bool:
         """Have the system show a file; False if it has no program for it."""
-        from studio.ui.widgets.thumbnails import LocalPicture
-
         if isinstance(part, LocalPicture):
             found = await asyncio.to_thread(part.image)
             if found is None:
@@ -58,7 +56,6 @@ class FileViewer:
         self, part: Image | File | LocalPicture, number: int
     ) -> tuple[Path, bytes, QImage] | None:
         from studio.domain.messages import File
-        from studio.ui.widgets.thumbnails import LocalPicture, as_png, thumbnail
 
         if isinstance(part, File):
             return self._write(part, number), b"", QImage()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from functools import cached_property
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt, Signal
@@ -54,6 +55,24 @@ if TYPE_CHECKING:  # all this comes after the first paint, see ``prepare``
 
 NEAR_END = 40
 """Pixels: a transcript this near to its end stays there when it is shown again."""
+
+FREE_OF_QT = (
+    "studio.agent.engine",
+    "studio.ui.markdown.spoken",
+    "studio.ui.markdown.stream",
+    "studio.ui.pages.needs.waiting",
+    "studio.ui.transcript.find",
+    "studio.ui.transcript.model",
+)
+OF_QT = (
+    "studio.ui.transcript.text.block_types",
+    "studio.ui.transcript.items.answer_item",
+    "studio.ui.transcript.canvas",
+    "studio.ui.transcript.viewport",
+    "studio.ui.transcript.view",
+    "studio.ui.chat.transcript_requests",
+)
+"""Each takes up to 10 ms, when those above it are there."""
 
 TURN_RUNS = tr_later("Wait until the turn ends, or stop it first.")
 
@@ -152,10 +171,16 @@ class ChatPage(PaintedWidget):
         self._layout.show(new=True)
 
     @staticmethod
-    def prepare() -> None:
-        """Import what the page needs before it can show a chat. Blocks: call it in a thread."""
-        import studio.agent.engine
-        import studio.ui.chat.transcript_requests  # noqa: F401 (to be there when it is needed)
+    async def prepare() -> None:
+        """Import what the page needs before it can show a chat.
+
+        What defines classes of Qt's is imported on this thread, as another one that does while Qt
+        is at work can end the program. It is done in parts: keys and painting come between.
+        """
+        await asyncio.to_thread(lambda: [import_module(name) for name in FREE_OF_QT])
+        for name in OF_QT:
+            import_module(name)
+            await asyncio.sleep(0)
 
     @cached_property
     def view(self) -> TranscriptView:
