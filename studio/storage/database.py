@@ -45,6 +45,8 @@ _Job: TypeAlias = tuple[Callable[[Connection], Any] | int, "Future[Any]"]
 READERS = 3
 REPAIRS = 3
 """How often one program repairs a file: more would only fill the disk with copies."""
+LOG_CHANGES = 500
+"""Rows that change, roughly as many pages, before what the log has is written into the file."""
 
 
 class _Readers:
@@ -155,6 +157,8 @@ class Database:
         """Why the file can only be read; empty if it can be written."""
         self._patience = patience
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
+        self._brought_in = 0
+        """Changes of the connection up to which the log was brought into the file."""
         self._writer: threading.Thread | None = None
         self._pool: ThreadPoolExecutor | None = None
         self._db: Connection
@@ -292,12 +296,26 @@ class Database:
             while (job := self._jobs.get()) is not None:
                 self._run(*job)
                 del job  # or its result would live until the next one
+                self._bring_in_log()
         finally:
             self._db.close()
             owner.release()
 
+    def _bring_in_log(self) -> None:
+        """Write what the log has into the file, once it has much and nobody waits for a job.
+
+        SQLite would do so in a commit, and whoever waits for that one would wait for the disk, too.
+        """
+        changes = self._db.total_changes  # of this connection, and a repair opens another one
+        if 0 <= changes - self._brought_in < LOG_CHANGES or not self._jobs.empty():
+            return
+        self._brought_in = changes
+        with suppress(sqlite3.Error):  # it is tried again, and what is wrong is met by a job
+            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
     def _open_file(self) -> tuple[str, ProcessLock]:
         self._db, notice = open_for_writing(self.path, self._schema, self._patience)
+        self._brought_in = self._db.total_changes
         self._readers.connect = partial(open_for_reading, self.path)
         folder = owners_folder(self.path)
         try:

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from contextlib import closing
 from pathlib import Path
 from sqlite3 import Connection
 from types import SimpleNamespace
@@ -20,10 +21,10 @@ import pytest
 from studio.agent.loop.user_messages import describe_error
 from studio.domain.errors import StorageError
 from studio.domain.sessions import SessionInfo
-from studio.storage.database import Database, explain_error
+from studio.storage.database import LOG_CHANGES, Database, explain_error
 from studio.storage.migrations import LATEST, MIGRATIONS
 from studio.storage.sessions.store import SessionStore
-from support.waiting import HANG
+from support.waiting import HANG, until
 
 ROOT = Path(__file__).parents[2]
 
@@ -411,3 +412,32 @@ async def test_what_was_deleted_is_not_in_a_compacted_file(tmp_path: Path) -> No
         other.close()
     assert len(await database.rows("SELECT owner FROM windows")) == 2
     await database.close()
+
+
+async def test_nobody_waits_until_the_log_is_brought_into_the_file(tmp_path: Path) -> None:
+    """S-3: the disk is waited for between two jobs, not in the commit that an answer waits for."""
+    path = tmp_path / "studio.db"
+    db = Database(path, MIGRATIONS)
+    await db.open()
+
+    def brought_in(table: str) -> int:
+        """Rows of a table in the file, without its log."""
+        (tmp_path / "copy.db").write_bytes(path.read_bytes())
+        with closing(sqlite3.connect(tmp_path / "copy.db")) as copy:
+            try:
+                return copy.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+            except sqlite3.DatabaseError:  # not there, or caught while it was written
+                return 0
+
+    def large(connection: Connection) -> None:
+        connection.execute("CREATE TABLE large AS SELECT randomblob(6000000)")
+
+    def many(connection: Connection) -> None:
+        connection.execute("CREATE TABLE many (number)")
+        connection.executemany("INSERT INTO many VALUES (?)", [(n,) for n in range(LOG_CHANGES)])
+
+    await db.write(large)  # more than the log has at most where SQLite empties it
+    assert not brought_in("large")
+    await db.write(many)
+    await until(lambda: brought_in("many") == LOG_CHANGES and brought_in("large") == 1)
+    await db.close()
