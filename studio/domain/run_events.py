@@ -31,6 +31,8 @@ Fault: TypeAlias = Literal["", "error", "limit", "timeout", "invalid", "provider
 """Why a step failed, as ``retry.on`` names it: there an error of the provider is an error.
 ``provider``: it could not be reached, or had no place."""
 RunCap: TypeAlias = Literal["run", "step", "session", "day", "month", "hour", "minutes"]
+PausedAt: TypeAlias = Literal["", RunCap]
+"""The cap at which a run is paused; empty where it is paused for another reason."""
 Trigger: TypeAlias = Literal["manual", "schedule", "change", "fork", "client"]
 """What began a run: a person, a time, a change of files, a person from a step of another, or a
 client of the server, which may do no more than clients may."""
@@ -54,7 +56,8 @@ class RunQuestion:
     (W-25). ``path`` names who asks: the run, its steps, the agent (W-22). ``rules`` are those that
     the answer “run” to a permission adds: they count for the whole run, with all runs below it.
     ``sample`` takes one of its ``choices``, and its step goes on (W-55). ``paused`` is never
-    stored: it stands for a mission that paused by itself, and takes “go_on” or “stop” (W-50).
+    stored: it stands for a mission that paused by itself, and takes “go_on” or “stop” (W-50), or
+    for a run at a cap, and takes “raise” or “stop” (W-20).
     """
 
     id: str
@@ -420,9 +423,10 @@ class RunSteered:
 
 @dataclass(frozen=True, slots=True)
 class RunPaused:
-    """Nothing begins until the run goes on."""
+    """Nothing begins until the run goes on. ``cap`` is the one that was reached, if one was."""
 
     reason: str = ""
+    cap: PausedAt = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -32,6 +32,7 @@ from .run_events import (
     ItemsFound,
     ItemsQueued,
     Moment,
+    PausedAt,
     ResultEdited,
     RetryPlanned,
     RunDrafted,
@@ -249,6 +250,10 @@ class Run:
         """What the run waits for, if it waits for others of its group."""
         self.paused: str | None = None
         """Why nothing begins; None if the run is not paused."""
+        self.paused_at: PausedAt = ""
+        """The cap that the run is paused at, its own or that of a run below or above."""
+        self.reached: CapReached | None = None
+        """The cap that a step of the run has reached, until it is raised or the run goes on."""
         self.end: RunFinished | None = None
         self.breakpoints: dict[tuple[str, Moment], str] = {}
         """The conditions of breakpoints; empty for those that always stop."""
@@ -424,8 +429,10 @@ class Run:
             case StepsRedone():
                 self._redo(event)
             case CapReached():
+                self.reached = event
                 self._of(event.step, event.item).reason = event.reason
             case CapRaised():
+                self.reached = None
                 self.caps[event.step] = event.caps
                 self.minutes = event.minutes or self.minutes
                 self.most_cycles = event.cycles or self.most_cycles
@@ -438,8 +445,9 @@ class Run:
             case RunSteered():
                 self.steered.append((self.cycle, event.text))
             case RunPaused():
-                self.paused = event.reason
+                self.paused, self.paused_at = event.reason, event.cap
             case RunResumed():
+                self.paused_at, self.reached = "", None
                 if self.paused is not None:
                     before = self.stopped is not None and self.stopped.moment == "before"
                     self.may_begin = (0 if before else 1) if event.one else None
@@ -447,6 +455,7 @@ class Run:
                     self.woken, self.woken_after = at, len(self.cycles)
             case RunFinished():
                 self.end, self.paused, self.stopped = event, None, None
+                self.paused_at, self.reached = "", None
             case BreakpointSet():
                 self.breakpoints[event.step, event.moment] = event.when
             case BreakpointCleared():

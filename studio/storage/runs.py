@@ -82,6 +82,11 @@ _ASKS = """EXISTS (
 _IS_MISSION = """coalesce((
     SELECT json_extract(body, '$.mission') FROM run_events
     WHERE run_id = runs.id AND seq = 1 AND json_valid(body)), '') <> ''"""
+_WAS_AT_CAP = """EXISTS (
+    SELECT 1 FROM run_events WHERE run_id = runs.id AND body LIKE '%"run_paused"%'
+    AND json_valid(body) AND json_extract(body, '$.event') = 'run_paused'
+    AND json_extract(body, '$.cap') <> '')"""
+"""Whether a run was paused at a cap; that it is now, its events say."""
 
 
 class RunStore:
@@ -225,14 +230,16 @@ class RunStore:
 
         Other steps of them may go on. A run that is a step of another one is left out, since that
         run asks. So is one that a call of a chat began, as long as the call goes on, since the
-        chat asks. A mission that paused by itself asks whether it shall go on (W-50).
+        chat asks. A mission that paused by itself asks whether it shall go on (W-50). A run that
+        has once reached a cap is among them while it is paused: it may wait for more (W-20).
         """
         persons = ", ".join("?" * len(PAUSED_BY_PERSON))
         rows = await self._db.rows(
             f"""SELECT id, CASE caller_kind WHEN 'session' THEN owner ELSE '' END FROM runs
             WHERE caller_kind <> 'run'
             AND (state IN ('needs_you', 'unsure') OR state = 'running' AND {_ASKS}
-                OR state = 'paused' AND reason NOT IN ({persons}) AND {_IS_MISSION})
+                OR state = 'paused' AND reason NOT IN ({persons})
+                AND ({_IS_MISSION} OR {_WAS_AT_CAP}))
             ORDER BY updated DESC, id""",
             *PAUSED_BY_PERSON,
         )

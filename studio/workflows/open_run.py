@@ -21,6 +21,7 @@ from studio.domain.run_events import (
     BreakpointCleared,
     BreakpointSet,
     CapRaised,
+    PausedAt,
     ResultEdited,
     RunEvent,
     RunFinished,
@@ -143,12 +144,15 @@ class OpenRun:
                 for child in self._busy_children(step):
                     await child.resume()
 
-    async def pause(self, reason: str = "") -> None:
-        """Let replies under way end, and begin nothing more until ``resume``."""
+    async def pause(self, reason: str = "", cap: PausedAt = "") -> None:
+        """Let replies under way end, and begin nothing more until ``resume``.
+
+        ``cap`` is the one that was reached, if that is why.
+        """
         if self.run.end is None and self.run.paused is None:
-            await self.record(RunPaused(reason))
+            await self.record(RunPaused(reason, cap))
             for child in self._busy_children():
-                await child.pause(reason)
+                await child.pause(reason, cap)
 
     async def resume(self, *, one: bool = False) -> None:
         """Let a paused run go on; with ``one`` it stops again before the step after the next.
@@ -167,7 +171,7 @@ class OpenRun:
         """Do what the person wants of the run at another door."""
         match wish:
             case RunPaused():
-                await self.pause(wish.reason)
+                await self.pause(wish.reason, wish.cap)
             case RunResumed():
                 await self.resume()
             case RunSteered():

@@ -232,7 +232,7 @@ class Runner:
         reason = out_of_time(of.time.minutes)
         reached = [CapReached("minutes", *one.key, reason) for one in self.run.busy]
         await of.record(*reached[:1])
-        await self.pause(reason)
+        await self.pause(reason, "minutes")
         return True
 
     async def _found_items(self, step: Step) -> RunEvent:
@@ -345,12 +345,14 @@ class Runner:
                 await self._end(outcome)
             case Held():
                 reached = CapReached(outcome.cap, *key, outcome.reason)
-                more = () if self.run.paused is not None else (RunPaused(outcome.reason),)
+                more = (
+                    () if self.run.paused is not None else (RunPaused(outcome.reason, outcome.cap),)
+                )
                 await of.record(reached, *more)
             case Waiting():
                 held = step.id in self.run.held  # that is why its run is paused
                 if outcome.paused is not None and self.run.paused is None and not held:
-                    await of.record(RunPaused(outcome.paused))
+                    await of.record(RunPaused(outcome.paused, outcome.cap))
             case RunQuestion():
                 asked = StepAsked(*key, outcome)
                 events: list[RunEvent] = [asked]
@@ -387,7 +389,7 @@ class Runner:
             del self._below[one.key]
         await of.recorder.background.settled()
         if run.end is None:
-            return Waiting(run.paused)
+            return Waiting(run.paused, run.paused_at)
         return outcome_of(step, one.item, run)
 
     async def _meet(self) -> None:

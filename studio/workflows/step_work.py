@@ -42,7 +42,7 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Text, ToolCall
 from studio.domain.models import Generation
 from studio.domain.permissions import Rule
-from studio.domain.run_events import Fault, RunCap, RunQuestion, StepFinished
+from studio.domain.run_events import Fault, PausedAt, RunCap, RunQuestion, StepFinished
 from studio.domain.runs import Run
 from studio.domain.tools import RUN
 from studio.domain.transcript import Transcript
@@ -72,9 +72,13 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A step whose own run is paused (``paused`` says why), or waits for the person."""
+    """A step whose own run is paused (``paused`` says why), or waits for the person.
+
+    ``cap`` is the one that was reached, if that is why.
+    """
 
     paused: str | None = None
+    cap: PausedAt = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,7 @@ SAMPLES: list[RunEvent] = [
     run_events.ItemsQueued("many", 9_000, 10, "rows"),
     run_events.ItemsCounted("many", ItemTally(9_000, 20, 1, tried_again={"overloaded": 2})),
     run_events.CapReached("run", "each", item_keys(["a"])[0], "Your limit is reached."),
-    run_events.RunPaused("Your limit is reached."),
+    run_events.RunPaused("Your limit is reached.", "run"),
     run_events.CapRaised(Caps(20, 5.0)),
     run_events.RunResumed(),
     run_events.StepResumed("each", item_keys(["a"])[0], "The limit was raised."),
@@ -70,6 +70,8 @@ def test_every_event_survives_json() -> None:
     assert {type(event) for event in SAMPLES} == set(get_args(RunEvent))
     for event in SAMPLES:
         assert decode_run_event(json.loads(json.dumps(encode_event(event)))) == event
+    before = {"event": "run_paused", "reason": "Your limit is reached."}
+    assert decode_run_event(before) == run_events.RunPaused("Your limit is reached.")
 
 
 def test_w18_the_fold_tells_states_and_costs() -> None:

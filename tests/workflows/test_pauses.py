@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from studio.domain.agents import NO_CAPS
 from studio.domain.permissions import Rule
 from studio.domain.run_events import (
+    CapRaised,
     CapReached,
     ItemsFound,
     RunEvent,
@@ -24,6 +26,8 @@ from studio.domain.run_events import (
 )
 from studio.domain.runs import Run, item_keys
 from studio.simulator import Call, RequestView, Returned, Text, Turn
+from studio.storage.runs import RunStore
+from studio.workflows.run_accounts import twice_the_cap
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import engine_home
@@ -127,6 +131,10 @@ async def test_w20_a_run_that_has_worked_its_minutes_is_paused_and_gets_more(
             "Your limit of 1e-07 minutes for this run is reached.",
         )
         assert [one.cap for one in told if isinstance(one, CapReached)] == ["minutes"]
+        assert (
+            run.paused_at == "minutes" and run.id in await RunStore(home.engine.database).waiting()
+        )
+        assert twice_the_cap(run, runner.plan.workflow) == CapRaised(NO_CAPS, minutes=0.0000002)
         assert run.step("b").state == "waiting"
         await runner.resume()
         assert (await carry_out(runner)).state == "paused"  # there are no more yet

@@ -550,3 +550,54 @@ def test_w22_a_card_is_as_narrow_as_its_column(qapp: QApplication) -> None:
     assert qapp and card.title.text() == "Critic asks: Which?"
     assert card.minimumSizeHint().width() <= theme.px(240)
     theme.deleteLater()
+
+
+SPENT = """\
+---
+name: Spent
+{run}
+steps:
+  - {{id: only, agent: Writer, prompt: Write.{step}}}
+---
+"""
+
+
+@on_window_loop
+@pytest.mark.parametrize(
+    ("cap", "run", "step"),
+    [
+        ("run", "budget: {tokens: 1000}", ""),
+        ("step", "budget: {dollars: 9}", ", budget: {tokens: 1000}"),
+    ],
+)
+async def test_w20_a_run_at_a_cap_waits_and_the_cap_is_raised_there(
+    tmp_path: Path, cap: str, run: str, step: str
+) -> None:
+    """One that the person paused does not stand there."""
+    save(Paths.below(tmp_path / "studio").agents, agent("Writer"))
+    (tmp_path / "spent.md").write_text(SPENT.format(run=run, step=step))
+    async with at_window(tmp_path, "anthropic", lambda _: says("Words.")) as person:
+        runs = WorkflowRuns(person.engine)
+        options = RunOptions({}, provider="anthropic", model="sim-model")
+        runner = await runs.start(tmp_path / "spent.md", person.folder, options)
+        await runner.pause()
+        assert await find_waiting(person.engine, {}) == [], "the person knows of it"
+        await runner.resume()
+        paused = await carry_out(runner)
+        await runs.close(runner)
+        assert (paused.state, paused.paused_at) == ("paused", cap), (paused.paused, paused.end)
+        person.window.pages.show_page("needs")
+        page = person.window.pages.currentWidget()
+        assert isinstance(page, NeedsPage)
+        await until(lambda: page.rows, "the run")
+        assert page.card.title.text() == paused.paused
+        answers = [one.text() for one in page.card.rows if one.isVisible()]
+        assert answers == ["Raise to 2,000 tokens", "Stop"]
+        while (await runs.read(paused.id)).end is None:
+            if page.rows and page.list.isVisible() and page.card.rows[0].isEnabled():
+                person.press(Key.Key_1)
+                person.press(Key.Key_Return)
+            await asyncio.sleep(0.02)
+        done = await runs.read(paused.id)
+        assert done.end is not None and done.end.state == "done", done.end
+        await until(lambda: not page.rows, "nothing waits")

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
-from studio.domain.agents import Agent
+from studio.domain.agents import NO_CAPS, Agent
 from studio.domain.blocks import ToolBlock
 from studio.domain.errors import StorageError, StudioError
 from studio.domain.run_events import PAUSED_BY_PERSON, RunQuestion, StepAsked
 from studio.domain.runs import Run
 from studio.domain.sessions import SessionInfo
-from studio.domain.workflows import Step
+from studio.domain.workflows import Step, Workflow
 from studio.storage.runs import RunStore
+from studio.ui.pages.workflows.runs.log_rows import caps_words
 from studio.ui.translation import tr
 from studio.workflows.kept_agents import kept_agents
 from studio.workflows.missions.cycles import STALLED
+from studio.workflows.run_accounts import twice_the_cap
 from studio.workflows.run_files import RunFiles
 
 MOST_BEFORE = 3
@@ -30,7 +32,7 @@ class Known:
     """A run after ``count`` of its events.
 
     ``asked`` has when each question was asked, ``steps`` those of the workflow by their ids, none
-    where it cannot be read, ``agents`` those that the run keeps.
+    where it cannot be read, ``agents`` those that the run keeps. ``workflow`` is None there.
     """
 
     run: Run
@@ -38,6 +40,7 @@ class Known:
     agents: Mapping[str, Agent] = field(default_factory=dict[str, Agent])
     count: int = 0
     asked: dict[str, float] = field(default_factory=dict[str, float])
+    workflow: Workflow | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +107,10 @@ async def _of_runs(engine: Engine, known: dict[str, Known]) -> list[Waiting]:
             found.append(
                 Waiting(group, path, question, since, run_id=run_id, asker=asker, item=item)
             )
-        if started.mission and (run.paused or "") not in PAUSED_BY_PERSON:
-            found.append(Waiting(group, (started.name,), _pause(run), run.changed, run_id=run_id))
+        asks = started.mission or run.paused_at
+        if run.end is None and asks and (run.paused or "") not in PAUSED_BY_PERSON:
+            pause = _pause(run, one.workflow)
+            found.append(Waiting(group, (started.name,), pause, run.changed, run_id=run_id))
     return found
 
 
@@ -123,8 +128,16 @@ async def just_before(engine: Engine, asker: str) -> Sequence[ToolBlock]:
     return calls[-MOST_BEFORE:]
 
 
-def _pause(run: Run) -> RunQuestion:
-    """A limit is raised at the run itself: it would be reached again at once."""
+def _pause(run: Run, workflow: Workflow | None) -> RunQuestion:
+    """A run does not go on at a limit, which would be reached again at once.
+
+    Its own cap is doubled here, any other limit is raised at the run or in the settings.
+    """
+    raised = twice_the_cap(run, workflow) if workflow is not None else None
+    if raised is not None:
+        words = caps_words(raised if not raised.minutes else replace(raised, caps=NO_CAPS))
+        asks = RunQuestion(f"paused {run.id}", "paused", run.reason, choices=("raise", "stop"))
+        return replace(asks, abouts=(words, ""))
     doubtful = bool(run.cycles) and run.cycles[-1].passed
     choices = ("go_on", "stop") if run.reason == STALLED or doubtful else ("stop",)
     return RunQuestion(f"paused {run.id}", "paused", run.reason, choices=choices)
@@ -135,11 +148,13 @@ async def _read(files: RunFiles, store: RunStore, run_id: str, known: dict[str, 
     new = await store.events(run_id, one.count if one is not None else 0)
     if one is None:
         run = Run(new[:1])
-        steps: Mapping[str, Step] = {}
+        workflow: Workflow | None = None
         with suppress(StudioError):
-            steps = {step.id: step for step in (await files.workflow_of(run)).steps}
+            workflow = await files.workflow_of(run)
+        steps = {step.id: step for step in workflow.steps} if workflow is not None else {}
         parts = run.started.parts if run.started is not None else {}
-        one = known[run_id] = Known(Run(), steps, await kept_agents(store, parts))
+        agents = await kept_agents(store, parts)
+        one = known[run_id] = Known(Run(), steps, agents, workflow=workflow)
     for at, event in new:
         one.run.apply(at, event)
         if isinstance(event, StepAsked):

@@ -649,7 +649,8 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         self._run(self.live.answer(run_id, question, value, whole=whole))
 
     def answer_pause(self, run_id: str, answer: str) -> None:
-        does = self.live.stop if answer == "stop" else self.live.resume
+        live = self.live
+        does = {"stop": live.stop, "raise": live.raise_reached}.get(answer, live.resume)
         self._run(does(run_id))
 
     def leave_out(self, run_id: str, question: str) -> None:

@@ -23,6 +23,7 @@ from studio.domain.run_events import (
 )
 from studio.storage.runs import RunInUse
 from studio.workflows.fork import ForkPlan
+from studio.workflows.run_accounts import twice_the_cap
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 
@@ -111,6 +112,14 @@ class LiveRuns(QObject):
         """Give a run these limits, and go on with it."""
         async with self.held(run_id) as runner:
             await runner.raise_cap(caps, minutes=minutes, cycles=cycles, until=until)
+        await self.resume(run_id)
+
+    async def raise_reached(self, run_id: str) -> None:
+        """Double the cap that a run is paused at, and go on with it."""
+        async with self.held(run_id) as runner:
+            raised = twice_the_cap(runner.run, runner.plan.workflow)
+            if raised is not None:
+                await runner.raise_cap(raised.caps, raised.step, minutes=raised.minutes)
         await self.resume(run_id)
 
     async def retry_failed(self, run_id: str, step: str) -> None:

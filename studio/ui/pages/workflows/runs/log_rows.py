@@ -260,6 +260,8 @@ def _answer(answer: Json) -> str:
 
 def caps_words(raised: CapRaised) -> str:
     parts = [dollars(raised.caps.dollars)] if raised.caps.dollars else []
+    if raised.caps.tokens:
+        parts.append(tr_plural("{count} token", "{count} tokens", raised.caps.tokens))
     if raised.minutes:
         parts.append(tr("{number} min").format(number=plain(raised.minutes)))
     if raised.cycles:

@@ -29,7 +29,11 @@ ANSWERS: Mapping[str, Sequence[tuple[str, Json]]] = {
         (tr_later("Run again"), "again"),
         (tr_later("Stop"), "stop"),
     ),
-    "paused": ((tr_later("Go on"), "go_on"), (tr_later("Stop"), "stop")),
+    "paused": (
+        (tr_later("Raise to {raised}"), "raise"),
+        (tr_later("Go on"), "go_on"),
+        (tr_later("Stop"), "stop"),
+    ),
     "sample": (
         (tr_later("Run the rest"), "all"),
         (tr_later("As a batch, half price"), "batch"),
@@ -192,6 +196,8 @@ def answers_to(question: RunQuestion, for_chat: bool = False) -> list[tuple[str,
             found[1] = tr("For this chat"), "session"
     if question.kind in ("sample", "paused"):
         found = [one for one in found if one[1] in question.choices]
+    if question.kind == "paused" and "raise" in question.choices:
+        found[0] = found[0][0].format(raised=question.abouts[0]), "raise"
     if question.kind in ("reply", "conflict") and 0 < len(question.choices) <= MOST:
         return [(words, words) for words in question.choices]
     return found

@@ -9,13 +9,9 @@ from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.agents import Agent
 from studio.domain.items import ItemTally
 from studio.domain.run_events import (
-    CapRaised,
-    CapReached,
     ItemsCounted,
     RunEvent,
-    RunFinished,
     RunQuestion,
-    RunResumed,
     StepAsked,
     StepState,
 )
@@ -83,8 +79,6 @@ class RunRecord:
         self.run = Run()
         self.count = 0
         """How many events it has."""
-        self.reached: CapReached | None = None
-        """The cap that the run is paused at, until it goes on."""
         self.samples: dict[str, RunQuestion] = {}
         """What was asked after the sample of a step's items."""
         self.paces: dict[str, list[tuple[float, int]]] = {}
@@ -104,10 +98,6 @@ class RunRecord:
                 self.paces.setdefault(event.step, []).append((at, event.tally.at_a_time))
             elif isinstance(event, StepAsked) and event.question.kind == "sample":
                 self.samples[event.step] = event.question
-            if isinstance(event, CapReached):
-                self.reached = event
-            elif isinstance(event, CapRaised | RunResumed | RunFinished):
-                self.reached = None
             if self.is_mission:
                 self.ledger.add(at, event)
             row = self._writer.write(at, event, self.run)

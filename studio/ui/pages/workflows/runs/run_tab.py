@@ -191,10 +191,10 @@ class RunTab(QWidget):
         self.raise_button.setVisible(run.end is None)
         if run.end is not None:
             self._raise.hide()
-        elif record.reached is not self._reached and record.reached is not None:
+        elif run.reached is not self._reached and run.reached is not None:
             self.show_caps(record)
-            self._raise.setVisible(record.reached.cap in ("run", "minutes"))
-        self._reached = record.reached
+            self._raise.setVisible(run.reached.cap in ("run", "minutes"))
+        self._reached = run.reached
         step, points = next(iter(record.paces.items()), ("", []))
         self.pace.show_points(points, run.tallies[step].found if step in run.tallies else 0)
         self.agents.show_facts(record.agent_facts())
