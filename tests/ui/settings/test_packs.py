@@ -77,7 +77,7 @@ async def test_x2_a_pack_is_seen_installed_updated_and_removed(tmp_path: Path) -
             "skills", "commands", "agents", "workflows", "mcp", "hooks", "tools"
         }  # fmt: skip
         shown = {one.text() for one in row.contents.findChildren(ElidedLabel)}
-        assert {"Agents (1)", "Tools"} <= shown, "a file of Python may hold many tools, or none"
+        assert {"1 agent", "Tools"} <= shown, "a file of Python may hold many tools, or none"
         row.contents.parts["agents"].click()
         await until(lambda: packs.get("office").off == {"agents"})
         await until(lambda: page.rows["office"] is not row)
@@ -161,7 +161,7 @@ async def test_x2_parts_are_switched_before_a_pack_is_installed(tmp_path: Path) 
         card = page.offered.contents
         assert card is not None and all(one.isChecked() for one in card.parts.values())
         shown = {one.text() for one in card.findChildren(ElidedLabel)}
-        assert {"Skills (1)", "deed", "/review-deed", "Servers", "Tables (1)"} <= shown
+        assert {"1 skill", "deed", "/review-deed", "Servers", "1 table"} <= shown
         assert {"Host example.com", "Key TOKEN of the keychain"} <= shown
         assert any("later" in one.text() for one in card.left)
         assert {*card.parts} == {

@@ -510,9 +510,10 @@ def test_a_draft_waits_and_then_is_a_row(shown: TranscriptWindow) -> None:
     assert "undo" not in [hit.action for hit in item.hits]
 
 
-def test_the_tag_of_a_draft_keeps_off_its_figures(shown: TranscriptWindow) -> None:
-    """Also in a narrow chat, where the path gives way."""
-    shown.view.resize(420, 600)
+@pytest.mark.parametrize("wide", [600, 420])
+def test_the_tag_of_a_draft_keeps_off_its_figures(shown: TranscriptWindow, wide: int) -> None:
+    """The path gives way to it, and it to the path in a chat as narrow as beside a page."""
+    shown.view.resize(wide, 600)
     shown.ask()
     path = f"src/{'long/' * 30}a.py"
     shown.tell(DraftCreated("c1", FileDraft("d1", path, None, "b\nc\n", "")))
@@ -527,6 +528,10 @@ def test_the_tag_of_a_draft_keeps_off_its_figures(shown: TranscriptWindow) -> No
     across = [(x, image.pixelColor(x, y)) for x in range(at.left(), at.right()) for y in rows]
     tagged = [x for x, colour in across if colour == ground]
     figures = [x for x, colour in across if colour == ok]
+    if wide == 420:
+        inked = [x for x, colour in across if colour == style.color("text1")]
+        assert not tagged and figures and max(inked) - min(inked) > 140
+        return
     assert tagged and figures and min(figures) - max(tagged) > style.px(9), (tagged[-1], figures[0])
 
 

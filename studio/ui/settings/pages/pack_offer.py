@@ -13,8 +13,8 @@ from studio.ui.forms.text_area import TextArea
 from studio.ui.settings.form import AskCard
 from studio.ui.settings.rows import IconTile, RowCard
 from studio.ui.theme import Theme, joined
-from studio.ui.translation import tr, tr_later
-from studio.ui.widgets import Button, Label, Toggle
+from studio.ui.translation import tr, tr_later, tr_plural
+from studio.ui.widgets import Button, Label, Mark, Toggle
 from studio.ui.widgets.breakable import ElidedLabel
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of
 
@@ -54,12 +54,24 @@ _ICONS = {
 
 def part_title(part: Part) -> str:
     """What a part is, and how many things it has where its files tell."""
-    title = tr(PARTS[part.name])
-    counted = part.name not in ("mcp", "hooks") and not any(
-        one.suffix == ".py"
-        for one in part.files  # one may hold many, or none
-    )
-    return f"{title} ({len(part.files)})" if counted else title
+    if any(one.suffix == ".py" for one in part.files):  # one may hold many, or none
+        return tr(PARTS[part.name])
+    count = len(part.files)
+    match part.name:
+        case "skills":
+            return tr_plural("{count} skill", "{count} skills", count)
+        case "commands":
+            return tr_plural("{count} command", "{count} commands", count)
+        case "agents":
+            return tr_plural("{count} agent", "{count} agents", count)
+        case "workflows":
+            return tr_plural("{count} workflow", "{count} workflows", count)
+        case "schema":
+            return tr_plural("{count} table", "{count} tables", count)
+        case "pages":
+            return tr_plural("{count} page", "{count} pages", count)
+        case _:
+            return tr(PARTS[part.name])
 
 
 class PackContents(QWidget):
@@ -138,12 +150,13 @@ class PackContents(QWidget):
     def _row(self, icon: str, title: str, line: str, toggle: Toggle | None = None) -> QWidget:
         middle = Qt.AlignmentFlag.AlignVCenter
         row = QWidget()
-        words: list[QWidget | QLayout] = [ElidedLabel(self.theme, title, "ui_strong", "text1")]
+        words: list[QWidget | QLayout] = [ElidedLabel(self.theme, title, "ui_medium", "text1")]
         if line:
             words.append(ElidedLabel(self.theme, line, "small", "text2"))
-        parts = [(IconTile(self.theme, icon), middle), (column_of(words, spacing=0), 1)]
+        mark = Mark(self.theme, icon, "text2", 16)
+        parts = [(mark, middle), (column_of(words, spacing=0), 1)]
         parts += [(toggle, middle)] if toggle is not None else []
-        row_of(parts, spacing=10, margins=(0, 7, 0, 7), on=row)
+        row_of(parts, spacing=10, margins=(0, 5, 0, 5), on=row)
         return row
 
 

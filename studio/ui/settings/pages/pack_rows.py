@@ -91,7 +91,7 @@ class PackRow(QWidget):
         lines: list[QWidget | QLayout] = [row_of(head, spacing=10)]
         if self.change is not None:
             lines.append(row_of([self.change], margins=inset))
-        column_of([*lines, self.body], spacing=8, margins=(0, 7, 0, 7), on=self)
+        column_of([*lines, self.body], spacing=8, margins=(0, 8, 0, 8), on=self)
         self.setAccessibleName(joined((pack.name, state)))
         self._name_arrow()
 
@@ -108,7 +108,7 @@ class PackRow(QWidget):
         """Its name with its version, and below what it brings or what is wrong."""
         theme, pack = self.theme, self.pack
         manifest, is_folder = pack.manifest, pack.origin.kind == "folder"
-        title = row_of([Label(theme, pack.name, "ui_strong")], spacing=8)
+        title = row_of([Label(theme, pack.name, "ui_medium")], spacing=8)
         for words in (manifest.version, tr("Folder") if is_folder else ""):
             if words:
                 title.addWidget(Tag(theme, words), 0, Qt.AlignmentFlag.AlignVCenter)

@@ -55,7 +55,7 @@ class PacksPage(SettingsPage):
         self.set: SettingsCard | None = None
         self.uv: Button | None = None
         self.add = Button(theme, tr("Add pack…"), "primary", clicked=self._ask_from_where)
-        self.head.addWidget(self.add, 0, Qt.AlignmentFlag.AlignVCenter)
+        self.head.addWidget(self.add, 0, Qt.AlignmentFlag.AlignTop)
         self.origin = Field(
             theme,
             tr("Folder, zip file or address for git"),

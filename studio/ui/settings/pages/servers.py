@@ -44,7 +44,7 @@ class ServersPage(SettingsPage):
         self._at = ""
         self._loads = 0
         self.add = Button(theme, tr("Add server…"), "primary", clicked=self.show_adding)
-        self.head.addWidget(self.add, 0, Qt.AlignmentFlag.AlignVCenter)
+        self.head.addWidget(self.add, 0, Qt.AlignmentFlag.AlignTop)
         self.problem = Label(theme, "", "small", "err", wrap=True)
         self.problem.hide()
         self._approval = Slot()

@@ -47,7 +47,7 @@ class SkillsPage(SettingsPage):
         super().__init__(
             theme,
             tr("Skills"),
-            tr("Instructions that an agent opens when a task fits. Also by hand with /name."),
+            tr("Instructions an agent opens when a task fits. Also by hand with /name."),
         )
         self._values, self._services = services.values, services
         self._found: Extensions = NO_EXTENSIONS
@@ -67,7 +67,7 @@ class SkillsPage(SettingsPage):
         self.bring = Button(theme, tr("Import…"), clicked=self._ask_from_where)
         self.begin = Button(theme, tr("New skill…"), "primary", clicked=self._begin)
         for button in (self.bring, self.begin):
-            self.head.addWidget(button, 0, Qt.AlignmentFlag.AlignVCenter)
+            self.head.addWidget(button, 0, Qt.AlignmentFlag.AlignTop)
         self._above = Slot()
         self._above.hide()
         self.search = Field(theme, tr("Search skills"), icon="search")
@@ -330,7 +330,7 @@ class SkillRow(QWidget):
     ) -> None:
         super().__init__()
         middle = Qt.AlignmentFlag.AlignVCenter
-        title = row_of([(Label(theme, skill.name, "ui_strong"), middle)], spacing=8)
+        title = row_of([(Label(theme, skill.name, "ui_medium"), middle)], spacing=8)
         if skill.pack:
             title.addWidget(Tag(theme, skill.pack), 0, middle)
         self.scripts = Tag(theme, tr_plural("{count} script", "{count} scripts", len(scripts)))
@@ -362,7 +362,7 @@ class SkillRow(QWidget):
         parts = [(IconTile(theme, "sparkles"), middle), (column_of(words, spacing=0), 1)]
         beside = (Label(theme, tokens, "small", "text2", digits=True), self.rights)
         parts += [(one, middle) for one in (*beside, self.toggle, self.open)]
-        row_of(parts, spacing=10, margins=(0, 7, 0, 7), on=self)
+        row_of(parts, spacing=10, margins=(0, 8, 0, 8), on=self)
 
 
 class LeftRow(QWidget):
@@ -373,7 +373,7 @@ class LeftRow(QWidget):
         path = Path(finding.path)
         self.name = path.parent.name if path.name == SKILL_FILE else path.name
         middle = Qt.AlignmentFlag.AlignVCenter
-        title = row_of([(Label(theme, self.name, "ui_strong"), middle)], spacing=8)
+        title = row_of([(Label(theme, self.name, "ui_medium"), middle)], spacing=8)
         icon = "circle-alert"
         if finding.shadowed_by:
             icon = "sparkles" if path.name == SKILL_FILE else "terminal"
@@ -390,7 +390,7 @@ class LeftRow(QWidget):
         self.open.setAccessibleName(tr("Open the file of {name}").format(name=self.name))
         text = column_of([title, self.why], spacing=0)
         parts = [(IconTile(theme, icon), middle), (text, 1), (self.open, middle)]
-        row_of(parts, spacing=10, margins=(0, 7, 0, 7), on=self)
+        row_of(parts, spacing=10, margins=(0, 8, 0, 8), on=self)
 
 
 def _open(path: str) -> None:

@@ -55,6 +55,8 @@ _DOING = {
     "delete": tr_later("Draft that deletes"),
     "move": tr_later("Draft that moves"),
 }
+LABEL = 220
+"""Pixels of a draft's name beside which there is room for a tag."""
 _TAGS = {"write": tr_later("Draft"), "delete": tr_later("Delete"), "move": tr_later("Move")}
 LANGUAGES = {
     "py": "python", "js": "javascript", "ts": "typescript", "tsx": "tsx", "jsx": "jsx",
@@ -510,9 +512,20 @@ class DraftItem(Item[DraftBlock]):
         if part.about.is_new:
             tag = tr("New file") if part.about.noun == "file" else tr("New record")
         left = style.px(38)
-        end = right - tag_width(style.theme, tag) - style.px(10)
-        room = QRectF(left, row.top(), end - left, row.height())
-        used = style.text(
-            painter, room, draft.label, "code", "text1", LEFT, Qt.TextElideMode.ElideMiddle
+        room = QRectF(left, row.top(), right - left, row.height())
+        beside = room.adjusted(0, 0, -tag_width(style.theme, tag) - style.px(10), 0)
+        # In a narrow chat its name comes first: that it writes is what icon and figures say too.
+        tagged = draft.action != "write" or beside.width() >= min(
+            style.px(LABEL), style.width("code", draft.label)
         )
-        paint_tag(painter, style.theme, QPointF(left + used + style.px(10), middle), tag)
+        used = style.text(
+            painter,
+            beside if tagged else room,
+            draft.label,
+            "code",
+            "text1",
+            LEFT,
+            Qt.TextElideMode.ElideMiddle,
+        )
+        if tagged:
+            paint_tag(painter, style.theme, QPointF(left + used + style.px(10), middle), tag)
