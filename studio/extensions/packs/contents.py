@@ -32,13 +32,14 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class PackFile:
-    """One file; ``name`` is relative to the pack, with ``/``. ``changed`` is when, in ns."""
+    """One file; ``name`` is relative to the pack, with ``/``. ``changed`` is when, in ns: as a
+    program may set it, and as the system does."""
 
     name: str
     path: Path
     size: int
     runnable: bool
-    changed: int
+    changed: tuple[int, int]
 
 
 def pack_files(folder: Path, problems: list[str] | None = None) -> Iterator[PackFile]:
@@ -59,7 +60,8 @@ def pack_files(folder: Path, problems: list[str] | None = None) -> Iterator[Pack
                 f"{folder} has more than {MOST_BYTES // 1_000_000} MB, too much for a pack."
             )
         runnable = bool(state.st_mode & stat.S_IXUSR)
-        yield PackFile(name, path, state.st_size, runnable, state.st_mtime_ns)
+        changed = state.st_mtime_ns, state.st_ctime_ns
+        yield PackFile(name, path, state.st_size, runnable, changed)
 
 
 def _walk(
@@ -102,7 +104,7 @@ def digest_of(folder: Path) -> str:
     return total.hexdigest()
 
 
-def state_of(folder: Path) -> tuple[tuple[str, int, int, bool], ...]:
+def state_of(folder: Path) -> tuple[tuple[str, int, tuple[int, int], bool], ...]:
     """What tells that files changed, without reading them; raises PackError or OSError."""
     return tuple((one.name, one.size, one.changed, one.runnable) for one in pack_files(folder))
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.jsonvalue import JsonObject, as_object
 from studio.domain.records import dataclass
-from studio.domain.redaction import redact
+from studio.domain.redaction import redact, without_secrets
 from studio.files.folders import private_folder
 from studio.files.unpacking import UnpackError, unpack
 from studio.processes.environment import child_environment
@@ -115,6 +115,11 @@ def _clone(wanted: str, address: str, reference: str, into: Path) -> Fetched:
     git = shutil.which("git")
     if git is None:
         raise PackError("git was not found, which fetches packs from an address. Install it.")
+    if (shown := without_secrets(address)) != address:
+        raise PackError(
+            f"{escape_line(shown)}: a password or a key in an address would be kept in a file. Let "
+            "git know it, by a credential helper, and name the address without it."
+        )
     if reference.startswith("-"):
         raise PackError(f"“{escape_line(reference)}” is no branch, tag or commit.")
     private_folder(into)

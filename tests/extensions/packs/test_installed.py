@@ -8,6 +8,7 @@ import stat
 import sys
 import zipfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,68 @@ def test_a_pack_is_a_copy_of_what_was_approved(packs: InstalledPacks, tmp_path: 
     with pytest.raises(PackError, match="not what you approved"):
         packs.switch("office", on=True)
     assert packs.approve("office", packs.get("office").digest).runs
+
+
+@pytest.mark.parametrize("way", ["another name", "a program", "same size and time"])
+def test_x2_nothing_of_an_approved_pack_changes_unseen(
+    packs: InstalledPacks, tmp_path: Path, way: str
+) -> None:
+    """X-2: names and what may be run count, and a change that hides behind its time is seen."""
+    pack = install(packs, write_pack(tmp_path / "pack"))
+    assert packs.get("office").runs
+    file = pack.manifest.folder / "skills/deed/sample.txt"
+    if way == "another name":
+        file.rename(file.with_name("other.txt"))
+    elif way == "a program":
+        if sys.platform == "win32":
+            pytest.skip("There a file's name says that.")
+        file.chmod(0o700)
+    else:
+        before = file.stat()
+        file.write_text("SAMPLE")
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+        if sys.platform == "win32":
+            packs = InstalledPacks(packs.folder)
+    assert not packs.get("office").runs and not packs.places("skills")
+
+
+def test_x2_an_update_is_the_same_pack_and_stays_off(packs: InstalledPacks, tmp_path: Path) -> None:
+    """X-2: nothing is switched on by it, and another pack at the same place is another."""
+    source = write_pack(tmp_path / "pack")
+    install(packs, source)
+    packs.switch("office", on=False)
+    (source / "skills/deed/sample.txt").write_text("another")
+    assert not packs.add(packs.update("office")).on
+    write_pack(source, name="other")
+    with pytest.raises(PackError, match="another pack now: other"):
+        packs.update("office")
+    assert [one.id for one in packs.list()] == ["office"] and not staged(packs)
+
+
+def test_x2_a_pack_is_not_taken_for_another(tmp_path: Path) -> None:
+    """X-2: neither one whose files were exchanged, nor one that ships with the program."""
+    shipped = write_pack(tmp_path / "shipped", name="shipped")
+    packs = InstalledPacks(
+        tmp_path / "packs", lambda: [Brought(Origin("shipped", "shipped"), shipped)]
+    )
+    with pytest.raises(PackError, match="is there already"):
+        packs.look(str(write_pack(tmp_path / "false", name="shipped")))
+    pack = install(packs, write_pack(tmp_path / "pack"))
+    write_pack(pack.manifest.folder, name="home")
+    assert [one.id for one in packs.list()] == ["shipped"]
+    assert "its files are those of home" in packs.problems[0]
+
+
+def test_x2_what_was_looked_at_long_ago_goes_and_nothing_else(
+    packs: InstalledPacks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = write_pack(tmp_path / "pack")
+    first = packs.look(str(source))
+    packs.forget(replace(first, manifest=replace(first.manifest, folder=source / "skills")))
+    assert (source / "plugin.json").exists() and staged(packs), "it was never fetched"
+    monkeypatch.setattr("studio.extensions.packs.installed._STALE", -1.0)
+    packs.look(str(source))
+    assert not first.manifest.folder.exists() and len(staged(packs)) == 1
 
 
 def test_what_changed_after_the_look_is_not_installed(
@@ -207,7 +270,45 @@ def test_packs_of_the_program_and_of_its_environment_stay_where_they_are(tmp_pat
             refused("other")
 
 
+def test_x2_a_difference_hides_nothing_and_has_an_end(
+    packs: InstalledPacks, tmp_path: Path
+) -> None:
+    """X-2: neither behind characters that turn the text around, nor behind its length."""
+    source = write_pack(tmp_path / "pack")
+    install(packs, source)
+    (source / "skills/deed/sample.txt").write_text("rm -rf \u202e ~ \u200b#")
+    change = packs.update("office").change
+    assert "rm -rf" in change and not {"\u202e", "\u200b"} & {*change}
+    for number in range(30):
+        (source / f"{number}.txt").write_text("x\n" * 99)
+    assert "More changed than is shown here" in packs.update("office").change
+
+
 # Origins
+
+
+def test_x2_no_link_brings_a_file_of_the_person_in(packs: InstalledPacks, tmp_path: Path) -> None:
+    """X-2: a link out of the pack is left out, wherever it stands, and told."""
+    (tmp_path / "id_rsa").write_text("secret")
+    source = write_pack(tmp_path / "pack")
+    (source / "skills/deed/key.txt").symlink_to(tmp_path / "id_rsa")
+    (source / "skills/deed/again.txt").symlink_to("sample.txt")
+    pack = install(packs, source)
+    folder = pack.manifest.folder / "skills/deed"
+    assert not os.path.lexists(folder / "key.txt")
+    assert (folder / "again.txt").read_text() == "sample"
+    assert "key.txt: a link leads out" in packs.look(str(source)).text
+
+
+def test_x2_a_pack_of_hundreds_of_megabytes_is_refused(
+    packs: InstalledPacks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.extensions.packs.contents.MOST_BYTES", 2_000_000)
+    source = write_pack(tmp_path / "pack")
+    (source / "big").write_bytes(bytes(2_000_001))
+    with pytest.raises(PackError, match="more than 2 MB"):
+        packs.look(str(source))
+    assert not staged(packs)
 
 
 def test_a_zip_file_is_read_also_one_of_the_folder(packs: InstalledPacks, tmp_path: Path) -> None:
@@ -251,7 +352,9 @@ def test_zip_files_that_lead_out_or_grow_are_refused(packs: InstalledPacks, tmp_
     assert len(staged(packs)) == 1  # only the offer that stands
 
 
-def test_git_pins_the_commit(packs: InstalledPacks, tmp_path: Path) -> None:
+def test_git_pins_the_commit(
+    packs: InstalledPacks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = write_pack(tmp_path / "pack")
     first = commit_pack(source)
     hook = source / ".git" / "hooks" / "post-checkout"
@@ -263,11 +366,14 @@ def test_git_pins_the_commit(packs: InstalledPacks, tmp_path: Path) -> None:
     assert not (pack.manifest.folder / ".git").exists()
     (source / "skills/deed/SKILL.md").write_text("---\ndescription: New\n---\nNew\n")
     second = commit_pack(source)
+    # As where the program is started by a hook of another repository.
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / "elsewhere"))
     assert packs.get("office").origin.commit == first
     offer = packs.update("office")
     assert offer.origin.commit == second
     assert "+New" in offer.change
     packs.add(offer)
+    assert not (tmp_path / "elsewhere").exists()
     old = packs.look(f"{address}#{first}")
     assert old.origin.commit == first
     with pytest.raises(PackError, match="git could not fetch"):
@@ -299,10 +405,29 @@ def test_a_marketplace_lists_packs(packs: InstalledPacks, tmp_path: Path) -> Non
     assert install(packs, market, "office").origin.name == "office"
     pack = install(packs, market / ".claude-plugin" / "marketplace.json", "remote")
     assert (pack.origin.kind, pack.origin.commit) == ("git", commit)
+    (remote / "skills/deed/sample.txt").write_text("newer")
+    commit_pack(remote)
     assert not packs.update("remote").is_news  # it is looked for in the marketplace again
     for name, words in (("out", "not in the marketplace"), ("npm", "“npm”"), ("x", "has no pack")):
         with pytest.raises(PackError, match=words):
             packs.look(str(market), name)
+    secret = "https://ada:hunter2@127.0.0.1:9/x.git"
+    for source, words in (
+        ({"source": "url", "url": f"ext::sh -c touch% {tmp_path}/ran"}, "no address for git"),
+        ({"source": "url", "url": str(remote)}, "no address for git"),
+        ({"source": "url", "url": secret}, "without it"),
+        ({"source": "git-subdir", "url": remote.as_uri(), "path": "../.."}, "is not in"),
+    ):
+        listed["plugins"] = [{"name": "bad", "source": source}]
+        (market / ".claude-plugin" / "marketplace.json").write_text(json.dumps(listed))
+        with pytest.raises(PackError, match=words) as told:
+            packs.look(str(market))
+        assert "hunter2" not in str(told.value)
+    assert not (tmp_path / "ran").exists()
+    with pytest.raises(PackError, match="credential helper"):
+        packs.look(secret)
+    listed["plugins"] = [{"name": "office", "source": "./plugins/office"}]
+    (market / ".claude-plugin" / "marketplace.json").write_text(json.dumps(listed))
     commit_pack(market)
     assert install(packs, market.as_uri(), "office").origin.kind == "git"
 

@@ -281,6 +281,7 @@ def test_m18_no_value_of_a_bundle_is_taken_for_a_secret_or_fills_in_itself(tmp_p
     """M-18, M-23: a password that a manifest brings along is asked for, and stands in no file."""
     asked = {
         "key": {"type": "string", "sensitive": True, "default": "hunter2-hunter2"},
+        "maybe": {"type": "string", "sensitive": True},
         "word": {"type": "string", "default": "a ${user_config.word}"},
         "other": {"type": "string", "default": "${user_config.key}"},
     }
@@ -288,7 +289,10 @@ def test_m18_no_value_of_a_bundle_is_taken_for_a_secret_or_fills_in_itself(tmp_p
     told = {**manifest(mcp_config={"command": "sh", "env": env}), "user_config": asked}
     found = only(pack(tmp_path / "n.mcpb", told), tmp_path)
     assert found.entry.environment["KEY"] == "${keychain:mcp/notes/key}"
-    assert "hunter2" not in str(found.entry) and [gap.name for gap in found.missing][:1] == ["key"]
+    assert found.entry.environment["MAYBE"] == "${keychain:mcp/notes/maybe}"
+    assert "hunter2" not in str(found.entry) and {"key", "maybe"} <= {
+        gap.name for gap in found.missing
+    }
 
 
 def test_m23_a_manifest_beyond_bounds_is_told(tmp_path: Path) -> None:

@@ -123,6 +123,23 @@ def test_m23_the_answer_of_a_registry_and_the_first_schema_are_read(tmp_path: Pa
     assert [gap.key for gap in one.missing] == ["mcp/sample/SAMPLE_KEY"]
 
 
+def test_m23_a_package_is_fetched_in_the_version_that_was_listed(tmp_path: Path) -> None:
+    """M-23: each runner has its way to name it, and a port of a registry is no version; a secret
+    that stands in the list is asked for, M-18."""
+    packages = [
+        {"registryType": "pypi", "identifier": "weather", "version": "1.2"},
+        {"registryType": "oci", "identifier": "localhost:5000/ada/weather", "version": "1.2"},
+        {"registryType": "oci", "identifier": "ada/weather:1.1", "version": "1.2"},
+    ]
+    key = {"name": "KEY", "isSecret": True, "value": "hunter2-hunter2"}
+    packages[0]["environmentVariables"] = [key]  # type: ignore[assignment]
+    ways = read(json.dumps({"name": "a/weather", "packages": packages}), tmp_path)
+    assert [one.entry.arguments[-1] for one in ways] == [
+        *("weather==1.2", "localhost:5000/ada/weather:1.2", "ada/weather:1.1")
+    ]
+    assert ways[0].entry.environment == {"KEY": f"{KEY}weather/KEY}}"}
+
+
 def test_m23_odd_values_of_a_list_spoil_nothing(tmp_path: Path) -> None:
     odd = {
         "name": 3,
