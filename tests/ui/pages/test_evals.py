@@ -78,8 +78,8 @@ async def test_w58_two_variants_side_by_side(tmp_path: Path) -> None:
         await until(lambda: view.isVisible() and view.report, "the eval is shown")
         assert view.title.text() == "Capitals, run 1"
         assert "2 cases, 1 try each, 0 of 4 from the record" in view.counts.text()
-        assert (view.first.rate.text(), view.second.rate.text()) == ("50%", "100%")
-        assert view.first.interval.text() == "9% to 91%, 1 of 2 cases"
+        assert (view.cards[0].rate.text(), view.cards[1].rate.text()) == ("50%", "100%")
+        assert view.cards[0].interval.text() == "9% to 91%, 1 of 2 cases"
         assert "1 better, 0 worse" in view.words.text()
         with language("de"):
             words = difference_words(difference(view.report, view.report, "plain", "exact"))
@@ -88,8 +88,9 @@ async def test_w58_two_variants_side_by_side(tmp_path: Path) -> None:
         assert next(spoken_case(row) for row in view.rows).endswith("flipped to passed")
         person.click(view.kinds.segment(FLIPPED))
         assert [row.case.id for row in view.rows] == ["au"]
-        view.list.setCurrentIndex(view.list.model().index(0, 0))
-        first, second = (one.text() for one in view.answers)
+        view.list.setCurrentIndex(view.list.model().index(1, 0))
+        first, second, third = (one.text() for one in view.answers)
+        assert not third and view.cards[2].isHidden()
         assert "Sydney, of course." in first and "does not contain “Canberra”" in first
         assert second.startswith("B, try 1 of 1: Passed")
         # The other file has not run; the workflow is as it was, and nothing deletes it unseen.
@@ -110,9 +111,57 @@ async def test_w58_two_variants_side_by_side(tmp_path: Path) -> None:
         assert view.title.text() == "Later, run 1" and view.run_button.isEnabled()
         after = await person.engine.services.database.rows("SELECT count(*) FROM eval_runs")
         assert after[0][0] == before[0][0] + 1, "one eval"
-        assert (view.first.rate.text(), view.second.rate.text()) == ("50%", "100%")
+        assert (view.cards[0].rate.text(), view.cards[1].rate.text()) == ("50%", "100%")
         page.discard()
         assert workflow is not None
         page.gallery.choose(workflow.path)
         await until(lambda: not view.isVisible(), "the workflow is shown again")
         assert page.document is not None and page.document.path == workflow.path
+
+
+@on_window_loop
+async def test_w58_a_third_variant_beside_two_and_sections_of_what_flipped(tmp_path: Path) -> None:
+    own = tmp_path / "studio" / "evals"
+    own.mkdir(parents=True)
+    path = own / "capitals.md"
+    more = '  - {id: wrong, title: Be vague, agent: Writer, prompt: "Vaguely: ${{ item.land }}?"}\n'
+    path.write_text(CAPITALS.replace("graders:", more + "graders:"))
+
+    def script(view: RequestView) -> Turn:
+        return Turn(Text("Somewhere.")) if "Vaguely" in asked_in(view) else answers(view)
+
+    async def prepare(engine: Engine) -> None:
+        async def drive(runner: Runner) -> None:
+            runner.attended = False
+            await runner.carry_out()
+
+        evals = EvalRuns(engine, WorkflowRuns(engine))
+        options = EvalOptions(NO_CAPS, "anthropic", "sim-model")
+        await evals.run(read_eval(path), path, tmp_path, options, drive)
+
+    async with at_window(tmp_path, "anthropic", script, prepare=prepare) as person:
+        person.press(Key.Key_3, CTRL)
+        page = await until(
+            lambda: isinstance(now := person.window.pages.currentWidget(), WorkflowsPage) and now
+        )
+        await until(lambda: page.document is not None, what="a workflow is shown")
+        page.gallery.choose(path)
+        view = page.eval_view
+        await until(lambda: view.isVisible() and view.report, "the eval is shown")
+        assert [one.rate.text() for one in view.cards] == ["50%", "100%", "0%"]
+        assert view.cards[2].isVisible() and view.against.isHidden(), "all of them are shown"
+        model = view.list.model()
+        told = [str(model.index(at, 0).data()) for at in range(model.rowCount())]
+        assert told[0] == "Flipped to passed, 1, A to B" and told[2] == "Unchanged, 1, A to B"
+        assert told[1] == (
+            "Australia, contains, A 0 of 1, B 1 of 1, flipped to passed, C 0 of 1"
+        ), told
+        assert told[3].endswith("B 1 of 1, C 0 of 1, flipped to failed"), told
+        person.click(view.kinds.segment(FLIPPED))
+        assert [row.case.id for row in view.rows] == ["au", "fr"], "also with C alone"
+        view.list.setFocus()
+        person.press(Key.Key_Down)  # past the heading
+        assert [one.text().split(":")[0] for one in view.answers] == [
+            f"{letter}, try 1 of 1" for letter in "ABC"
+        ]
+        assert "It is Paris." in view.answers[0].text() and "Somewhere" in view.answers[2].text()

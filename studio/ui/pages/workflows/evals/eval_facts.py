@@ -14,7 +14,7 @@ from studio.ui.formatting import decimal, dollars, duration, number, percent
 from studio.ui.pages.files.row import FileRow
 from studio.ui.theme import joined
 from studio.ui.translation import tr, tr_later, tr_plural
-from studio.workflows.evals.figures import Difference, VariantFigures
+from studio.workflows.evals.figures import Difference, VariantFigures, difference
 
 VERDICTS = {
     "better": ("ok", tr_later("better")),
@@ -23,16 +23,25 @@ VERDICTS = {
 }
 """The kind of a verdict's tag, and its word."""
 ALL, FLIPPED, FAILED = range(3)
+LETTERS = "ABC"
+"""Of the variants that stand side by side, the baseline first."""
 
 
 @dataclass(frozen=True, slots=True)
 class CaseRow:
-    """A case with its tries by both variants. ``flip`` is 1 to passed, -1 to failed, else 0."""
+    """A case with its tries by each variant that is shown, A first.
+
+    ``flips`` has for each after A 1 if the case flipped to passed, -1 to failed, else 0.
+    """
 
     case: Case
-    first: Sequence[Cell]
-    second: Sequence[Cell]
-    flip: int
+    tries: Sequence[Sequence[Cell]]
+    flips: Sequence[int] = ()
+
+    @property
+    def flip(self) -> int:
+        """From A to B."""
+        return self.flips[0] if self.flips else 0
 
     @property
     def checks(self) -> str:
@@ -40,13 +49,48 @@ class CaseRow:
 
     @property
     def failed(self) -> bool:
-        return any(one.graded and not one.passed for one in (*self.first, *self.second))
+        return any(one.graded and not one.passed for cells in self.tries for one in cells)
 
 
-def spoken_case(row: CaseRow) -> str:
-    flip = {1: tr("flipped to passed"), -1: tr("flipped to failed"), 0: ""}[row.flip]
-    tries = (f"A {passed_of(row.first)}", f"B {passed_of(row.second)}")
-    return joined((escape_line(row.case.label, 200), row.checks, *tries, flip))
+@dataclass(frozen=True, slots=True)
+class SectionRow:
+    """Heads the cases that flipped alike from A to B."""
+
+    flip: int
+    count: int
+
+
+SECTIONS = {
+    1: tr_later("Flipped to passed"),
+    -1: tr_later("Flipped to failed"),
+    0: tr_later("Unchanged"),
+}
+
+
+def in_sections(rows: Sequence[CaseRow]) -> list[CaseRow | SectionRow]:
+    """The cases below what became of them with B; without a B as they are."""
+    if not any(row.flips for row in rows):
+        return [*rows]
+    found: list[CaseRow | SectionRow] = []
+    for flip in SECTIONS:
+        if some := [row for row in rows if row.flip == flip]:
+            found += [SectionRow(flip, len(some)), *some]
+    return found
+
+
+def section_words(row: SectionRow) -> tuple[str, str]:
+    """“Flipped to passed” and “18, A to B”."""
+    return tr(SECTIONS[row.flip]), tr("{count}, A to B").format(count=number(row.count))
+
+
+def spoken_case(row: CaseRow | SectionRow) -> str:
+    if isinstance(row, SectionRow):
+        return joined(section_words(row))
+    flips = {1: tr("flipped to passed"), -1: tr("flipped to failed"), 0: ""}
+    said: list[str] = []
+    for letter, cells, flip in zip(LETTERS, row.tries, (0, *row.flips), strict=False):
+        said += [f"{letter} {passed_of(cells)}", flips[flip]]
+    return joined((escape_line(row.case.label, 200), row.checks, *said))
 
 
 def passed_of(cells: Sequence[Cell]) -> str:
@@ -54,26 +98,26 @@ def passed_of(cells: Sequence[Cell]) -> str:
     return tr("{done} of {count}").format(done=number(passed), count=number(len(cells)))
 
 
-def case_rows(report: EvalReport, found: Difference, shown: int) -> list[CaseRow]:
-    """The cases of two variants, those that flipped first."""
+def case_rows(report: EvalReport, variants: Sequence[str], shown: int) -> list[CaseRow]:
+    """The cases of some variants, those that flipped from the first to the second first."""
     tries: dict[tuple[str, str], list[Cell]] = {}
     for cell in report.cells:
         tries.setdefault((cell.case, cell.variant), []).append(cell)
-    better, worse = set(found.better), set(found.worse)
+    found = [difference(report, report, variants[0], one) for one in variants[1:]]
+    flipped = [(set(one.better), set(one.worse)) for one in found]
     rows = [
         CaseRow(
             case,
-            tries.get((case.id, found.first), []),
-            tries.get((case.id, found.second), []),
-            (case.id in better) - (case.id in worse),
+            [tries.get((case.id, one), []) for one in variants],
+            [(case.id in better) - (case.id in worse) for better, worse in flipped],
         )
         for case in report.eval.cases
     ]
     if shown == FLIPPED:
-        rows = [row for row in rows if row.flip]
+        rows = [row for row in rows if any(row.flips)]
     elif shown == FAILED:
         rows = [row for row in rows if row.failed]
-    return sorted(rows, key=lambda row: (2, 0, 1)[row.flip])
+    return sorted(rows, key=lambda row: [*SECTIONS].index(row.flip))
 
 
 def figure_words(found: VariantFigures) -> tuple[str, str, str]:

@@ -1,4 +1,4 @@
-"""Eval view: two variants side by side, with intervals, costs and flipped cases (W-58)."""
+"""Eval view: up to three variants side by side, with intervals, costs and flipped cases (W-58)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from studio.ui.widgets import (
     Segmented,
     Tag,
 )
-from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.ui.widgets.layouts import column_of, row_of, widget_of
 from studio.ui.widgets.painting import (
     PaintedWidget,
     paint_rounded,
@@ -50,12 +50,16 @@ from studio.workflows.evals.figures import Difference, VariantFigures, differenc
 from studio.workflows.runner import Runner
 
 from .eval_facts import (
+    LETTERS,
     VERDICTS,
     CaseRow,
+    SectionRow,
     case_rows,
     counts_words,
     difference_words,
     figure_words,
+    in_sections,
+    section_words,
     spoken_case,
     variant_title,
     why_failed,
@@ -115,11 +119,11 @@ class VariantCard(PaintedWidget):
         self.model = Label(theme, "", "small", "text2")
         self.tag = Tag(theme, "")
         self.rate = Label(theme, "", "display", digits=True)
-        self.interval = Label(theme, "", "small", "text2", digits=True)
+        self.interval = Label(theme, "", "small", "text2", wrap=True, digits=True)
         self.each = Label(theme, "", "small", "text2", digits=True)
         self.bar = IntervalBar(theme)
         head = row_of([(self.title, 1), self.tag], 8)
-        rate = row_of([self.rate, self.interval, STRETCH], 8)
+        rate = row_of([self.rate, (self.interval, 1)], 8)
         parts = [head, self.model, rate, self.bar, self.each]
         column_of(parts, spacing=4, margins=(16, 12, 16, 12), on=self)
 
@@ -147,24 +151,35 @@ class VariantCard(PaintedWidget):
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """Case, checks and the tries of both variants, from left to right."""
+    """Case, checks and the tries of each variant, from left to right."""
 
     title: QRectF
     checks: QRectF
-    first: QRectF
-    second: QRectF
+    tries: Sequence[QRectF]
 
     @classmethod
-    def of(cls, t: Theme, row: QRectF) -> _Columns:
+    def of(cls, t: Theme, row: QRectF, variants: int) -> _Columns:
+        """The column of the first variant has no flips, and is narrower."""
         box = row.adjusted(t.px(20), 0, -t.px(8), 0)
-        wide = min(t.px(TRIES), box.width() * 0.3)
-        second = QRectF(box.right() - wide, box.y(), wide, box.height())
-        first = second.translated(-wide * 0.8, 0)
-        first.setWidth(wide * 0.8)
-        left = QRectF(box.x(), box.y(), first.x() - box.x() - t.px(8), box.height())
+        wide = min(t.px(TRIES), box.width() * 0.6 / max(variants, 2))
+        widths = [wide * 0.8, *[wide] * (variants - 1)]
+        x, tries = box.right() - sum(widths), list[QRectF]()
+        left = QRectF(box.x(), box.y(), x - box.x() - t.px(8), box.height())
+        for each in widths:
+            tries.append(QRectF(x, box.y(), each, box.height()))
+            x += each
         kind = min(float(t.px(CHECKS)), left.width() * 0.4)
         checks = QRectF(left.right() - kind, left.y(), kind, left.height())
-        return cls(left.adjusted(0, 0, -kind - t.px(12), 0), checks, first, second)
+        return cls(left.adjusted(0, 0, -kind - t.px(12), 0), checks, tries)
+
+
+class _Rows(RowModel):
+    """Cases below headings; these cannot be chosen."""
+
+    def flags(self, index: Index) -> Qt.ItemFlag:
+        if isinstance(index.data(Qt.ItemDataRole.UserRole), SectionRow):
+            return Qt.ItemFlag.NoItemFlags
+        return super().flags(index)
 
 
 class _Head(PaintedWidget):
@@ -172,6 +187,7 @@ class _Head(PaintedWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
+        self.variants = 2
         theme.changed.connect(self._follow)
         self._follow()
 
@@ -179,12 +195,11 @@ class _Head(PaintedWidget):
         self.setFixedHeight(self.theme.height(28, "small"))
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
-        places = _Columns.of(self.theme, rect)
+        places = _Columns.of(self.theme, rect, self.variants)
         for place, words in (
             (places.title, tr("Case")),
             (places.checks, tr_in("what grades a case", "Check")),
-            (places.first, "A"),
-            (places.second, "B"),
+            *zip(places.tries, LETTERS, strict=False),
         ):
             paint_text(painter, self.theme, place, words, "small", "text2", room=place.width())
 
@@ -201,20 +216,35 @@ class _Line(QStyledItemDelegate):
     def paint(self, painter: QPainter, option: QStyleOptionViewItem, index: Index) -> None:
         t, row = self._theme, index.data(Qt.ItemDataRole.UserRole)
         whole = QRectF(option.rect)
-        places, second = _Columns.of(t, whole), _Columns.of(t, whole).second
-        line = QRectF(places.title.x(), whole.bottom() - 1, second.right() - places.title.x(), 1)
+        if isinstance(row, SectionRow):
+            self._section(painter, whole, row)
+            return
+        places = _Columns.of(t, whole, len(row.tries))
+        right = places.tries[-1].right()
+        line = QRectF(places.title.x(), whole.bottom() - 1, right - places.title.x(), 1)
         painter.fillRect(line, t.color("hair"))
         box = whole.adjusted(t.px(8), 0, -t.px(8), 0)
         paint_row_ground(painter, t, option, box, 6)
         title, checks = places.title, places.checks
         paint_text(painter, t, title, row.case.label, "ui", room=title.width())
         paint_text(painter, t, checks, row.checks, "small", "text2", room=checks.width())
-        self._tries(painter, places.first, row.first)
-        at = self._tries(painter, second, row.second)
-        if row.flip:
-            words, tag = (tr("↑ flip"), "ok") if row.flip > 0 else (tr("↓ flip"), "err")
-            if at + tag_width(t, words) < second.right():
-                paint_tag(painter, t, QPointF(at, second.center().y()), words, tag)
+        for place, cells, flip in zip(places.tries, row.tries, (0, *row.flips), strict=True):
+            at = self._tries(painter, place, cells)
+            if flip:
+                words, tag = (tr("↑ flip"), "ok") if flip > 0 else (tr("↓ flip"), "err")
+                if at + tag_width(t, words) < place.right():
+                    paint_tag(painter, t, QPointF(at, place.center().y()), words, tag)
+
+    def _section(self, painter: QPainter, whole: QRectF, row: SectionRow) -> None:
+        t = self._theme
+        painter.fillRect(whole, t.color("sunken"))
+        painter.fillRect(QRectF(whole.x(), whole.bottom() - 1, whole.width(), 1), t.color("hair"))
+        place = whole.adjusted(t.px(20), 0, -t.px(8), 0)
+        title, count = section_words(row)
+        paint_text(painter, t, place, title, "ui_strong", room=place.width())
+        used = t.metrics("ui_strong").horizontalAdvance(title)
+        place.setLeft(min(place.left() + used + t.px(8), place.right()))
+        paint_text(painter, t, place, count, "small", "text2", room=place.width())
 
     def _tries(self, painter: QPainter, place: QRectF, cells: Sequence[Cell]) -> float:
         """A mark for each try, as far as there is room; returns where they end."""
@@ -233,7 +263,7 @@ class _Line(QStyledItemDelegate):
 
 
 class EvalView(PaintedWidget):
-    """The cards above the cases; below these both answers to the chosen case."""
+    """The cards above the cases; below these all answers to the chosen case."""
 
     ground = "surface"
 
@@ -259,24 +289,27 @@ class EvalView(PaintedWidget):
         self.against = Combo(t, tr("Compare with"), chosen=lambda _: self._show())
         self.kinds = Segmented(t, [tr("All"), tr("Flipped"), tr("Failed")], name=tr("Show cases"))
         self.kinds.chosen.connect(lambda _: self._show())
-        self.first, self.second = VariantCard(t, "A"), VariantCard(t, "B")
+        self.cards = [VariantCard(t, letter) for letter in LETTERS]
         self.words = Label(t, "", "small", "text2", wrap=True, digits=True)
-        self._model = RowModel(spoken_case, lambda row: row.case.id)
+        self._model = _Rows(
+            spoken_case, lambda row: row.case.id if isinstance(row, CaseRow) else row
+        )
         self.list = LetterList(t, tr("Cases"))
         self.list.setUniformItemSizes(True)
         self.list.setModel(self._model)
         self.list.setItemDelegate(_Line(t))
         self.list.selectionModel().currentChanged.connect(self._case_chosen)
-        self.answers = [Label(t, "", "ui", wrap=True), Label(t, "", "ui", wrap=True)]
+        self.answers = [Label(t, "", "ui", wrap=True) for _ in LETTERS]
         for one in self.answers:
             one.setAlignment(Qt.AlignmentFlag.AlignTop)
             one.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._cards = widget_of(row_of([(self.first, 1), (self.second, 1)], 12, (20, 12, 20, 4)))
+        self._cards = widget_of(row_of([(one, 1) for one in self.cards], 12, (20, 12, 20, 4)))
         tools = [(self.words, 1), self.kinds]
         self._tools = widget_of(row_of(tools, 8, (20, 4, 20, 6)))
         both = row_of([(one, 1) for one in self.answers], 16, (20, 10, 20, 10))
         self._detail = scrolled(widget_of(both))
         self._detail.setFixedHeight(t.px(DETAIL))
+        self._head = _Head(t)
         self.list_button = IconButton(t, "list", tr("All workflows"))
         self.run_button = Button(t, tr("Run"), "primary", icon="play", clicked=self._run_or_show)
         self.wrong = Label(t, "", "small", "err", wrap=True)
@@ -287,7 +320,7 @@ class EvalView(PaintedWidget):
         column_of(
             [
                 *(head, counts, wrong, Hairline(t), self._cards, self._tools),
-                *(_Head(t), Hairline(t), (self.list, 1)),
+                *(self._head, Hairline(t), (self.list, 1)),
                 *(Hairline(t), self._detail),
             ],
             spacing=0,
@@ -297,7 +330,7 @@ class EvalView(PaintedWidget):
     @property
     def rows(self) -> Sequence[CaseRow]:
         """The cases that are listed."""
-        return self._model.rows
+        return [row for row in self._model.rows if isinstance(row, CaseRow)]
 
     def _run_or_show(self) -> None:
         """Run the eval, or show the run that works for it now."""
@@ -363,7 +396,7 @@ class EvalView(PaintedWidget):
         self.against.set_items(items)
         if items:
             self.against.set_current(items[0].key)
-        self.against.setVisible(len(items) > 1)
+        self.against.setVisible(len(items) >= len(LETTERS))
         self._show()
 
     def _show(self) -> None:
@@ -372,18 +405,22 @@ class EvalView(PaintedWidget):
             one.setVisible(report is not None)
         if report is None:
             return
-        base = report.eval.variants[0].id
-        other = self.against.current if len(report.eval.variants) > 1 else base
-        found = difference(report, report, base, other)
-        self.first.show_variant(report, base, None, None)
-        self.second.setVisible(other != base)
-        if other != base:
-            rate = figures(report, base).rate
-            self.second.show_variant(report, other, found, rate)
-        self.words.setText(difference_words(found) if other != base else "")
-        self._model.show(case_rows(report, found, self.kinds.current))
-        if self._model.rows and not self.list.currentIndex().isValid():
-            self.list.setCurrentIndex(self._model.index(0))
+        base, *others = [one.id for one in report.eval.variants]
+        others.sort(key=lambda one: one != self.against.current)  # the chosen one is B
+        shown = [base, *others[: len(LETTERS) - 1]]
+        rate = figures(report, base).rate
+        found = [difference(report, report, base, one) for one in shown[1:]]
+        for at, card in enumerate(self.cards):
+            card.setVisible(at < len(shown))
+            if at < len(shown):
+                against = found[at - 1] if at else None
+                card.show_variant(report, shown[at], against, rate if at else None)
+        self._head.variants = len(shown)
+        self._head.update()
+        self.words.setText(difference_words(found[0]) if found else "")
+        self._model.show(in_sections(case_rows(report, shown, self.kinds.current)))
+        if self.rows and not self.list.currentIndex().isValid():
+            self.list.setCurrentIndex(self._model.index(self._model.rows.index(self.rows[0])))
         self._show_answers()
 
     def _case_chosen(self, index: QModelIndex) -> None:
@@ -392,9 +429,11 @@ class EvalView(PaintedWidget):
     def _show_answers(self) -> None:
         """Show the first try of each side, or the first that says why the case failed."""
         row: CaseRow | None = self.list.currentIndex().data(Qt.ItemDataRole.UserRole)
-        sides = (row.first, row.second) if row is not None else ((), ())
-        for letter, label, cells in zip("AB", self.answers, sides, strict=True):
+        sides = row.tries if row is not None else ()
+        for at, (letter, label) in enumerate(zip(LETTERS, self.answers, strict=True)):
+            cells = sides[at] if at < len(sides) else ()
             label.setText(_told(letter, cells))
+            label.setVisible(bool(cells))
 
 
 def _told(letter: str, cells: Sequence[Cell]) -> str:
