@@ -9,15 +9,17 @@ import asyncio
 import json
 import shlex
 import sys
+import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from studio.agent.agent_files.finder import AgentFiles, Agents
 from studio.agent.folder_files import FolderFiles
 from studio.agent.session.session import Session
 from studio.domain.blocks import ToolBlock
@@ -653,26 +655,41 @@ async def test_a_message_reads_the_hooks_of_its_folder_once(tmp_path: Path) -> N
 async def test_a_message_reads_its_folder_and_its_agent_in_one_job(tmp_path: Path) -> None:
     """S-3: each job for a thread is a part of what a client waits for."""
     async with engine_home(tmp_path, "anthropic", [YES]) as home:
+        services, jobs, read = home.engine.services, Jobs(), list[tuple[str, int]]()
+        sources, files = services.sources, services.agent_files
+
+        def hooks(found: FolderFiles, trusted: bool) -> Hooks:
+            read.append(("hooks", jobs.now.number))
+            return sources.hooks(found, trusted)
+
+        def agents(project: FolderFiles | None = None, *, trusted: bool = False) -> Agents:
+            read.append(("agents", jobs.now.number))
+            return AgentFiles.read(files, project, trusted=trusted)
+
         session = await home.session()
-        jobs = Jobs()
+        services.sources, files.read = replace(sources, hooks=hooks), agents
         asyncio.get_running_loop().set_default_executor(jobs)
         await say(session)
-        assert [one for one in jobs.taken if one.startswith("Services.")] == [
-            "Services.read_for_message.<locals>.read"
-        ]
+        (first, job), (second, same) = read
+        assert (first, second) == ("hooks", "agents") and job == same
 
 
 class Jobs(ThreadPoolExecutor):
-    """Threads that know the names of what they were given by ``to_thread``."""
+    """Threads of the loop; in each of them ``now.number`` is that of the job that it does."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.taken: list[str] = []
+        self.now = threading.local()
+        self._given = count()
 
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
-        if isinstance(fn, partial):
-            self.taken.append(getattr(fn.args[0], "__qualname__", ""))
-        return super().submit(fn, *args, **kwargs)
+        number = next(self._given)
+
+        def numbered() -> Any:
+            self.now.number = number
+            return fn(*args, **kwargs)
+
+        return super().submit(numbered)
 
 
 async def test_k9_an_agent_is_not_read_ahead_of_hooks_or_for_another_one(tmp_path: Path) -> None:
