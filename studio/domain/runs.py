@@ -251,7 +251,10 @@ class Run:
         self.paused: str | None = None
         """Why nothing begins; None if the run is not paused."""
         self.paused_at: PausedAt = ""
-        """The cap that the run is paused at, its own or that of a run below or above."""
+        """The cap that the run is paused at, its own or that of a run below or above.
+
+        Until it is raised: the person knows of it then.
+        """
         self.reached: CapReached | None = None
         """The cap that a step of the run has reached, until it is raised or the run goes on."""
         self.end: RunFinished | None = None
@@ -432,7 +435,7 @@ class Run:
                 self.reached = event
                 self._of(event.step, event.item).reason = event.reason
             case CapRaised():
-                self.reached = None
+                self.paused_at, self.reached = "", None
                 self.caps[event.step] = event.caps
                 self.minutes = event.minutes or self.minutes
                 self.most_cycles = event.cycles or self.most_cycles

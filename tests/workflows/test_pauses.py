@@ -139,6 +139,7 @@ async def test_w20_a_run_that_has_worked_its_minutes_is_paused_and_gets_more(
         await runner.resume()
         assert (await carry_out(runner)).state == "paused"  # there are no more yet
         await runner.raise_cap(run.caps[""], minutes=60.0)
+        assert run.state == "paused" and not run.paused_at, "the person knows of it"
         await runner.resume()
         run = await carry_out(runner)
         assert run.end is not None and run.end.state == "done" and run.minutes == 60.0
