@@ -359,12 +359,15 @@ class Canvas:
         return bool(waiting)
 
     @property
-    def unchanged_above(self) -> float:
-        """The height above which the last item was not changed by the last frame."""
+    def unchanged_above(self) -> float | None:
+        """The height above which the last item was not changed by the last frame, if known."""
         if not self.items:
-            return 0.0
+            return None
         item, top = self.items[-1], self.top(len(self.items) - 1)
-        return top + item.unchanged_above if isinstance(item, TextItem) else top
+        if not isinstance(item, TextItem):
+            return top
+        above = item.unchanged_above
+        return None if above is None else top + above
 
     # -- what waits for the person -----------------------------------------------------
 

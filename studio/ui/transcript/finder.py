@@ -61,6 +61,8 @@ class Finder(QObject):
         self._reported = 0.0
         self._slice = QTimer(self, singleShot=True)
         self._slice.timeout.connect(self._look)
+        self._late = QTimer(self, singleShot=True)
+        self._late.timeout.connect(self.updated)
 
     # -- searching ------------------------------------------------------------------
 
@@ -342,7 +344,9 @@ class Finder(QObject):
         canvas = self._canvas
         scale = bar.height / max(canvas.total, bar.height, 1.0)
         begun, state = time.monotonic(), (canvas.total, bar.height)
-        if self._ticks_of != state and begun >= self._ticks_until:
+        if self._ticks_of != state and begun < self._ticks_until:
+            self._late.start(int((self._ticks_until - begun) * 1000) + 1)
+        elif self._ticks_of != state:
             self._ticks_of, self._ticks = state, self._tick_heights(scale)
             ended = time.monotonic()
             self._ticks_until = ended + 20 * (ended - begun)

@@ -153,6 +153,8 @@ class Scroller:
         self.width = 0.0
         self.following = True
         """Whether the end is kept in view."""
+        self._pulled = 0.0
+        """Pixels scrolled up since it was last scrolled down: a slow hand leaves a growing end."""
         self.bar = ScrollBar()
 
     @property
@@ -221,10 +223,18 @@ class Scroller:
         """Scroll by pixels, after laying out what they pass: not by pixels of estimates."""
         canvas = self.canvas
         anchor = canvas.anchor(self.value)
+        self._pulled = self._pulled - pixels if pixels < 0 else 0.0
         low = self.value + min(0.0, pixels)
         canvas.show(low, self.value + max(0.0, pixels) + self.height)
         place = canvas.anchored(anchor)
         self.to((self.value if place is None else place) + pixels)
+        self.following &= self._pulled <= STICK
+
+    def to_end(self) -> None:
+        """Scroll to the end and follow it."""
+        self.following, self._pulled = True, 0.0
+        self.settle()
+        self.drop_far()
 
     def reveal(self, index: int, above: float, below: float) -> None:
         """Scroll until an item is visible, with a margin above and below, in pixels."""

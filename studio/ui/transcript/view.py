@@ -43,6 +43,7 @@ from studio.domain.transcript import Transcript
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets.announcement import announce
+from studio.ui.widgets.painting import AnimationTimer
 from studio.ui.widgets.shadow import cast_shadow
 
 from . import accessibility
@@ -308,6 +309,7 @@ class TranscriptView(QAbstractScrollArea):
         rect = QRect(0, 0, viewport.width() - strip.width(), viewport.height())
         if moved:
             viewport.scroll(0, -moved, rect)
+            AnimationTimer.of(self.theme).scrolled(viewport, -moved)
         top = max(0, int(unchanged_above - scroller.value) - 1)
         tall = max(0, int(end - scroller.value) + 2 - top)
         left = int(self.canvas_viewport.column_left) - 4

@@ -385,9 +385,7 @@ class Viewport(QObject):
         self.scrolled()
 
     def scroll_to_end(self) -> None:
-        self.scroller.following = True
-        self.scroller.settle()
-        self.scroller.drop_far()
+        self.scroller.to_end()
         self.scrolled()
 
     def scrolled(self) -> None:
@@ -402,9 +400,12 @@ class Viewport(QObject):
 
     def _lay_out_ahead(self) -> None:
         """Lay out what is near, after what is seen was painted, and leave in place what is seen."""
-        total = self.canvas.total
-        self.scroller.settle(self.scroller.anchor(), AHEAD)
-        if self.canvas.total != total:
+        scroller = self.scroller
+        before = self.canvas.total, scroller.value
+        following, scroller.following = scroller.following, False
+        scroller.settle(self.canvas.anchor(scroller.value), AHEAD)
+        scroller.following |= following
+        if (self.canvas.total, scroller.value) != before:
             self.outdated.emit()
 
     # -- work that is not seen ---------------------------------------------------------------

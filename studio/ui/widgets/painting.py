@@ -49,9 +49,15 @@ class AnimationTimer(QObject):
 
     def request_frame(self, widget: QWidget, rect: QRect | None = None) -> None:
         """Repaint ``rect`` of ``widget`` once more, at the next frame."""
-        self._due.append((widget, rect or widget.rect()))
+        self._due.append((widget, QRect(rect or widget.rect())))
         if not self._timer.isActive():
             self._timer.start()
+
+    def scrolled(self, widget: QWidget, down: int) -> None:
+        """What is seen of ``widget`` was moved ``down`` pixels, and what moves in it as well."""
+        for painted, rect in self._due:
+            if painted is widget:
+                rect.translate(0, down)
 
     def _tick(self) -> None:
         due, self._due = self._due, []

@@ -138,6 +138,29 @@ def test_right_to_left_text_begins_at_the_right(shown: TranscriptWindow) -> None
         assert LineLayout("שלום", QFont(), 20).layout.textOption().alignment() & AT_RIGHT
 
 
+def test_a_formula_in_right_to_left_text_is_drawn_where_its_room_is(
+    qtbot: QtBot, shown: TranscriptWindow
+) -> None:
+    item = answer(shown, "שלום $E = mc^2$ עולם.\n\nword $E = mc^2$ שלום\n")
+    wait(qtbot, shown, lambda: all(leaf.complete for leaf in item.leaves))
+    wait(qtbot, shown, lambda: all(leaf.laid for leaf in item.leaves))
+    picture = shown.view.viewport().grab().toImage()
+    place = shown.view.canvas_viewport.place_of(len(shown.view.canvas.items) - 1)
+    ground = QColor(shown.view.theme.color("surface")).lightness()
+    for number, leaf in enumerate(item.leaves):
+        assert isinstance(leaf, ParagraphLeaf)
+        (box,) = leaf.lines.boxes
+        (room,) = leaf.lines.rects(box.start, box.start + box.size)
+        room = room.translated(place.left(), place.top() + item.leaf_top(number)).toRect()
+        inked = {
+            x
+            for x in range(room.left(), room.right() + 1)
+            for y in range(room.top(), room.bottom())
+            if abs(picture.pixelColor(x, y).lightness() - ground) > 60
+        }
+        assert len(inked) > room.width() / 2
+
+
 def test_lines_of_a_diff_have_their_tint(shown: TranscriptWindow) -> None:
     item = answer(shown, "```diff\n--- a\n+++ b\n- old\n+ new\n same\n```\n")
     leaf = item.leaves[0]

@@ -109,6 +109,8 @@ class TextItem(Item[TextBlock]):
     """The leaf that was there before, and its top."""
     _grown: float | None = None
     """The height from which the last frame changed a leaf that only grew; else None."""
+    _pinned = False
+    """Whether it was painted with a pin."""
     _heights: HeightIndex
     _gaps: list[float]
     _width = 0.0
@@ -351,8 +353,13 @@ class TextItem(Item[TextBlock]):
             self.leaves, self.hits = [], []
 
     @property
-    def unchanged_above(self) -> float:
-        """The height above which the last frame changed nothing, the cursor at the end included."""
+    def unchanged_above(self) -> float | None:
+        """The height above which the last frame changed nothing, the cursor at the end included.
+
+        None if its pin comes or goes, which stands beside the column.
+        """
+        if self._pinned != self.block.pinned:
+            return None
         if self._grown is not None:
             return self._grown
         at = self._changed
@@ -405,7 +412,8 @@ class TextItem(Item[TextBlock]):
             link = next((hit for hit in self.stops(context) if hit.same(paint.focus)), None)
             if link is not None:
                 style.focus_ring(paint.painter, link.rect.adjusted(-2, -1, 2, 1), 4)
-        if self.block.pinned:
+        self._pinned = self.block.pinned
+        if self._pinned:
             style.icon(paint.painter, QPointF(-style.px(24), style.px(11)), "pin", "text3", 14)
         last = self._last_shown(len(self.leaves)) if self.block.live else -1
         if last >= 0 and self.leaves[last].laid:

@@ -241,7 +241,8 @@ class LineLayout:
         for box in self.boxes:
             line = self.layout.lineForTextPosition(box.start)
             baseline = y + line.y() + line.ascent()
-            box.paint(painter, x + _x(line, box.start), baseline, style.color(color))
+            left = min(_x(line, box.start), _x(line, box.start + box.size))
+            box.paint(painter, x + left, baseline, style.color(color))
 
     def _paint_chips(
         self, painter: QPainter, x: float, y: float, style: PaintStyle, clip: QRectF
