@@ -9,7 +9,13 @@ import pytest
 from studio.agent.engine import Engine
 from studio.domain.agents import NO_CAPS
 from studio.simulator import RequestView, Text, Turn
-from studio.ui.pages.workflows.evals.eval_facts import FLIPPED, difference_words, spoken_case
+from studio.ui.pages.workflows.evals.eval_facts import (
+    FLIPPED,
+    SectionRow,
+    difference_words,
+    section_words,
+    spoken_case,
+)
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.workflows.evals.eval_file import read_eval
 from studio.workflows.evals.eval_runs import EvalOptions, EvalRuns
@@ -84,6 +90,7 @@ async def test_w58_two_variants_side_by_side(tmp_path: Path) -> None:
         with language("de"):
             words = difference_words(difference(view.report, view.report, "plain", "exact"))
             assert words.endswith("100,0\u00a0%"), words
+            assert section_words(SectionRow(-1, 2))[1] == "2, A gegen B"
         # What flipped comes first, and is all that is listed if the person wants that.
         assert next(spoken_case(row) for row in view.rows).endswith("flipped to passed")
         person.click(view.kinds.segment(FLIPPED))
