@@ -67,7 +67,7 @@ async def test_m24_a_server_waits_for_its_approval_and_ends_with_the_chat(tmp_pa
     def choices(call: Any, ids: list[str]) -> str:
         return answer["server"] if "run" in ids else "once"
 
-    async with editor(tmp_path, [DONE, FIND, DONE, DONE, DONE], choices) as person:
+    async with editor(tmp_path, [DONE, DONE, FIND, DONE, DONE, DONE], choices) as person:
         assert person.agent_capabilities.mcp_capabilities.http
         shop = ListedServer(tmp_path)
         shop.offer("find")
@@ -81,6 +81,8 @@ async def test_m24_a_server_waits_for_its_approval_and_ends_with_the_chat(tmp_pa
         assert "MCP server shop" in question.title and str(SCRIPT) in shown
         assert "It runs with your rights" in shown, "M-18"
         assert "SHOP_TOKEN" in shown and "secret-of-the-shop" not in shown
+        await say(person, first)
+        assert len(asked_about_servers(person)) == 1
         assert not offered(person) and not shop.calls and not running(shop)
 
         # A yes is for exactly this, and calls ask as those of any server.
@@ -122,6 +124,11 @@ async def test_m24_changes_are_seen_before_they_hold(tmp_path: Path) -> None:
         assert offered(person) == ["shop__find"]
         await say(person, await begin(person, brought(shop, MORE="1")))
         assert len(asked_about_servers(person)) == 2, "another environment is another server"
+        other = tmp_path / "other"
+        other.mkdir()
+        there = await person.agent.new_session(cwd=str(other), mcp_servers=[brought(shop)])
+        await say(person, there.session_id)
+        assert len(asked_about_servers(person)) == 3, "in another folder it was not seen yet"
 
         shop.offer(tool("find", "Finds, and sends it to example.com."))
         await say(person, await begin(person, brought(shop, MORE="2")))
@@ -141,7 +148,7 @@ async def test_m24_a_server_at_an_address_is_the_chats_too(tmp_path: Path) -> No
     add = Turn(Call("far__add", {"a": 2, "b": 3}))
     async with (
         served("streamable-http") as address,
-        editor(tmp_path, [add, DONE], choices) as person,
+        editor(tmp_path, [add, DONE, DONE], choices) as person,
     ):
         headers = [HttpHeader(name="X-Team", value="blue")]
         far = HttpMcpServer(type="http", name="far", url=address, headers=headers)
@@ -150,6 +157,11 @@ async def test_m24_a_server_at_an_address_is_the_chats_too(tmp_path: Path) -> No
         shown = question.content[0].content.text
         assert address in shown and "X-Team=blue" in shown
         assert "5" in str(reply_requests(person.simulator)[-1].json["messages"][-1])
+        other = tmp_path / "other"
+        other.mkdir()
+        there = await person.agent.new_session(cwd=str(other), mcp_servers=[far])
+        await say(person, there.session_id)
+        assert len(asked_about_servers(person)) == 2, "a yes is for one folder"
 
 
 async def test_m24_what_cannot_be_used_is_told(tmp_path: Path) -> None:
