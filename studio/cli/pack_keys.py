@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,14 +22,14 @@ if TYPE_CHECKING:
 async def change_key(engine: Engine, console: Console, options: argparse.Namespace) -> int:
     """Do what ``packs encrypt``, ``decrypt`` and ``key`` say."""
     console.require_a_person()
-    records = await in_daemon_thread(lambda: _records(engine, options.id))
+    records, sealed = await in_daemon_thread(lambda: _records(engine, options.id))
     words, file = records.words, records.path
 
     def sheet(key: str) -> str:
         return words.sheet.format(file=file, key=on_paper(key))
 
     if options.what == "encrypt":
-        key = await in_daemon_thread(records.encrypt)
+        key = await in_daemon_thread(lambda: records.encrypt(sealed(), anew=options.new_key))
         names = await in_daemon_thread(lambda: _plain_copies(file))
         copies = words.copies.format(names=", ".join(names)) if names else ""
         told = "\n\n".join(filter(None, (sheet(key), words.outside, copies)))
@@ -48,7 +49,7 @@ async def change_key(engine: Engine, console: Console, options: argparse.Namespa
             key = from_paper(await _typed(console))
         except ValueError as error:
             raise ConfigurationError(words.mistyped) from error
-        await in_daemon_thread(lambda: records.take_key(key))
+        await in_daemon_thread(lambda: records.take_key(key, sealed()))
         console.say(f"{options.id}: its key is in the keychain")
     return DONE
 
@@ -67,13 +68,15 @@ async def _typed(console: Console) -> str:
     return (await read_stdin()).decode("utf-8", "replace")
 
 
-def _records(engine: Engine, pack: str) -> PackRecords:
-    """The records of a pack that is on and runs in the program; raises ConfigurationError."""
+def _records(engine: Engine, pack: str) -> tuple[PackRecords, Callable[[], Iterable[Path]]]:
+    """The records of a pack that is on and runs in the program, and what says which files are
+    sealed; raises ConfigurationError."""
     home = engine.services.packs.homes.get(pack)
     records = home.records if home is not None else None
-    if not isinstance(records, PackRecords):
+    if home is None or not isinstance(records, PackRecords):
         raise ConfigurationError(
             f"{pack} is not on, keeps no records, or runs in a process of its own, which never "
             "gets a key."
         )
-    return records
+    find = home.loaded.pack.sealed
+    return records, lambda: find(home) if find is not None else ()

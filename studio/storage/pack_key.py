@@ -37,6 +37,7 @@ class KeyWords:
 
     no_key: str
     wrong: str
+    old_key: str
     mistyped: str
     no_library: str
     in_use: str
@@ -53,6 +54,12 @@ ENGLISH = KeyWords(
         "encrypted, it is damaged."
     ),
     wrong="This is not the key of {file}. Nothing was changed. Look at your recovery sheet.",
+    old_key=(
+        "{file} was encrypted with an earlier key, which is not in the keychain of this computer. "
+        "Type it from your recovery sheet first: agent-studio packs key {pack}. If nobody has it "
+        "any more: agent-studio packs encrypt {pack} --new-key, and what has the earlier key is "
+        "lost. Nothing was changed."
+    ),
     mistyped="A key has 72 digits and letters from a to f. One of these is wrong or missing.",
     no_library=(
         "{file} is encrypted, or shall be. That needs the package sqlcipher3: "
@@ -86,6 +93,12 @@ GERMAN = KeyWords(
     wrong=(
         "Das ist nicht der Schlüssel zu {file}. Nichts wurde geändert. Sieh auf Deinem "
         "Notfallblatt nach."
+    ),
+    old_key=(
+        "{file} ist mit einem früheren Schlüssel verschlüsselt, der nicht im Schlüsselbund dieses "
+        "Rechners ist. Gib ihn zuerst von Deinem Notfallblatt ein: agent-studio packs key {pack}. "
+        "Hat ihn niemand mehr: agent-studio packs encrypt {pack} --new-key, und was den früheren "
+        "Schlüssel hat, ist verloren. Nichts wurde geändert."
     ),
     mistyped=(
         "Ein Schlüssel hat 72 Ziffern und Buchstaben von a bis f. Davon ist einer falsch, oder "

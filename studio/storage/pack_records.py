@@ -13,7 +13,7 @@ import itertools
 import os
 import sqlite3
 import time
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from threading import RLock
@@ -23,6 +23,7 @@ from studio.domain.errors import StorageError, ToolFailed
 from studio.domain.extensions import Value
 from studio.files.file_lock import exclusive_access
 from studio.files.folders import private_folder
+from studio.files.sealed_file import SealedReader, Unsealable
 
 from .pack_key import ENGLISH, KeyWords, PackKeys, cipher, errors, is_encrypted, new_key, unlock
 from .pack_steps import Step, StepFailed, run_step
@@ -204,12 +205,17 @@ class PackRecords:
     def is_encrypted(self) -> bool:
         return is_encrypted(self.path)
 
-    def encrypt(self) -> str:
+    def encrypt(self, sealed: Iterable[Path] = (), *, anew: bool = False) -> str:
         """Encrypt the file with the key in the keychain, or a new one there; returns the key.
 
-        Raises StorageError or ConfigurationError, and nothing is changed then. Copies beside the
-        file stay as they are.
+        No new key is made, but ``anew``, where an earlier one encrypted a copy, or ``sealed`` these
+        files: the person has it on a sheet. Raises StorageError or ConfigurationError, and nothing
+        is changed then. Copies beside the file stay as they are.
         """
+        if not (anew or self.is_encrypted or self._keys.read(self._pack)):
+            for closed, _ in self._closed(sealed):
+                told = self.words.old_key.format(file=closed, pack=self._pack)
+                raise StorageError(told)
         return self._exchange(encrypt=True)
 
     def decrypt(self) -> None:
@@ -229,14 +235,29 @@ class PackRecords:
         with self._lock:
             self._opened()
             key = self._key or (self._keys.read(self._pack) if opening else "")
-        return hmac.digest(bytes.fromhex(key), _FILES, "sha256") if key else None
+        return _file_key(key) if key else None
 
-    def take_key(self, key: str) -> None:
-        """Keep a key that a person typed; raises StorageError for one that opens nothing here."""
-        if self.is_encrypted:
-            with closing(cipher(self.words, self.path).connect(self.path)) as db:
-                unlock(db, key, self.words, self.path)
+    def take_key(self, key: str, sealed: Iterable[Path] = ()) -> None:
+        """Keep a key that a person typed; raises StorageError for one that opens nothing here.
+
+        Where the records are not encrypted, that is a copy of them, or one of ``sealed``.
+        """
+        closed = [(self.path, self._unlock)] if self.is_encrypted else [*self._closed(sealed)]
+        if closed and not any(_opens(open_it, one, key) for one, open_it in closed):
+            raise StorageError(self.words.wrong.format(file=closed[0][0]))
         self._keys.keep(self._pack, key)
+
+    def _closed(
+        self, sealed: Iterable[Path]
+    ) -> Iterator[tuple[Path, Callable[[Path, str], object]]]:
+        """What needs a key, and what opens it: encrypted copies of the records, sealed files."""
+        copies = sorted(self.path.parent.glob(f"{self.path.name}.before-*"))
+        yield from ((one, self._unlock) for one in filter(is_encrypted, copies))
+        yield from ((one, _unseal) for one in sealed)
+
+    def _unlock(self, path: Path, key: str) -> None:
+        with closing(cipher(self.words, path).connect(path)) as db:
+            unlock(db, key, self.words, path)
 
     def _exchange(self, *, encrypt: bool) -> str:
         """Put a file with another key in the place of this one, while nobody else has it open.
@@ -475,6 +496,24 @@ class PackRecords:
 
     def _wrong(self, error: Exception) -> ToolFailed:
         return ToolFailed(f"The records of {self._pack}: {_told(error)}.")
+
+
+def _file_key(key: str) -> bytes:
+    return hmac.digest(bytes.fromhex(key), _FILES, "sha256")
+
+
+def _unseal(path: Path, key: str) -> None:
+    """Raises Unsealable where the beginning of a file has another key."""
+    with path.open("rb") as file:
+        SealedReader(file, _file_key(key)).read(1)
+
+
+def _opens(open_it: Callable[[Path, str], object], path: Path, key: str) -> bool:
+    try:
+        open_it(path, key)
+    except (StorageError, Unsealable, OSError):
+        return False
+    return True
 
 
 def _place(path: Path) -> tuple[int, int] | None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from studio.domain.errors import ConfigurationError, StorageError, ToolFailed
+from studio.files.sealed_file import SealedWriter
 from studio.storage.config.keychain import Keychain, KeychainUnavailable, NoKeyringError
 from studio.storage.pack_key import GERMAN, PackKeys, from_paper, is_encrypted, new_key, on_paper
 from studio.storage.pack_records import PackRecords
@@ -128,6 +129,38 @@ def test_kz44_a_wrong_or_missing_key_is_told_in_german_and_changes_nothing(path:
         db.take_key(from_paper(sheet.upper()))
         assert db.read("SELECT title FROM deed") == [{"title": SECRET}]
         assert db.key() == key
+
+
+def test_kz44_no_new_key_is_made_where_an_earlier_one_is_in_use(path: Path, tmp_path: Path) -> None:
+    """On another computer its sheet comes first; who lost it says so, and gets another."""
+    drawer = Drawer()
+    with closing(records(path, drawer)) as db:
+        db.write("INSERT INTO deed (title) VALUES (?)", SECRET)
+        key = db.encrypt()
+        sealed = tmp_path / "deed.sealed"
+        with sealed.open("wb") as file, SealedWriter(file, db.file_key() or b"") as writer:
+            writer.write(b"of the deed")
+        db.copy(path.with_name("records.db.before-2"))
+        db.decrypt()
+        drawer.kept.clear()
+        for files, named in (((), "before-2"), ((sealed,), "deed.sealed")):
+            with pytest.raises(StorageError, match="früheren Schlüssel") as told:
+                db.encrypt(files)
+            assert named in str(told.value) and "packs key office" in str(told.value)
+            with pytest.raises(StorageError, match="nicht der Schlüssel"):
+                db.take_key(new_key(), files)
+            assert not drawer.kept and not db.is_encrypted
+            db.take_key(key, files)
+            assert db.encrypt(files) == key
+            db.decrypt()
+            drawer.kept.clear()
+            path.with_name("records.db.before-2").unlink(missing_ok=True)
+        drawer.kept["pack office"] = key
+        with pytest.raises(StorageError, match="nicht der Schlüssel"):
+            db.take_key(new_key(), (sealed,))
+        assert drawer.kept["pack office"] == key, "it opens what is sealed"
+        drawer.kept.clear()
+        assert db.encrypt((sealed,), anew=True) != key and db.is_encrypted
 
 
 def test_kz44_nothing_is_encrypted_without_a_keychain_or_beside_another_program(

@@ -63,6 +63,9 @@ def arguments(parser: CommandParser) -> None:
             one.add_argument("--yes", action="store_true", help="without asking")
         one.add_argument("--json", action="store_true", help="print JSON")
     made["key"].add_argument("--show", action="store_true", help="print it, for a sheet of paper")
+    made["encrypt"].add_argument(
+        "--new-key", action="store_true", help="although an earlier key that is lost is in use"
+    )
     made["remove"].add_argument(
         "--with-data", action="store_true", help="remove what it keeps for itself too"
     )

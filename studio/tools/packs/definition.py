@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +42,9 @@ class Pack:
     closed: Callable[[str, Home], Sequence[Path]] | None = None
     """The folders that file tools and commands of a chat about a subject, empty for none, neither
     read nor change; said in a thread. No rule of the person opens them."""
+    sealed: Callable[[Home], Iterable[Path]] | None = None
+    """The files that are encrypted with ``Records.file_key`` now; said in a thread. Where there
+    are some, the records get no new key unasked."""
     source: Callable[[str, Home], Source | None] | None = None
     settings: type[Any] | None = None
     pages: Sequence[PageEntry] = ()

@@ -7,6 +7,7 @@ import importlib
 import json
 import multiprocessing
 import os
+import stat
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -154,6 +155,51 @@ def test_kz44_what_cannot_be_deleted_is_told(
     assert sealing.is_sealed(folder) and not shows(tmp_path)
 
 
+def as_on_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that may only be read are neither deleted nor replaced."""
+    unlink, replace = os.unlink, os.replace
+
+    def refuse(path: Any, dir_fd: int | None = None) -> None:
+        if not os.stat(path, dir_fd=dir_fd, follow_symlinks=False).st_mode & stat.S_IWUSR:
+            raise PermissionError(errno.EACCES, "Access is denied", path)
+
+    def unlinked(path: Any, *, dir_fd: int | None = None) -> None:
+        refuse(path, dir_fd)
+        unlink(path, dir_fd=dir_fd)
+
+    def replaced(source: Any, target: Any) -> None:
+        if Path(target).exists():
+            refuse(target)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "unlink", unlinked)
+    monkeypatch.setattr(os, "replace", replaced)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="it is so there")
+def test_kz44_files_that_may_only_be_read_are_sealed_and_deleted_too(
+    tmp_path: Path, sealing: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows deletes none of them: no plain text is left beside the sealed file, nor anything of
+    an Akte that is deleted; and they come back as they were."""
+    as_on_windows(monkeypatch)
+    folder = made(tmp_path / "0001-26")
+    (folder / "Klage.txt").chmod(0o400)
+    (folder / "Gericht").chmod(0o500)
+    sealing.seal_folder(folder, KEY)
+    assert not shows(tmp_path) and names(tmp_path) == ["0001-26.verschlossen"]
+    made(folder)
+    (folder / "Klage.txt").chmod(0o400)
+    sealing.open_folder(folder, KEY)
+    assert read(folder) == FILES and names(tmp_path) == ["0001-26"]
+    assert (folder / "Klage.txt").stat().st_mode & 0o777 == 0o400
+    for name in (".0001-26.offen", ".0001-26.neu"):
+        (made(tmp_path / name) / "Klage.txt").chmod(0o400)
+    sealing.delete_folder(folder)
+    sealing.forget_sealed(folder)
+    assert not names(tmp_path)
+
+
 def test_kz44_an_akte_that_is_deleted_leaves_nothing_of_a_program_that_died(
     tmp_path: Path, sealing: Any
 ) -> None:
@@ -294,6 +340,13 @@ async def test_kz44_the_files_of_an_akte_rest_encrypted(
             ("dokument", akte.az, str(source)),
         ):
             assert "oeffnen" in await told("run", "kanzlei", *command, code=1)
+        kept = dict(drawer.KEPT)
+        await told("decrypt", "kanzlei", "--yes")
+        drawer.KEPT.clear()
+        said = await told("encrypt", "kanzlei", code=1)
+        assert "früheren Schlüssel" in said and "0001-26.verschlossen" in said and not drawer.KEPT
+        drawer.KEPT.update(kept)
+        await told("encrypt", "kanzlei")
         backup = tmp_path / "sicherung.zip"
         await told("run", "kanzlei", "backup", str(backup))
         await told("run", "kanzlei", "restore", str(backup), "--ersetzen")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,7 @@ from .office.index_kind import INDEX
 from .office.notiz_kind import ALERT, NOTIZ
 from .office.notizen import Notizen
 from .office.persons import ROLES, person_here
+from .office.sealing import ENDING
 from .office.secrecy import AktenPolicy, mode_mark
 from .office.settings import OfficeSettings
 from .office.suche import Suche
@@ -99,6 +100,12 @@ def closed(subject: str, home: Home) -> list[Path]:
     return home.service(Dokumente).places()
 
 
+def sealed(home: Home) -> Iterator[Path]:
+    """The files of Akten that are sealed, also beside a backup that was brought back (KZ-44)."""
+    for place in home.service(Dokumente).places():
+        yield from sorted(place.glob(f"*{ENDING}"))
+
+
 def _imported(module: str, name: str) -> Callable[[Home], Any]:
     """A service whose module is imported when the services are made: no tool needs it (KZ-9)."""
 
@@ -117,6 +124,7 @@ def commands() -> Sequence[Verb]:
 
 pack = Pack(
     closed=closed,
+    sealed=sealed,
     services=(
         Akten,
         Entwuerfe,

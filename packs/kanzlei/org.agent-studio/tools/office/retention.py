@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import datetime
 import re
-import shutil
 
 from studio.packs import Home, Person, ToolFailed, dataclass
 
@@ -20,7 +19,7 @@ from .audit import append
 from .dokumente import Dokumente
 from .history import note, now
 from .persons import ADMIN, ANWALT
-from .sealing import forget_sealed, open_folder, seal_folder, sealed_of
+from .sealing import delete_folder, forget_sealed, open_folder, seal_folder, sealed_of
 from .settings import OfficeSettings
 from .suche import Suche
 
@@ -143,7 +142,7 @@ class Aufbewahrung:
             )
         chats = self._home.forget(akte.address)  # first: what follows can be done again
         folder = self._home.service(Dokumente).folder_of(akte)
-        shutil.rmtree(folder, ignore_errors=True)
+        delete_folder(folder)
         if folder.exists():
             raise ToolFailed(f"{folder} kann nicht gelöscht werden. Die Akte steht noch.")
         forget_sealed(folder)

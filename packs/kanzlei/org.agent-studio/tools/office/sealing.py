@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Generator, Iterator
+import stat
+from collections.abc import Callable, Generator, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -42,15 +43,37 @@ def is_sealed(folder: Path) -> bool:
     if left:
         with exclusive_access(sealed_of(folder)) as alone:
             for one in left if alone else ():
-                shutil.rmtree(one, ignore_errors=True)
+                delete_folder(one)
     return True
 
 
+def delete_folder(folder: Path, refused: Callable[..., object] = lambda *_: None) -> None:
+    """Delete a folder with what is in it, also what may only be read, which Windows keeps.
+
+    ``refused`` is told of all that stays, see ``shutil.rmtree``.
+    """
+
+    def allow(_: object, path: str, __: object) -> None:
+        for one in (Path(path), Path(path).parent):
+            with suppress(OSError):
+                if one.is_relative_to(folder) and not one.is_symlink():
+                    one.chmod(stat.S_IRWXU)
+
+    shutil.rmtree(folder, onerror=allow)
+    if folder.exists():
+        shutil.rmtree(folder, onerror=refused)
+
+
 def forget_sealed(folder: Path) -> None:
-    """Delete the sealed file of a folder that is gone, and all that belongs to it."""
+    """Delete the sealed file of a folder that is gone, and all that belongs to it.
+
+    Raises ToolFailed where files of it stay open.
+    """
     sealed = sealed_of(folder)
     for one in (_rest(folder), _fresh(folder)):
-        shutil.rmtree(one, ignore_errors=True)
+        delete_folder(one)
+        if one.exists():
+            raise ToolFailed(f"{one} kann nicht gelöscht werden. Die Akte steht noch.")
     for one in (sealed, _part(folder), sealed.with_name(f".{sealed.name}.lock")):
         one.unlink(missing_ok=True)
 
@@ -110,7 +133,7 @@ def _seal(folder: Path, key: bytes) -> int:
             raise ToolFailed(f"{folder} wird gerade geändert. Nichts wurde verschlossen.")
         part.replace(sealed)
         _sync(folder.parent)
-        shutil.rmtree(rest, ignore_errors=True)
+        delete_folder(rest)
         try:
             folder.rename(rest)
         except OSError:
@@ -139,7 +162,7 @@ def _seal(folder: Path, key: bytes) -> int:
             f"{why[1].strerror}. Lösche {rest} selbst."
         ) from why[1]
 
-    shutil.rmtree(rest, onerror=refused)
+    delete_folder(rest, refused)
     return len(files)
 
 
@@ -149,7 +172,7 @@ def _open(folder: Path, key: bytes) -> int:
     sealed, fresh = sealed_of(folder), _fresh(folder)
     count = 0
     try:
-        shutil.rmtree(fresh, ignore_errors=True)
+        delete_folder(fresh)
         fresh.mkdir(mode=0o700)
         with _opened(sealed, key) as (archive, reader):
             for one in archive:
@@ -164,7 +187,7 @@ def _open(folder: Path, key: bytes) -> int:
         else:
             fresh.rename(folder)
         _sync(folder.parent)
-        shutil.rmtree(_rest(folder), ignore_errors=True)
+        delete_folder(_rest(folder))
         sealed.unlink()
     except FileNotFoundError as error:
         raise ToolFailed(f"{sealed} gibt es nicht.") from error
@@ -177,7 +200,7 @@ def _open(folder: Path, key: bytes) -> int:
             "wurde geändert. Den Schlüssel gibst Du mit „agent-studio packs key kanzlei“ ein."
         ) from error
     finally:
-        shutil.rmtree(fresh, ignore_errors=True)
+        delete_folder(fresh)
     return count
 
 
@@ -273,7 +296,8 @@ def _merge(fresh: Path, folder: Path) -> None:
             target = (folder / place).with_name(f"{target.stem.split(' (verschlossen')[0]}{more}"
                                                 f"{source.suffix}")  # fmt: skip
         target.parent.mkdir(parents=True, exist_ok=True)
-        source.replace(target)
+        if not target.exists():  # there is one that is the same, which may only be read
+            source.replace(target)
 
 
 def _sync(folder: Path) -> None:
