@@ -197,15 +197,19 @@ class InstalledPacks:
         return tuple(one for one in self.list() if one.on)
 
     def _listed(self) -> tuple[InstalledPack, ...]:
-        said = self._said()
+        before, said = None, self._said()
         found: dict[str, InstalledPack] = {}
         problems: list[str] = []
-        for id, value in said.items():
-            one = as_object(value)
-            if isinstance(folder := one.get("folder"), str) and folder:
-                self._put(found, problems, Origin.read(one.get("origin")), self.folder / folder, id)
-        for one in self.brought():
-            self._put(found, problems, one.origin, one.folder)
+        while said != before:  # an update removes the files of before, also while they are read
+            found, problems = {}, []
+            for id, value in said.items():
+                one = as_object(value)
+                if isinstance(folder := one.get("folder"), str) and folder:
+                    origin = Origin.read(one.get("origin"))
+                    self._put(found, problems, origin, self.folder / folder, id)
+            for one in self.brought():
+                self._put(found, problems, one.origin, one.folder)
+            before, said = said, self._said()
         self.problems = tuple(problems)
         packs = [_with_words(one, as_object(said.get(one.id))) for one in found.values()]
         return tuple(sorted(packs, key=lambda one: (one.name.casefold(), one.id)))

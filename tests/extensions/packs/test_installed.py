@@ -17,7 +17,7 @@ from studio.extensions.hooks.finder import pack_hooks
 from studio.extensions.packs.brought import code_places
 from studio.extensions.packs.fetching import ManyPacks
 from studio.extensions.packs.host import HostEntries
-from studio.extensions.packs.installed import InstalledPack, InstalledPacks
+from studio.extensions.packs.installed import InstalledPack, InstalledPacks, Offer
 from studio.extensions.packs.manifest import PackError
 from studio.extensions.packs.origins import Brought, Origin
 from support.pack_files import OURS, commit_pack, write_pack, zip_pack
@@ -195,6 +195,25 @@ def test_an_update_is_a_difference_and_keeps_data_and_choices(
     assert (after.runs, after.off, after.digest) == (True, {"hooks"}, offer.digest)
     assert (after.data / "kept").read_text() == "kept"
     assert not pack.manifest.folder.exists()
+
+
+def test_x2_packs_are_those_after_an_update_in_the_midst_of_the_look(tmp_path: Path) -> None:
+    """Its files of before are removed, perhaps before they were read."""
+    offers: list[Offer] = []
+
+    def brought() -> Iterator[Brought]:
+        while offers:
+            packs.add(offers.pop())
+        yield from ()
+
+    packs = InstalledPacks(tmp_path / "data" / "packs", brought)
+    source = write_pack(tmp_path / "pack")
+    install(packs, source)
+    (source / "skills/deed/SKILL.md").write_text("---\ndescription: New\n---\nObey.\n")
+    offers.append(offer := packs.update("office"))
+    (found,) = packs.list()
+    assert (found.digest, found.runs) == (offer.digest, True)
+    assert found.manifest.folder.exists()
 
 
 def test_parts_and_packs_switch_off_and_listeners_hear_it(
