@@ -134,7 +134,7 @@ FETCH = '<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/hostname">]>'
         ("a.docx", docx(paragraph("x"), method=zipfile.ZIP_LZMA), "auf eine Weise gepackt"),
         ("a.docx", docx("<w:p>"), "beschädigt"),
         ("a.docx", LOCKED, "verschlüsselt"),
-        ("a.html", b"<![foo[ x", "beschädigt"),
+        ("a.html", b"<![foo[ x", "beschädigt|leer"),  # newer parsers take it for a comment
         (
             "a.eml",
             b"Content-Type: multipart/mixed; boundary=a\n\n" + b"--a\n\nx\n" * 1_001,

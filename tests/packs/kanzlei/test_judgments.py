@@ -7,6 +7,7 @@ import io
 import json
 import sys
 import zipfile
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
@@ -160,8 +161,20 @@ async def test_decisions_are_found_and_read(tmp_path: Path) -> None:
 
 
 JSON = "application/json"
+BROKEN = "<p>Text</p><![x[ a"
 LAND = case(11, "Oberlandesgericht Köln", "2022-05-04", "7 U 12/21")
 OTHERS = (LAND, case(12, "Oberlandesgericht Celle", "2022-05-04", "7 U 12/21"))
+
+
+def is_read(page: str) -> bool:
+    """Whether Python's parser reads a page; newer ones read every page."""
+    parser = HTMLParser()
+    try:
+        parser.feed(page)
+        parser.close()
+    except AssertionError:
+        return False
+    return True
 
 
 def holds(here: Site, number: int, content: object, **fields: object) -> None:
@@ -263,7 +276,10 @@ async def test_kz27_a_decision_is_taken_from_a_collection_that_is_not_official(
         (cases(LAND | {"file_number": "7 U 12/210"}), PLAIN, "nicht. Dort gibt es: .*7 U 12/210"),
         (cases(LAND), None, "keinen Text"),
         (cases(LAND), "<script>alert(1)</script>", "keinen Text"),
-        (cases(LAND), "<p>Text</p><![x[ a", "beschädigt"),
+        pytest.param(
+            *(cases(LAND), BROKEN, "beschädigt"),
+            marks=pytest.mark.skipif(is_read(BROKEN), reason="this parser takes it for a comment"),
+        ),
         (cases(LAND), "x" * 5_000_001, "zu lang"),
     ],
 )
