@@ -94,6 +94,7 @@ async def test_u1_a_whole_day_without_a_mouse(tmp_path: Path) -> None:
         window, pages = person.window, person.window.pages
         person.press(Key.Key_1)
         await until(lambda: person.composer.text == "What is in this folder?")
+        await until(person.composer.editor.hasFocus)
         person.press(Key.Key_Return)
         await person.done()
 

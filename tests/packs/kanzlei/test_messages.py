@@ -278,7 +278,7 @@ async def test_kz34_an_exported_message_opens_an_akte_and_is_taken_back(
         said = await told("nachricht-einlesen", str(path))
         assert said.startswith("0 übernommen, 11 schon da"), "the court's Aktenzeichen is known now"
         said = await told("einlesung-zurueck", "1")
-        assert said.startswith("1 Akten, 4 Kontakte, 11 Dokumente zurückgenommen.")
+        assert said.startswith("1 Akte, 4 Kontakte, 11 Dokumente zurückgenommen.")
         assert [one.id for one in akten.find(pack.person)] == [other.id]
         assert not documents.folder_of(akte).exists()
 

@@ -33,6 +33,7 @@ async def test_the_demos_folder_is_neither_named_nor_offered(tmp_path: Path) -> 
         person.press(Key.Key_1)
         await until(lambda: person.composer.text == "What is in this folder?")
         await until(lambda: person.composer.folder.text() == "Demo files")
+        await until(person.composer.editor.hasFocus)
         person.press(Key.Key_Return)
         await person.done()
         assert person.session.info.folder == demo
