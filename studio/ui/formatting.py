@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from .translation import locale, tr, tr_in, tr_later, tr_plural
 
 if TYPE_CHECKING:
+    from studio.domain.run_events import CapRaised
     from studio.storage.paths import Paths
 
 
@@ -53,6 +54,20 @@ def percent(value: float) -> str:
 def dollars(value: float, digits: int = 2) -> str:
     """$1,234.50."""
     return tr("${amount}").format(amount=decimal(value, digits))
+
+
+def caps_words(raised: CapRaised) -> str:
+    """``$2.00, 10 min`` of what was added to the limits of a run."""
+    parts = [dollars(raised.caps.dollars)] if raised.caps.dollars else []
+    if raised.caps.tokens:
+        parts.append(tr_plural("{count} token", "{count} tokens", raised.caps.tokens))
+    if raised.minutes:
+        parts.append(tr("{number} min").format(number=plain(raised.minutes)))
+    if raised.cycles:
+        parts.append(tr_plural("{count} cycle", "{count} cycles", raised.cycles))
+    if raised.until:
+        parts.append(tr("until {time}").format(time=raised.until))
+    return ", ".join(parts)
 
 
 def context_size(count: int | None) -> str:

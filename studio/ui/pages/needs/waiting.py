@@ -16,7 +16,7 @@ from studio.domain.runs import Run
 from studio.domain.sessions import SessionInfo
 from studio.domain.workflows import Step, Workflow
 from studio.storage.runs import RunStore
-from studio.ui.pages.workflows.runs.log_rows import caps_words
+from studio.ui.formatting import caps_words
 from studio.ui.translation import tr
 from studio.workflows.kept_agents import kept_agents
 from studio.workflows.missions.cycles import STALLED

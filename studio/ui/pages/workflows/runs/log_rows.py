@@ -43,7 +43,7 @@ from studio.domain.run_events import (
 from studio.domain.runs import Run, item_keys
 from studio.domain.workflows import Workflow
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import clock, dollars, duration, plain, whole_seconds
+from studio.ui.formatting import caps_words, clock, dollars, duration, whole_seconds
 from studio.ui.theme import joined
 from studio.ui.translation import tr, tr_later, tr_plural
 
@@ -256,19 +256,6 @@ def _answer(answer: Json) -> str:
             return tr(_ANSWERS[answer]) if answer in _ANSWERS else answer
         case _:
             return ""
-
-
-def caps_words(raised: CapRaised) -> str:
-    parts = [dollars(raised.caps.dollars)] if raised.caps.dollars else []
-    if raised.caps.tokens:
-        parts.append(tr_plural("{count} token", "{count} tokens", raised.caps.tokens))
-    if raised.minutes:
-        parts.append(tr("{number} min").format(number=plain(raised.minutes)))
-    if raised.cycles:
-        parts.append(tr_plural("{count} cycle", "{count} cycles", raised.cycles))
-    if raised.until:
-        parts.append(tr("until {time}").format(time=raised.until))
-    return ", ".join(parts)
 
 
 # Filters
