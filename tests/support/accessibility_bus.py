@@ -23,7 +23,7 @@ PYTHON = "/usr/bin/python3"
 NEEDED = "xvfb, dbus-daemon, at-spi2-core, python3-gi and gir1.2-atspi-2.0"
 
 READER = r"""
-import json, os, subprocess, sys, time
+import json, os, socket, subprocess, sys, time
 
 try:
     import gi
@@ -117,8 +117,17 @@ def run_reader():
         None, Gio.DBusCallFlags.NONE, -1, None,
     )
 
+def listens():
+    with socket.socket(socket.AF_UNIX) as client:
+        try:
+            client.connect(os.path.join(os.environ["AGENT_STUDIO_HOME"], "window.sock"))
+        except OSError:
+            return False
+    return True
+
 def raise_window():
     # No window manager is there to give it the keyboard: a second start raises it.
+    until(listens, "a window that hears of later starts")
     subprocess.run(json.loads(os.environ["STUDIO"]), check=True)
     frame = find("frame", "Agent Studio")
     until(lambda: frame.get_state_set().contains(Atspi.StateType.ACTIVE), "an active window")
