@@ -306,11 +306,11 @@ class Database:
 
         SQLite would do so in a commit, and whoever waits for that one would wait for the disk, too.
         """
-        changes = self._db.total_changes  # of this connection, and a repair opens another one
-        if 0 <= changes - self._brought_in < LOG_CHANGES or not self._jobs.empty():
-            return
-        self._brought_in = changes
         with suppress(sqlite3.Error):  # it is tried again, and what is wrong is met by a job
+            changes = self._db.total_changes  # of this connection, and a repair opens another one
+            if 0 <= changes - self._brought_in < LOG_CHANGES or not self._jobs.empty():
+                return
+            self._brought_in = changes
             self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
 
     def _open_file(self) -> tuple[str, ProcessLock]:

@@ -441,3 +441,15 @@ async def test_nobody_waits_until_the_log_is_brought_into_the_file(tmp_path: Pat
     await db.write(many)
     await until(lambda: brought_in("many") == LOG_CHANGES and brought_in("large") == 1)
     await db.close()
+
+
+async def test_a_connection_that_is_gone_leaves_no_write_waiting(
+    tmp_path: Path,
+) -> None:
+    """S-3: the database's thread goes on where its connection is gone, and each write is told."""
+    db = Database(tmp_path / "studio.db", MIGRATIONS)
+    await db.open()
+    for work in (lambda connection: connection.close(), lambda connection: None):
+        with pytest.raises(StorageError):
+            await db.write(work)
+    await db.close()
