@@ -432,7 +432,8 @@ class Run:
             case StepsRedone():
                 self._redo(event)
             case CapReached():
-                self.reached = event
+                if self.paused is None or self.reached is None:  # it is paused at the first
+                    self.reached = event
                 self._of(event.step, event.item).reason = event.reason
             case CapRaised():
                 self.paused_at, self.reached = "", None

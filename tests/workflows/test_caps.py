@@ -11,10 +11,13 @@ import pytest
 
 from studio.domain.agents import Caps
 from studio.domain.models import Usage
+from studio.domain.run_events import CapRaised, CapReached, RunPaused
 from studio.domain.runs import Run
 from studio.providers.pricing import request_cost
 from studio.simulator import Call, Pace, RequestView, Returned, Text, Turn
 from studio.simulator.script import Usage as Spent
+from studio.workflows.reader import read_workflow_text
+from studio.workflows.run_accounts import twice_the_cap
 from support.delegation_home import agent, save
 from support.engine_home import EngineHome, engine_home
 from support.waiting import within
@@ -129,3 +132,21 @@ def within_cap(script: Provider, caps: Caps) -> None:
         assert script.dollars <= caps.dollars + 1e-9, script.dollars
     if caps.tokens:
         assert script.billed.total <= caps.tokens, script.billed
+
+
+def test_w20_the_cap_that_a_run_is_paused_at_is_the_one_that_is_doubled() -> None:
+    """W-20: not one that another step reached while the run was already paused."""
+    text = workflow(
+        "  - {id: a, agent: Coder, prompt: A}\n"
+        "  - {id: b, agent: Coder, prompt: B, budget: {tokens: 10}}\n"
+    )
+    found, run = read_workflow_text(text, "w", "").workflow, Run()
+    assert found is not None
+    run.caps[""] = Caps(1000)
+    for event in (
+        CapReached("run", "a", "", "The run's."),
+        RunPaused("The run's.", "run"),
+        CapReached("step", "b", "", "The step's."),
+    ):
+        run.apply(1.0, event)
+    assert twice_the_cap(run, found) == CapRaised(Caps(2000))
