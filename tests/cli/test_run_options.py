@@ -184,3 +184,10 @@ async def test_t7_a_command_of_an_agent_begins_no_turn_that_may_more(
         assert "only a person may allow this" in capsys.readouterr().err
         await one.command(*begin)
         assert "Story is" in capsys.readouterr().err and not made.exists()
+        monkeypatch.delenv(MARK)
+        assert await one.command(*begin) == 0 and made.exists()
+        made.unlink()
+        (run_id,) = (await one.engine.database.rows("SELECT id FROM runs ORDER BY rowid"))[-1]
+        monkeypatch.setenv(MARK, "1")
+        fork = ("workflow", "fork", run_id, "--from", "act", "--prompt", "Mine")
+        assert await one.command(*fork) == 1 and not made.exists()

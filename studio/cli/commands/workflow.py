@@ -218,6 +218,9 @@ async def _begin_fork(
     from studio.cli.workflow_driver import describe_fork
 
     console = context.console
+    default = (await context.engine()).settings.values.default_permission_mode
+    if console.is_agents and (plan.started.permission_mode or default) == "auto":
+        console.require_a_person()  # its own words would be carried out at once (T-7)
     console.say(*describe_fork(plan))
     if console.interactive and not (options.json or options.yes):
         line = await console.line("Begin? [y]es, [n]o: ")
