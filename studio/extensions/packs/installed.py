@@ -49,7 +49,8 @@ _STALE = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class InstalledPack:
-    """One pack. ``approved`` is the digest that the person saw, ``digest`` that of its files now.
+    """One pack. ``approved`` is the digest that the person saw, ``digest`` that of its files now;
+    both are empty for one that ships with the program.
 
     ``home`` is where it keeps its data. ``off`` are the parts that are switched off.
     """
@@ -235,13 +236,13 @@ class InstalledPacks:
             found[manifest.id] = InstalledPack(manifest, origin, self.home(manifest.id), digest)
 
     def _look(self, folder: Path, *, fixed: bool = False) -> tuple[str, PackManifest]:
-        """What a pack is now. One that is ``fixed`` is part of the program: it is read once."""
+        """What a pack is now. One that is ``fixed`` is part of the program: it is read once, and
+        has no digest, as nobody has to approve it."""
         known = self._read.get(folder)
-        if fixed and known is not None:
-            return known[1], known[2]
-        state = state_of(folder)
+        state = None if fixed else state_of(folder)
         if known is None or known[0] != state:
-            known = self._read[folder] = state, digest_of(folder), read_manifest(folder)
+            digest = "" if fixed else digest_of(folder)
+            known = self._read[folder] = state, digest, read_manifest(folder)
         return known[1], known[2]
 
     def get(self, id: str) -> InstalledPack:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import importlib
 import importlib.util
+import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from importlib.machinery import ModuleSpec, SourceFileLoader
@@ -146,16 +147,17 @@ class _Finder:
         folder = self.folders.get(package)
         if folder is None:
             return None
-        place = folder.joinpath(*rest.split(".")) if rest else folder
-        if place.is_dir():
-            spec = ModuleSpec(name, None, is_package=True)
-            spec.submodule_search_locations = [str(place)]
-            return spec
-        file = place.with_name(f"{place.name}.py")
-        if not file.is_file():
+        # Words, not paths: a pack may have a hundred modules.
+        place = os.path.join(folder, *rest.split(".")) if rest else str(folder)  # noqa: PTH118
+        file = f"{place}.py"
+        if rest and os.path.isfile(file):  # noqa: PTH113
+            kind = SourceFileLoader if package in self.shipped else _SourceLoader
+            return importlib.util.spec_from_file_location(name, file, loader=kind(name, file))
+        if not os.path.isdir(place):  # noqa: PTH112
             return None
-        kind = SourceFileLoader if package in self.shipped else _SourceLoader
-        return importlib.util.spec_from_file_location(name, file, loader=kind(name, str(file)))
+        spec = ModuleSpec(name, None, is_package=True)
+        spec.submodule_search_locations = [place]
+        return spec
 
 
 _FINDER = _Finder()

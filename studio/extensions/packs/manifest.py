@@ -278,34 +278,42 @@ def _parts(folder: Path, foreign: bool, problems: list[str]) -> Iterator[tuple[P
 def _files(name: PartName, place: Path, folder: Path, problems: list[str]) -> Iterator[Path]:
     """The files of a part that count, in order."""
     if name == "skills":
-        for one in sorted(_inside(place, folder, problems)):
-            skill = one / "SKILL.md"
+        for one in _inside(place, folder, problems):
+            skill = place / one.name / "SKILL.md"
             if one.is_dir() and os.path.lexists(skill) and _kept(skill, folder, problems):
                 yield skill
         return
     ending = _ENDINGS.get(name)
     ahead = [place]
     while ahead:
-        for one in sorted(_inside(ahead.pop(0), folder, problems, hidden=name in _HIDDEN)):
+        above = ahead.pop(0)
+        for one in _inside(above, folder, problems, hidden=name in _HIDDEN):
             if one.is_dir():
                 if name in _DEEP and not one.is_symlink():
-                    ahead.append(one)
-            elif one.is_file() and (ending is None or one.suffix.lower() in ending):
-                yield one
+                    ahead.append(above / one.name)
+            elif one.is_file():
+                file = above / one.name
+                if ending is None or file.suffix.lower() in ending:
+                    yield file
 
 
 def _inside(
     place: Path, folder: Path, problems: list[str], *, hidden: bool = False
-) -> Iterator[Path]:
+) -> Iterator[os.DirEntry[str]]:
+    """What is in a folder of the pack, by name, but for links that lead out of it."""
     try:
         with os.scandir(place) as entries:
-            found = [place / one.name for one in entries]
+            found = sorted(entries, key=lambda one: one.name)
     except OSError as error:
         problems.append(f"{_below(place, folder)}: {error.strerror or error}.")
         return
     for one in found:
-        if (hidden or not one.name.startswith(".")) and _kept(one, folder, problems):
-            yield one
+        if one.name.startswith(".") and not hidden:
+            continue
+        # A file that is no link is where its folder is. A folder may be a junction of Windows.
+        if (one.is_symlink() or one.is_dir()) and not _kept(place / one.name, folder, problems):
+            continue
+        yield one
 
 
 def _kept(path: Path, folder: Path, problems: list[str]) -> bool:

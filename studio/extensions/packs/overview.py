@@ -12,7 +12,7 @@ from studio.agent.permission.invisible_characters import escape_invisible, escap
 from studio.extensions.documents import read_document
 from studio.extensions.hooks.hook_file import parse_hooks
 
-from .contents import pack_files
+from .contents import digest_of, pack_files
 from .manifest import MAX_BYTES, PackManifest, Part, PartName
 from .origins import Origin
 from .script_heads import LEAST_PYTHON, read_needs
@@ -25,7 +25,7 @@ _MOST_CODE = 20_000
 
 
 def overview(manifest: PackManifest, origin: Origin, digest: str) -> str:
-    """The text; blocks."""
+    """The text; blocks. ``digest`` is that of the contents where it is known."""
     return "\n".join(_lines(manifest, origin, digest)).rstrip() + "\n"
 
 
@@ -37,7 +37,7 @@ def _lines(manifest: PackManifest, origin: Origin, digest: str) -> Iterator[str]
     if manifest.author:
         yield f"By {manifest.author}, as it says"
     yield f"From: {origin.shown}"
-    yield f"Contents: SHA-256 {digest[:16]}…"
+    yield f"Contents: SHA-256 {(digest or digest_of(manifest.folder))[:16]}…"
     yield ""
     for name, part in manifest.parts().items():
         yield _TITLES[name].format(count=len(part.files))

@@ -275,10 +275,15 @@ def test_packs_of_the_program_and_of_its_environment_stay_where_they_are(tmp_pat
     packs = InstalledPacks(tmp_path / "packs", lambda: found)
     assert [(one.id, one.runs) for one in packs.list()] == [("other", False), ("shipped", False)]
     assert packs.switch("shipped", on=True).runs  # it came with the program
-    known = packs.get("shipped").digest
-    (shipped / "skills/deed/SKILL.md").write_text("That of a newer program")
-    assert packs.get("shipped").digest == known  # read once: every turn looks several times
-    assert InstalledPacks(tmp_path / "packs", lambda: found).get("shipped").digest != known
+    assert not packs.get("shipped").digest  # nobody has to approve it: a start reads no file of it
+    (shipped / "skills/newer").mkdir()
+    (shipped / "skills/newer/SKILL.md").write_text("That of a newer program")
+
+    def skills(known: InstalledPacks) -> list[str]:
+        return [one.parent.name for one in known.get("shipped").manifest.parts()["skills"].files]
+
+    assert skills(packs) == ["deed"]  # read once: every turn looks several times
+    assert skills(InstalledPacks(tmp_path / "packs", lambda: found)) == ["deed", "newer"]
     with pytest.raises(PackError, match="not what you approved"):
         packs.switch("other", on=True)
     assert packs.approve("other", packs.get("other").digest).runs
