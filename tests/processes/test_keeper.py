@@ -166,11 +166,15 @@ async def ran(
 async def test_what_leaves_its_parents_is_known_as_a_commands(
     tmp_path: Path, keeper: Keeper
 ) -> None:
-    """KZ-5, M-12: also without the mark, and in a session of its own."""
+    """KZ-5, M-12: also without the mark, and in a session of its own.
+
+    The command waits for the answer: at its end all that is left of it is stopped.
+    """
     ask = "from studio.processes.keeper_process import begun_by_a_command as b; print(b())"
     words = ["-i", f"PYTHONPATH={ROOT}", "setsid", "-f", sys.executable, "-c", ask]
     alone = f"env {shlex.join(words)} > said 2>&1 < /dev/null; touch gone; sleep 60"
-    task = await ran(keeper, f"(trap '' HUP; {alone}) &", tmp_path)
+    answered = "while [ ! -s said ]; do sleep 0.01; done"
+    task = await ran(keeper, f"(trap '' HUP; {alone}) & {answered}", tmp_path)
     await until(lambda: (tmp_path / "said").exists() and bool((tmp_path / "said").read_bytes()))
     assert (tmp_path / "said").read_text().strip() == "True"
     task.cancel()
