@@ -44,7 +44,7 @@ at = READ.index("bold")
 place = words.get_character_extents(at, Atspi.CoordType.SCREEN)
 around = answer.get_component_iface().get_extents(Atspi.CoordType.SCREEN)
 read = {
-    "all": words.get_text(0, words.get_character_count()),
+    "all": Atspi.Text.get_text(words, 0, words.get_character_count()),
     "word": words.get_string_at_offset(at + 1, Atspi.TextGranularity.WORD).content,
     "line": words.get_string_at_offset(at + 1, Atspi.TextGranularity.LINE).content,
     "letter": words.get_string_at_offset(at, Atspi.TextGranularity.CHAR).content,
@@ -53,8 +53,8 @@ read = {
 }
 transcript = answer.get_parent()
 blocks = [
-    (one.get_role_name(), one.get_name())
-    for one in walk(transcript) if one.get_role_name().startswith("list")
+    (role(one), one.get_name())
+    for one in walk(transcript) if role(one).startswith("list")
 ]
 transcript.get_component_iface().grab_focus()
 for name in (READ, "Coder, sim-model"):
@@ -64,7 +64,7 @@ for name in (READ, "Coder, sim-model"):
 say("Run it")
 until(lambda: [one for one in heard if one[0] == "said" and one[1].endswith("answer")], "asked")
 buttons = [find("push button", name).get_description() for name in ("Allow once", "Deny")]
-silent = [one.get_name() for one in everything() if one.get_role_name() == "layered pane"]
+silent = [one.get_name() for one in everything() if role(one) == "layered pane"]
 press("push button", "Allow once")
 until(lambda: len([one for one in heard if one[0] == "said"]) == 3, "done again")
 row = find("push button", "Ran ")
@@ -78,8 +78,8 @@ tell(
     buttons=buttons, silent=silent,
     said=[one[1:] for one in heard if one[0] == "said"],
     unnamed=[
-        one.get_role_name() for one in everything()
-        if one.get_role_name() in controls and showing(one) and not one.get_name()
+        role(one) for one in everything()
+        if role(one) in controls and showing(one) and not one.get_name()
     ],
 )
 """

@@ -23,7 +23,7 @@ PYTHON = "/usr/bin/python3"
 NEEDED = "xvfb, dbus-daemon, at-spi2-core, python3-gi and gir1.2-atspi-2.0"
 
 READER = r"""
-import json, os, socket, subprocess, sys, time
+import contextlib, json, os, socket, subprocess, sys, time
 
 try:
     import gi
@@ -42,7 +42,7 @@ def hear(event):
         heard.append(("said", event.any_data, event.detail1))
     elif event.detail1:
         with_name = event.source.get_name()
-        heard.append(("focus", with_name, event.source.get_role_name()))
+        heard.append(("focus", with_name, role(event.source)))
 
 def until(condition, what):
     end = time.monotonic() + HANG
@@ -67,6 +67,10 @@ def program():
         if one is not None and one.get_name() == "Agent Studio":
             return one
 
+def role(thing):
+    name = thing.get_role_name()
+    return "push button" if name == "button" else name  # as newer libraries call it
+
 def showing(thing):
     return thing.get_state_set().contains(Atspi.StateType.SHOWING)
 
@@ -82,17 +86,17 @@ def everything():
     return [] if found is None else list(walk(found))
 
 def names():
-    return [(one.get_role_name(), one.get_name()) for one in everything()]
+    return [(role(one), one.get_name()) for one in everything()]
 
-def find(role, begins):
+def find(kind, begins):
     def look():
         for one in everything():
-            if one.get_role_name() == role and one.get_name().startswith(begins):
+            if role(one) == kind and one.get_name().startswith(begins):
                 return one
-    return until(look, f"{role} {begins}")
+    return until(look, f"{kind} {begins}")
 
-def press(role, begins):
-    button = find(role, begins)
+def press(kind, begins):
+    button = find(kind, begins)
     action = button.get_action_iface()
     kinds = [action.get_action_name(n) for n in range(action.get_n_actions())]
     action.do_action(kinds.index("Press"))
@@ -111,11 +115,13 @@ def text(thing):
 
 def run_reader():
     bus = Gio.bus_get_sync(Gio.BusType.SESSION)
-    bus.call_sync(
-        "org.a11y.Bus", "/org/a11y/bus", "org.freedesktop.DBus.Properties", "Set",
-        GLib.Variant("(ssv)", ("org.a11y.Status", "ScreenReaderEnabled", GLib.Variant("b", True))),
-        None, Gio.DBusCallFlags.NONE, -1, None,
-    )
+    for name in ("IsEnabled", "ScreenReaderEnabled"):  # newer buses have only the first
+        with contextlib.suppress(GLib.Error):
+            bus.call_sync(
+                "org.a11y.Bus", "/org/a11y/bus", "org.freedesktop.DBus.Properties", "Set",
+                GLib.Variant("(ssv)", ("org.a11y.Status", name, GLib.Variant("b", True))),
+                None, Gio.DBusCallFlags.NONE, -1, None,
+            )
 
 def listens():
     with socket.socket(socket.AF_UNIX) as client:
@@ -211,6 +217,6 @@ async def read(env: dict[str, str], steps: str) -> dict[str, Any]:
         _, complaints = await window.communicate()
     found: dict[str, Any] = json.loads(out.splitlines()[-1]) if out.strip() else {}
     assert "missing" not in found, f"{found['missing']}: screen readers are tried with {NEEDED}"
-    assert window.returncode == 0, complaints.decode()
     assert process.returncode == 0, errors.decode()
+    assert window.returncode == 0, complaints.decode()
     return found
