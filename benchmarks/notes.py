@@ -97,6 +97,9 @@ def by_meaning(place: Path, folder: Path) -> list[Row]:
         found, base = best(notes.recall), best(plain.recall)
         assert nearness.process is not None
         held = memory_of(nearness.process.pid)
+        nearness.close()
+        nearness = Nearness(lambda: dict(os.environ))
+        again = clock(Notes(place, folder, nearness=nearness).recall, "fuel for vehicles")
     finally:
         nearness.close()
     return [
@@ -104,6 +107,7 @@ def by_meaning(place: Path, folder: Path) -> list[Row]:
             "< 60 ms", "by words"),
         Row("by meaning too, p99", max(found), max(base), "ms", "< 60 ms", "by words"),
         Row("its first query", first / 1000, None, "s"),
+        Row("the first one of its next start", again / 1000, None, "s"),
         Row("memory of its process", held, None, "MB"),
     ]  # fmt: skip
 

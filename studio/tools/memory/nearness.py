@@ -1,8 +1,8 @@
 """Nearness: has a child process find the notes that mean nearly what a query says (W-41).
 
-The vectors are in the memory of the child alone, so a note that is deleted leaves none. The child
-begins with the first query, where the extra ``recall`` is installed; it ends when nobody asked it
-for a while, and with this program. It has no network and no keys.
+The vectors are in the memory of the child and in the index, from which a note that is deleted takes
+its own. The child begins with the first query, where the extra ``recall`` is installed; it ends
+when nobody asked it for a while, and with this program. It has no network and no keys.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Each line of standard input is a query as JSON: ``index`` (the file of the note index), ``places``,
 ``state``, ``trusts`` (empty for all) and ``query``. The answer is a line with the ids of the
 nearest notes, best first. The process ends when standard input does, and after so many seconds
-without a query. Its vectors are made of what is in the index, and stay in memory.
+without a query. Its vectors are made of what is in the index, and kept there for the next start.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
+from hashlib import blake2b
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, version
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -25,6 +27,8 @@ NEAREST = 20
 LEAST = 0.3
 """The cosine of two texts that have little to do with each other is below it."""
 CHUNK = 512
+KEPT = "<f2"
+"""The numbers of a vector in the index, as in the file of the model's weights."""
 FRESH_NS = 100_000_000
 """An index that changed so lately may change again within the tick of the disk's clock."""
 LONGEST = 2_000
@@ -67,27 +71,70 @@ class NoteVectors:
         stamp = (now.st_ino, now.st_size, now.st_mtime_ns)
         if stamp == self._stamp:
             return
-        address = f"{self._index.as_uri()}?mode=ro"
-        with closing(sqlite3.connect(address, uri=True, timeout=10.0)) as db:
-            db.execute("BEGIN")
+        address = f"{self._index.as_uri()}?mode=rw"
+        with closing(sqlite3.connect(address, uri=True, timeout=10.0, isolation_level=None)) as db:
+            db.execute("PRAGMA secure_delete = 1")
             sql = "SELECT id, changed, size, place, state, trust FROM note"
             rows = {row[0]: row[1:] for row in db.execute(sql)}
             ids = [id for id in self._ids if self._rows[id] == rows.get(id)]
             known = {id: at for at, id in enumerate(self._ids)}
             new = [id for id, row in rows.items() if self._rows.get(id) != row]
-            matrix = self._numpy.empty((len(ids) + len(new), self._wide), "float32")
+            matrix = self._numpy.zeros((len(ids) + len(new), self._wide), "float32")
             if ids:
                 matrix[: len(ids)] = self._matrix[[known[id] for id in ids]]
             for at in range(0, len(new), CHUNK):
                 some = new[at : at + CHUNK]
-                marks = ", ".join("?" * len(some))
-                sql = f"SELECT id, heading || ' ' || body FROM note WHERE id IN ({marks})"
-                texts = dict(db.execute(sql, some).fetchall())
-                made = self.embedded([texts[id][:LONGEST] for id in some])
-                matrix[len(ids) + at : len(ids) + at + len(some)] = made
+                begin = len(ids) + at
+                matrix[begin : begin + len(some)] = self._vectors(db, some)
         self._rows, self._ids = rows, [*ids, *new]
         self._matrix = matrix
         self._stamp = stamp if time.time_ns() - now.st_mtime_ns > FRESH_NS else None
+
+    def _vectors(self, db: sqlite3.Connection, ids: Sequence[int]) -> Any:
+        """The vectors of some notes: those that the index keeps, and new ones, which it then does.
+
+        A note that has gone since has zeros, which are near to nothing.
+        """
+        marks = ", ".join("?" * len(ids))
+        sql = f"SELECT id, heading || ' ' || body FROM note WHERE id IN ({marks})"
+        texts = {id: str(text)[:LONGEST] for id, text in db.execute(sql, ids)}
+        kept: dict[int, tuple[bytes, bytes]] = {}
+        try:
+            sql = f"SELECT note, made, mark FROM vector WHERE note IN ({marks})"
+            kept = {id: (made, mark) for id, made, mark in db.execute(sql, ids)}
+        except sqlite3.DatabaseError:
+            db.execute("PRAGMA user_version = 0")  # damaged: the next look makes it anew
+        vectors = self._numpy.zeros((len(ids), self._wide), "float32")
+        new: list[int] = []
+        for at, id in enumerate(ids):
+            made, mark = kept.get(id, (b"", b""))
+            if id in texts and mark == self._mark(texts[id], made):
+                vectors[at] = self._numpy.frombuffer(made, KEPT)
+            elif id in texts:
+                new.append(at)
+        if new:
+            vectors[new] = self.embedded([texts[ids[at]] for at in new])
+            with suppress(sqlite3.Error):  # they are made again at the next start
+                self._keep(db, {ids[at]: vectors[at] for at in new}, texts)
+        return vectors
+
+    def _keep(
+        self, db: sqlite3.Connection, vectors: Mapping[int, Any], texts: Mapping[int, str]
+    ) -> None:
+        """Keep the vectors of those notes that are still in the index with the same text."""
+        made = {id: vector.astype(KEPT).tobytes() for id, vector in vectors.items()}
+        with db:
+            db.execute("BEGIN IMMEDIATE")
+            db.executemany(
+                f"""INSERT OR REPLACE INTO vector SELECT id, ?, ? FROM note
+                WHERE id = ? AND substr(heading || ' ' || body, 1, {LONGEST}) = ?""",
+                [(one, self._mark(texts[id], one), id, texts[id]) for id, one in made.items()],
+            )
+
+    def _mark(self, text: str, made: bytes) -> bytes:
+        """What a kept vector is known by: the model, the text and its own bytes."""
+        parts = (self._model.version.encode(), text.encode(errors="replace"), made)
+        return blake2b(b"\0".join(parts), digest_size=16).digest()
 
     def embedded(self, texts: Sequence[str]) -> Any:
         """Their vectors, each of length one: the mean of those of its tokens.
@@ -114,6 +161,8 @@ class Model:
         assert found is not None and found.origin is not None
         folder = Path(found.origin).parent
         weights = folder / "weights" / "l2_supercat_256.safetensors"
+        self.version = f"{_version()} {weights.name} {weights.stat().st_size}"
+        """Vectors of another version cannot be compared with those of this one."""
         with weights.open("rb") as file:
             head = int.from_bytes(file.read(8), "little")
             table = json.loads(file.read(head))["embedding.weight"]
@@ -129,6 +178,13 @@ class Model:
 
     def tokens(self, texts: Sequence[str]) -> Sequence[Any]:
         return self._tokenizer.encode_batch_fast([*texts], add_special_tokens=False)
+
+
+def _version() -> str:
+    try:
+        return version("wordllama")
+    except PackageNotFoundError:  # a package without its description, of some builders
+        return ""
 
 
 def load() -> Model:

@@ -29,7 +29,7 @@ from .order_marks import marks_of
 State: TypeAlias = Literal["kept", "proposed"]
 T = TypeVar("T")
 
-VERSION = 1
+VERSION = 2
 """Of the tables. A file of another version is made anew."""
 MOST_TERMS = 12
 EACH = 40
@@ -49,6 +49,7 @@ CREATE TABLE note (
     trust TEXT NOT NULL, by TEXT NOT NULL, written REAL NOT NULL, marked INTEGER NOT NULL,
     heading TEXT NOT NULL, body TEXT NOT NULL, stems TEXT NOT NULL,
     UNIQUE (place, state, name));
+CREATE TABLE vector (note INTEGER PRIMARY KEY, made BLOB NOT NULL, mark BLOB NOT NULL);
 CREATE INDEX note_written ON note (place, state, written);
 CREATE VIRTUAL TABLE words USING fts5(
     heading, body, stems, content='note', content_rowid='id', prefix='2 3 4');
@@ -267,7 +268,7 @@ class NoteIndex:
                 "SELECT name FROM sqlite_master WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL%'"
             ).fetchall():
                 db.execute(f'DROP TABLE "{name}"')
-            for name in ("note", "place"):
+            for name in ("note", "place", "vector"):
                 db.execute(f"DROP TABLE IF EXISTS {name}")
             for statement in _TABLES.split(";"):
                 if statement.strip():
@@ -498,6 +499,7 @@ def _delete(db: Connection, row_id: int) -> None:
         "INSERT INTO pieces (pieces, rowid, heading, body) VALUES ('delete', ?, ?, ?)",
         (row_id, *old[:2]),
     )
+    db.execute("DELETE FROM vector WHERE note = ?", (row_id,))
     db.execute("DELETE FROM note WHERE id = ?", (row_id,))
 
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import importlib
 import os
 import select
+import sqlite3
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ import pytest
 
 import studio
 from studio.tools.memory.nearness import Nearness
-from studio.tools.memory.nearness_process import NoteVectors, load
+from studio.tools.memory.nearness_process import Model, NoteVectors, load
 from studio.tools.memory.note_store import NoteStore, place_of
 from studio.tools.memory.notes import Notes
 
@@ -64,18 +66,95 @@ def test_w41_notes_are_found_by_what_they_mean_without_a_network(
 def test_w46_a_deleted_note_is_found_by_its_meaning_no_more(
     tmp_path: Path, nearness: Nearness
 ) -> None:
-    """Nor is one that has become another; and no vector is on the disk."""
+    """Nor is one that has become another; and its vector is on the disk no more."""
     notes = noted(tmp_path, nearness)
     assert notes.recall("fuel for vehicles")
+    index = tmp_path / "notes" / "index.db"
+    with closing(sqlite3.connect(index)) as db:
+        sql = "SELECT name, made FROM vector JOIN note ON note.id = vector.note"
+        kept: dict[str, bytes] = dict(db.execute(sql).fetchall())
+    assert set(kept) == set(NOTES) and all(one in index.read_bytes() for one in kept.values())
     NoteStore(tmp_path / "notes").erase(place_of(tmp_path / "work"), "car")
     assert not notes.recall("fuel for vehicles")
     notes.write("food", "The printer is on the second floor.")
     assert not notes.recall("where to eat")
+    now = index.read_bytes()
+    assert [name for name, made in kept.items() if made in now] == ["tests"]
     left = {one.name for one in (tmp_path / "notes").rglob("*") if one.is_file()}
     assert {name for name in left if not name.endswith((".md", ".before"))} <= {
         "index.db",
         ".folder",
     }
+
+
+class CountedVectors(NoteVectors):
+    """Says which texts it made vectors of."""
+
+    def __init__(self, index: Path, model: Model) -> None:
+        super().__init__(index, model)
+        self.read: list[str] = []
+
+    def embedded(self, texts: Sequence[str]) -> Any:
+        self.read += texts
+        return super().embedded(texts)
+
+
+def found(tmp_path: Path, model: Model, query: str) -> tuple[list[str], int]:
+    """The nearest notes of a process that has just begun, and how many it had to read."""
+    vectors = CountedVectors(tmp_path / "notes" / "index.db", model)
+    near = vectors.nearest([place_of(tmp_path / "work")], "kept", (), query)
+    with closing(sqlite3.connect(tmp_path / "notes" / "index.db")) as db:
+        names = dict(db.execute("SELECT id, name FROM note").fetchall())
+    return [names[one] for one in near], len(vectors.read) - 1
+
+
+@pytest.fixture
+def model(monkeypatch: pytest.MonkeyPatch) -> Model:
+    for name in ("TOKENIZERS_PARALLELISM", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+        monkeypatch.setenv(name, "1")  # as they were, once the test is over
+    return load()
+
+
+def test_w41_a_process_that_begins_reads_only_the_notes_that_are_new(
+    tmp_path: Path, model: Model
+) -> None:
+    notes = noted(tmp_path, None)
+    assert notes.recall("petrol")
+    assert found(tmp_path, model, "fuel for vehicles") == (["car"], 3)
+    assert found(tmp_path, model, "fuel for vehicles") == (["car"], 0)
+    notes.write("ship", "A ferry needs a harbour.")
+    notes.write("food", "The printer is on the second floor.")
+    assert notes.recall("ferry")
+    assert found(tmp_path, model, "where to eat") == ([], 2)
+    assert found(tmp_path, model, "boats") == (["ship"], 0)
+    model.version = "a later one"
+    assert found(tmp_path, model, "boats") == (["ship"], 4), "its vectors are others"
+    assert found(tmp_path, model, "boats") == (["ship"], 0)
+
+
+def test_w41_vectors_that_were_damaged_on_the_disk_are_made_again(
+    tmp_path: Path, model: Model
+) -> None:
+    """Be it one of them or the table: nothing is lost, and a wrong one finds nothing."""
+    notes = noted(tmp_path, None)
+    assert notes.recall("petrol")
+    assert found(tmp_path, model, "where to eat") == (["food"], 3)
+    index = tmp_path / "notes" / "index.db"
+    with closing(sqlite3.connect(index)) as db, db:
+        db.execute("UPDATE vector SET made = (SELECT made FROM vector LIMIT 1)")
+    assert found(tmp_path, model, "where to eat") == (["food"], 2)
+    with closing(sqlite3.connect(index)) as db, db:
+        db.execute("UPDATE vector SET made = x'00'")
+        (page,) = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'vector'").fetchone()
+        (size,) = db.execute("PRAGMA page_size").fetchone()
+    assert found(tmp_path, model, "where to eat") == (["food"], 3)
+    with index.open("r+b") as file:
+        file.seek((page - 1) * size)
+        file.write(b"\xff" * size)
+    assert found(tmp_path, model, "where to eat") == (["food"], 3)
+    assert notes.recall("bread")[0].name == "food"
+    assert found(tmp_path, model, "where to eat") == (["food"], 3)
+    assert found(tmp_path, model, "where to eat") == (["food"], 0), "they are kept again"
 
 
 def test_w41_the_child_ends_when_it_is_idle_and_begins_again(tmp_path: Path) -> None:
@@ -156,16 +235,12 @@ def test_w41_words_are_found_where_the_child_cannot_begin(
 
 
 def test_w41_a_long_note_makes_no_work_of_the_short_ones_beside_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, model: Model
 ) -> None:
     """Texts are not filled up to the longest one; their vectors are those of the model."""
-    for name in ("TOKENIZERS_PARALLELISM", "OMP_NUM_THREADS"):
-        monkeypatch.setenv(name, "1")  # as they were, once the test is over
-    monkeypatch.setenv("OPENBLAS_NUM_THREADS", "1")
     module: Any = importlib.import_module("wordllama")
     folder = Path(module.__file__).parent
     theirs = module.WordLlama.load(cache_dir=folder, disable_download=True)
-    model = load()
     texts = [*NOTES.values(), "", "petrol " * 300]
     tokens = [len(one.ids) for one in model.tokens(texts)]
     assert max(tokens[:-1]) < 20 and tokens[-1] >= 300, tokens
