@@ -462,7 +462,7 @@ class ChatPage(PaintedWidget):
         answered = before == "waiting" and self._state == "running"
         if self._state == "waiting" and not self._writes():
             self._focus_waiting()
-        elif self._page_has_focus or self._types_elsewhere:
+        elif self._is_elsewhere:
             return
         elif self._state == "idle" or (answered and self.view.hasFocus()):
             self.composer.setFocus()
@@ -480,14 +480,17 @@ class ChatPage(PaintedWidget):
         return has_page and here is not None and not self.isAncestorOf(here)
 
     @property
-    def _types_elsewhere(self) -> bool:
-        """Whether something is typed into a field, such as that of a search."""
+    def _is_elsewhere(self) -> bool:
+        """Whether the person took the keyboard out of the chat, or into a field of it.
+
+        So that Enter, meant for the palette or a list, sends no message and allows nothing.
+        """
         here = self.window().focusWidget()
-        return isinstance(here, QLineEdit) and bool(here.text())
+        return here is not None and (not self.isAncestorOf(here) or isinstance(here, QLineEdit))
 
     def _writes(self) -> bool:
         """Whether the keyboard is needed where it is: something is written or looked for."""
-        return self._page_has_focus or self.composer.editor.writing or self._types_elsewhere
+        return self._is_elsewhere or self.composer.editor.writing
 
     def _note_typing(self) -> None:
         self.view.context.typed_at = self.view.context.now()

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, Qt
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPoint, Qt
+from PySide6.QtGui import QCursor, QKeyEvent, QMouseEvent, QShowEvent
 from PySide6.QtWidgets import (
     QListView,
     QStyledItemDelegate,
@@ -62,7 +62,8 @@ class HeadedList(QAbstractListModel, Generic[RowT]):
 class HeadedView(QListView, Generic[RowT]):
     """Shows a ``HeadedList``. A field keeps the keyboard, and ``key`` takes what is typed there.
 
-    The mouse chooses what it is over. What is chosen is said in the field, which has the focus.
+    The mouse chooses what it is over when it is moved, not where the list comes to be below it.
+    What is chosen is said in the field, which has the focus.
     """
 
     def __init__(
@@ -81,6 +82,8 @@ class HeadedView(QListView, Generic[RowT]):
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)
         make_transparent(self)
         OverlayBar(self)
+        self._mouse = QPoint()
+        """Where the mouse was last, on the screen."""
         self.entered.connect(self._hovered)
 
     @property
@@ -138,6 +141,16 @@ class HeadedView(QListView, Generic[RowT]):
             self.scrollTo(self._rows.index(at - 1))
         self.scrollTo(index)
         self._field.setAccessibleDescription(str(index.data()))
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._mouse = QCursor.pos()
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        """Qt sends one, too, when the list is shown below a mouse that nobody moves."""
+        before, self._mouse = self._mouse, event.globalPosition().toPoint()
+        if self._mouse != before:
+            super().mouseMoveEvent(event)
 
     def _hovered(self, index: QModelIndex) -> None:
         if self.choice(index) is not None:

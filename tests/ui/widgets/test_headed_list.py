@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QEvent, QObject, QSize, Qt
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QSize, Qt
+from PySide6.QtGui import QCursor, QKeyEvent, QMouseEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QLineEdit, QStyledItemDelegate, QStyleOptionViewItem, QWidget
+from PySide6.QtWidgets import (
+    QApplication,
+    QLineEdit,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QWidget,
+)
 from pytestqt.qtbot import QtBot
 
 from studio.ui.widgets import HeadedList, HeadedView, Index
@@ -65,3 +71,27 @@ def test_keys_go_through_the_choices_and_around(qtbot: QtBot) -> None:
     assert box.list.rows_height() == 280 and box.list.rows_height(3) == 60
     box.rows.set_rows([])
     assert press(Key.Key_Down) is None and box.list.rows_height() == 0
+
+
+def test_a_mouse_that_nobody_moves_chooses_nothing(qtbot: QtBot) -> None:
+    """G-1: Enter does what is first in the list, not what came to be below the mouse."""
+    box = Box()
+    qtbot.addWidget(box)
+    box.rows.set_rows([0, 1, 2])
+    box.show()
+    box.list.choose()
+
+    def tell_place(row: int, by: QPoint) -> int | None:
+        """What Qt sends: of a list that appears or moves below the mouse, or of a moved mouse."""
+        at = QPointF(box.list.visualRect(box.rows.index(row)).center())
+        button, none = Qt.MouseButton.NoButton, Qt.KeyboardModifier.NoModifier
+        where = QPointF(QCursor.pos() + by)
+        moved = QMouseEvent(QEvent.Type.MouseMove, at, where, button, button, none)
+        QApplication.sendEvent(box.list.viewport(), moved)
+        return box.list.current
+
+    assert tell_place(2, QPoint()) == 0
+    assert tell_place(2, QPoint(0, 1)) == 2, "the person moved it"
+    box.list.choose()
+    assert tell_place(1, QPoint(0, 1)) == 0, "other rows came below it"
+    assert tell_place(1, QPoint(0, 2)) == 1
