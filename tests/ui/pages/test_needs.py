@@ -9,6 +9,7 @@ import pytest
 from PySide6.QtWidgets import QApplication
 
 from studio.agent.session.session import Session
+from studio.domain.agents import Caps
 from studio.domain.blocks import NoticeBlock
 from studio.domain.run_events import ItemsFound, RunQuestion, RunStarted, StepAsked, StepStarted
 from studio.domain.runs import Run, item_keys
@@ -602,3 +603,33 @@ async def test_w20_a_run_at_a_cap_waits_and_the_cap_is_raised_there(
         done = await runs.read(paused.id)
         assert done.end is not None and done.end.state == "done", done.end
         await until(lambda: not page.rows, "nothing waits")
+
+
+@on_window_loop
+async def test_w20_a_cap_that_was_raised_and_reached_again_is_another_question(
+    tmp_path: Path,
+) -> None:
+    """The page says what an answer raises the cap to now, and what was chosen before is not."""
+    save(Paths.below(tmp_path / "studio").agents, agent("Writer"))
+    (tmp_path / "spent.md").write_text(SPENT.format(run="budget: {tokens: 500}", step=""))
+    async with at_window(tmp_path, "anthropic", lambda _: says("Words.")) as person:
+        runs = WorkflowRuns(person.engine)
+        options = RunOptions({}, provider="anthropic", model="sim-model")
+        runner = await runs.start(tmp_path / "spent.md", person.folder, options)
+        await carry_out(runner)
+        person.window.pages.show_page("needs")
+        page = person.window.pages.currentWidget()
+        assert isinstance(page, NeedsPage)
+        await until(lambda: page.rows, "the run")
+        assert page.card.rows[0].text() == "Raise to 1,000 tokens"
+        person.press(Key.Key_1)
+        assert page.card.chosen is page.card.rows[0]
+
+        await runner.raise_cap(Caps(tokens=600))
+        await runner.resume()
+        again = await carry_out(runner)
+        await runs.close(runner)
+        assert again.paused_at == "run", (again.paused, again.end)
+        page._look()
+        await until(lambda: page.card.rows[0].text() == "Raise to 1,200 tokens", "what it is now")
+        assert page.card.chosen is None and not page.card.send.isEnabled()

@@ -109,7 +109,7 @@ async def _of_runs(engine: Engine, known: dict[str, Known]) -> list[Waiting]:
             )
         asks = started.mission or run.paused_at
         if run.end is None and asks and (run.paused or "") not in PAUSED_BY_PERSON:
-            pause = _pause(run, one.workflow)
+            pause = _pause(one)
             found.append(Waiting(group, (started.name,), pause, run.changed, run_id=run_id))
     return found
 
@@ -128,19 +128,21 @@ async def just_before(engine: Engine, asker: str) -> Sequence[ToolBlock]:
     return calls[-MOST_BEFORE:]
 
 
-def _pause(run: Run, workflow: Workflow | None) -> RunQuestion:
+def _pause(one: Known) -> RunQuestion:
     """A run does not go on at a limit, which would be reached again at once.
 
-    Its own cap is doubled here, any other limit is raised at the run or in the settings.
+    Its own cap is doubled here, any other limit is raised at the run or in the settings. What
+    happens to a paused run makes it another question: an answer is for what was read.
     """
-    raised = twice_the_cap(run, workflow) if workflow is not None else None
+    run, asked = one.run, f"paused {one.run.id} {one.count}"
+    raised = twice_the_cap(run, one.workflow) if one.workflow is not None else None
     if raised is not None:
         words = caps_words(raised if not raised.minutes else replace(raised, caps=NO_CAPS))
-        asks = RunQuestion(f"paused {run.id}", "paused", run.reason, choices=("raise", "stop"))
+        asks = RunQuestion(asked, "paused", run.reason, choices=("raise", "stop"))
         return replace(asks, abouts=(words, ""))
     doubtful = bool(run.cycles) and run.cycles[-1].passed
     choices = ("go_on", "stop") if run.reason == STALLED or doubtful else ("stop",)
-    return RunQuestion(f"paused {run.id}", "paused", run.reason, choices=choices)
+    return RunQuestion(asked, "paused", run.reason, choices=choices)
 
 
 async def _read(files: RunFiles, store: RunStore, run_id: str, known: dict[str, Known]) -> Known:
