@@ -1227,7 +1227,9 @@ async def test_kz27_a_law_is_loaded_by_a_button_from_its_site_alone(tmp_path: Pa
 
 
 @on_window_loop
-async def test_kz27_a_decision_is_chosen_from_the_list_and_loaded(tmp_path: Path) -> None:
+async def test_kz27_a_decision_is_chosen_from_the_list_and_loaded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The list is loaded once, and searched here: only the address of the one chosen is asked for."""
     async with at_window(tmp_path, "anthropic", []) as person:
         person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
@@ -1258,9 +1260,25 @@ async def test_kz27_a_decision_is_chosen_from_the_list_and_loaded(tmp_path: Path
             await until(lambda: "schon im Bestand" in card.hits[1].accessibleName())
         await until(lambda: bool(page.found))
         assert page.found[0].title == "BGH, Urteil vom 12.03.2020, IX ZR 125/17"
+        known = load_class("kanzlei", "tools.law.verzeichnis:Verzeichnis")
+        begun, held, find = threading.Event(), threading.Event(), known.find
+        searches: list[asyncio.Task[None]] = []
+        monkeypatch.setattr(page, "run", lambda work: searches.append(asyncio.create_task(work)))
+
+        def late(verzeichnis: object, words: str, most: int) -> object:
+            begun.set()
+            held.wait()
+            return find(verzeichnis, words, most)
+
+        monkeypatch.setattr(known, "find", late)
+        card.ask(decisions=True)
+        await until(begun.is_set)
         page.where._group.button(0).click()
-        page.to_load.click()
-        await until(lambda: card.found.isHidden() and card.list_row.isHidden())
+        page.to_load.click()  # for laws, while the search for decisions is on its way
+        held.set()
+        await asyncio.wait(searches)
+        assert len(searches) >= 2
+        assert card.found.isHidden() and card.list_row.isHidden()
 
 
 @on_window_loop

@@ -41,6 +41,7 @@ class LawCard(Card):
         super().__init__(page.theme)
         self.page, t = page, page.theme
         self.decisions = False
+        self._searches = 0
         self.hosts = HOSTS
         self.title = Label(t, "", "ui_strong")
         self.about = Label(t, "", "small", "text2", wrap=True)
@@ -133,6 +134,7 @@ class LawCard(Card):
 
     async def _find(self) -> None:
         """Show the decisions of the list that the words name, and how old the list is."""
+        self._searches = search = self._searches + 1
         words, service, hits = self.wanted.text(), self.page.home.service(Verzeichnis), 0
         found: list[Eintrag] = []
         many, day = 0, ""
@@ -143,7 +145,7 @@ class LawCard(Card):
                     found, hits = await self.page.in_thread(lambda: service.find(words, _MOST))
             except ToolFailed as error:
                 self.problem.show_text(str(error))
-        if words != self.wanted.text():
+        if search != self._searches:
             return  # a newer search is on its way
         told = "Noch kein Verzeichnis (23 MB)." if not many else _state(many, day)
         self.list_told.setText(f"{told} {hits} gefunden." if hits > len(found) else told)
