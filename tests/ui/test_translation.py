@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import gettext
 import re
+import struct
 from io import BytesIO
 from pathlib import Path
 
@@ -106,6 +107,14 @@ def test_entries_are_apart() -> None:
         blocks = translation._read(name).split("\n\n")
         joined = [one for one in blocks if len(re.findall(r"^msgid ", one, re.M)) > 1]
         assert not joined, joined
+
+
+def test_each_entry_is_on_screen() -> None:
+    """One that is fuzzy, has a broken line, or stands twice would drop out without a word."""
+    for name in translation.LANGUAGES.keys() - {"en"}:
+        text = translation._read(name)
+        (count,) = struct.unpack_from("<I", translation._compiled(text), 8)
+        assert count == len(re.findall(r"^[ \t]*msgid[ \t]", text, re.M)), name
 
 
 def test_the_language_of_the_desktop(monkeypatch: pytest.MonkeyPatch) -> None:
