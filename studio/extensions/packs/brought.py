@@ -81,4 +81,5 @@ def code_places(installed: InstalledPacks) -> Iterator[CodePlace]:
             records = NoRecords if pack.part("schema") is None else pack.open_records
             root = pack.manifest.root
             ships = pack.origin.kind == "shipped"
-            yield CodePlace(pack.id, root, pack.digest, records, pack.home, pack.name, ships)
+            known = f"reading {pack.reading}" if ships else pack.digest
+            yield CodePlace(pack.id, root, known, records, pack.home, pack.name, ships)

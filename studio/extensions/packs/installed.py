@@ -52,7 +52,8 @@ class InstalledPack:
     """One pack. ``approved`` is the digest that the person saw, ``digest`` that of its files now;
     both are empty for one that ships with the program.
 
-    ``home`` is where it keeps its data. ``off`` are the parts that are switched off.
+    ``home`` is where it keeps its data. ``off`` are the parts that are switched off. ``reading``
+    counts how often its files were read: they may be others only where it differs.
     """
 
     manifest: PackManifest
@@ -62,6 +63,7 @@ class InstalledPack:
     approved: str = ""
     on: bool = False
     off: frozenset[str] = frozenset()
+    reading: int = 0
 
     @property
     def id(self) -> str:
@@ -164,8 +166,9 @@ class InstalledPacks:
         self._changes = 0
         """How often something was changed here."""
         self._under_way: ContextVar[OneLook | None] = ContextVar("look", default=None)
-        self._read: dict[Path, tuple[object, str, PackManifest]] = {}
-        """Digests and manifests of folders, while nothing in them changes."""
+        self._read: dict[Path, tuple[object, str, PackManifest, int]] = {}
+        """Digests, manifests and readings of folders, while nothing in them changes."""
+        self._readings = 0
 
     def listen(self, changed: Callable[[], object]) -> Callable[[], None]:
         """Call this after each change here; returns what ends that."""
@@ -224,7 +227,7 @@ class InstalledPacks:
         id: str = "",
     ) -> None:
         try:
-            digest, manifest = self._look(folder, fixed=origin.kind == "shipped")
+            digest, manifest, reading = self._look(folder, fixed=origin.kind == "shipped")
         except (PackError, OSError) as error:
             problems.append(f"{id or folder}: {error}")
             return
@@ -233,17 +236,19 @@ class InstalledPacks:
         elif manifest.id in found:
             problems.append(f"{folder}: a pack {manifest.id} is there already.")
         else:
-            found[manifest.id] = InstalledPack(manifest, origin, self.home(manifest.id), digest)
+            home = self.home(manifest.id)
+            found[manifest.id] = InstalledPack(manifest, origin, home, digest, reading=reading)
 
-    def _look(self, folder: Path, *, fixed: bool = False) -> tuple[str, PackManifest]:
+    def _look(self, folder: Path, *, fixed: bool = False) -> tuple[str, PackManifest, int]:
         """What a pack is now. One that is ``fixed`` is part of the program: it is read once, and
         has no digest, as nobody has to approve it."""
         known = self._read.get(folder)
         state = None if fixed else state_of(folder)
         if known is None or known[0] != state:
             digest = "" if fixed else digest_of(folder)
-            known = self._read[folder] = state, digest, read_manifest(folder)
-        return known[1], known[2]
+            self._readings += 1
+            known = self._read[folder] = state, digest, read_manifest(folder), self._readings
+        return known[1:]
 
     def get(self, id: str) -> InstalledPack:
         packs = self.list()

@@ -38,8 +38,9 @@ NO_POLICY = (
 class CodePlace:
     """Where the Python of a pack is that is on; ``root`` is the pack's folder of ours.
 
-    ``digest`` is that of all its files, which the person approved. ``data`` is the folder in which
-    the studio keeps what is the pack's. ``shipped``: it is part of the program.
+    ``digest`` is that of all its files, which the person approved; of a pack that ships, it says
+    which reading of them it is. ``data`` is the folder in which the studio keeps what is the
+    pack's. ``shipped``: it is part of the program.
     """
 
     id: str
