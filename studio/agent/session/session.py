@@ -38,7 +38,9 @@ from studio.domain.events import (
     MessageQueued,
     Notice,
     PermissionResolved,
+    ReasoningDelta,
     ReplyGiven,
+    TextDelta,
     TurnComplete,
     TurnStarted,
 )
@@ -164,6 +166,7 @@ class Session:
         least: Mode = "inline",
         call: ToolCall | None = None,
         resumable: bool = False,
+        texts: bool = True,
     ) -> AsyncGenerator[EventEnvelope, None]:
         """Run one turn and yield what the channel carries of this session meanwhile.
 
@@ -184,6 +187,8 @@ class Session:
         result gets an error.
 
         With a ``call`` the turn is that one call, and no model is asked (``CallLoop``).
+
+        Without ``texts`` what an answer grows by is left out: the caller is not woken for it.
 
         A ``resumable`` turn that is stopped leaves its calls without results, as a killed program
         does. The next one makes those first that never began: they waited for the person, say.
@@ -216,7 +221,8 @@ class Session:
 
         def add(envelope: EventEnvelope) -> None:
             nonlocal complete
-            if not complete:
+            grows = isinstance(envelope.event, TextDelta | ReasoningDelta)
+            if not complete and (texts or not grows):
                 stream.append(envelope)
                 more.set()
                 complete = isinstance(envelope.event, TurnComplete) and not self._escalating

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from studio.agent.session.event_channel import EventChannel, EventEnvelope
-from studio.domain.events import MessageQueued, Notice, TurnComplete, TurnStarted
+from studio.domain.events import MessageQueued, Notice, TextDelta, TurnComplete, TurnStarted
 from studio.domain.messages import Text as Said
 from studio.simulator import Call, Text, Turn
 from support.engine_home import engine_home
@@ -78,3 +78,15 @@ async def test_the_stream_of_a_turn_and_every_subscriber_get_the_same_envelopes(
     assert sorted({one.step for one in read}) == [0, 1, 2]
     blocks = session.transcript.blocks
     assert all(one.block is None or one.block < len(blocks) for one in read)
+
+
+async def test_who_asks_for_no_texts_is_not_woken_for_them(tmp_path: Path) -> None:
+    """G-3: the window shows them from the channel."""
+    async with engine_home(tmp_path, "anthropic", [Turn(Text("Look."))]) as home:
+        session = await home.session()
+        here: list[EventEnvelope] = []
+        session.subscribe(here.append)
+        read = [one async for one in session.turn([Said("Go")], texts=False)]
+    assert any(isinstance(one.event, TextDelta) for one in here)
+    assert read == [one for one in here if not isinstance(one.event, TextDelta)]
+    assert isinstance(read[-1].event, TurnComplete)

@@ -125,7 +125,7 @@ class TurnRunner:
         return None if run is None else run.waiting_since
 
     def quiet_since(self, session_id: str) -> float | None:
-        """When the last event of a running turn came, by ``time.monotonic``."""
+        """When the last event of a running turn came, texts left out, by ``time.monotonic``."""
         run = self._runs.get(session_id)
         return None if run is None else run.quiet_since
 
@@ -215,11 +215,9 @@ class TurnRunner:
             AwaitingReply,
             Failed,
             PermissionResolved,
-            ReasoningDelta,
             ReplyGiven,
             RetryScheduled,
             Silent,
-            TextDelta,
             TurnComplete,
             TurnStarted,
         )
@@ -228,11 +226,9 @@ class TurnRunner:
         run.begun, run.waiting_since, run.asked_at = time.monotonic(), None, None
         run.failed_at, run.quiet_since = "", time.monotonic()
         mode = mode or self.modes.get(session.info.id)
-        async for envelope in session.turn(message, mode=mode, mentions=True):
+        async for envelope in session.turn(message, mode=mode, mentions=True, texts=False):
             event = envelope.event
             run.quiet_since = time.monotonic()
-            if isinstance(event, TextDelta | ReasoningDelta):
-                continue
             if isinstance(event, TurnStarted):
                 run.said = True
             if isinstance(event, RetryScheduled):
