@@ -76,7 +76,17 @@ class StudioLoop(QEventLoop):
     def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> Any:
         if self._shut:
             self._raise_if_closed()
-        return self._add_callback(asyncio.Handle(callback, args, self, context))
+        handle = asyncio.Handle(callback, args, self, context)
+        self._queue.append(handle)
+        # As in ``_add_callback``: nearly every callback of the loop comes this way.
+        if not self._posted and not (
+            self._level >= 0
+            and get_ident() == self._thread
+            and self._loops.loopLevel() == self._level
+        ):
+            self._posted = True
+            QCoreApplication.postEvent(self._drainer, QEvent(_DRAIN))
+        return handle
 
     def _raise_if_closed(self) -> None:
         if self.is_closed():

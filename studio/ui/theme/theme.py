@@ -415,7 +415,7 @@ QToolTip {{
     menus = f"""
 QMenuBar {{ background: {color("window")}; color: {color("text2")};
   border: none; border-bottom: 1px solid {color("hair")}; spacing: 0;
-  padding: 2px 0.7em; }}
+  padding: 2px 0.7em; menubar-altkey-navigation: 1; }}
 QMenuBar::item {{ background: transparent; padding: 0.3em 0.75em; border-radius: 5px; }}
 QMenuBar::item:selected {{ background: {color("selected")}; color: {color("text1")}; }}
 QMenu {{ background: {color("raised")}; color: {color("text1")};

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import FrameType
 
 import pytest
 from PySide6.QtCore import QEvent, Qt
@@ -183,3 +185,24 @@ async def test_letters_of_a_box_are_underlined_while_alt_is_held(
         QTest.keyRelease(cancel, Key.Key_Alt)
         assert cancel.grab().toImage() == plain
         box.close()
+
+
+@pytest.mark.skipif(sys.platform == "darwin", reason="the system's own menu bar")
+@on_window_loop
+async def test_an_event_of_the_window_asks_no_style_in_python(
+    alone: object, tmp_path: Path
+) -> None:
+    """G-3: a menu bar looks at each event of its window, of which a growing answer makes many."""
+    asked: list[str] = []
+
+    def seen(frame: FrameType, event: str, argument: object) -> None:
+        if event == "call" and frame.f_code.co_name == "styleHint":
+            asked.append(frame.f_code.co_filename)
+
+    async with at_window(tmp_path, "ollama", [Turn(Text("Answer."))]) as person:
+        sys.setprofile(seen)
+        try:
+            QApplication.sendEvent(person.window, QEvent(QEvent.Type.User))
+        finally:
+            sys.setprofile(None)
+    assert not asked
