@@ -17,7 +17,7 @@ MAX_HEAD_BYTES = 102_400
 _HEAD_END = re.compile(rb"\n\r?\n")
 _STATUS = re.compile(rb"HTTP/([0-9])\.([0-9]) ([0-9]{3})(?: ([^\x00-\x08\x0a-\x1f\x7f]*))?")
 _FIELD = re.compile(rb"([-!#$%&'*+.^_`|~0-9A-Za-z]+):([^\x00-\x08\x0a-\x1f\x7f]*)")
-_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[^\x00-\x08\x0a-\x1f\x7f]*)?")
+_CHUNK = re.compile(rb"([0-9A-Fa-f]{1,16})[ \t]*(?:;[^\x00-\x08\x0a-\x1f\x7f]*)?\r")
 _NO_BODY = (204, 304)
 
 
@@ -159,12 +159,17 @@ class AnswerParser:
                 self._waiting = data[place:]
                 break
             line, place = data[place:end], end + 1
-            self._between_chunks(line)
+            size = None if self._trailers or self._after_chunk else _CHUNK.fullmatch(line)
+            if size is not None:
+                self._left = int(size[1], 16)
+                self._trailers = not self._left
+            else:
+                self._end_chunk(line)
         self._end_if(self.complete, place < len(data))
         return b"".join(pieces)
 
-    def _between_chunks(self, line: bytes) -> None:
-        """A line that is no contents: the end of a chunk, the size of the next, or a trailer."""
+    def _end_chunk(self, line: bytes) -> None:
+        """A line that is no contents nor the size of a chunk: the end of one, or a trailer."""
         if self._trailers:
             self.complete = line in (b"", b"\r")
             self._trailed += len(line) + 1
@@ -175,11 +180,7 @@ class AnswerParser:
                 raise httpx2.RemoteProtocolError("A chunk has another length than was told.")
             self._after_chunk = False
         else:
-            size = _CHUNK.fullmatch(line[:-1]) if line.endswith(b"\r") else None
-            if size is None:
-                raise httpx2.RemoteProtocolError("The size of a chunk is not valid.")
-            self._left = int(size[1], 16)
-            self._trailers = not self._left
+            raise httpx2.RemoteProtocolError("The size of a chunk is not valid.")
 
 
 def _unfolded(lines: list[bytes]) -> list[bytes]:

@@ -163,21 +163,19 @@ class ChatAccumulator:
                 raise InvalidResponse("not a chat completion")
             return deltas
         for choice in choices:
-            if isinstance(choice, dict) and choice.get("index", 0) in (0, None):
-                self._choice(choice, deltas)
+            if not isinstance(choice, dict) or choice.get("index", 0) not in (0, None):
+                continue
+            delta = choice.get("delta") or choice.get("message")
+            if isinstance(delta, dict):
+                self._delta(delta, deltas)
+            finish = choice.get("finish_reason")
+            if isinstance(finish, str) and finish and (self._finish is None or finish != "stop"):
+                self._finish = finish
         return deltas
 
     @property
     def _something(self) -> bool:
         return bool(self._content_seen or self._calls or self._reasoning or self._refusal.text)
-
-    def _choice(self, choice: JsonObject, deltas: list[Delta]) -> None:
-        delta = choice.get("delta") or choice.get("message")
-        if isinstance(delta, dict):
-            self._delta(delta, deltas)
-        finish = choice.get("finish_reason")
-        if isinstance(finish, str) and finish and (self._finish is None or finish != "stop"):
-            self._finish = finish
 
     def _delta(self, delta: JsonObject, deltas: list[Delta]) -> None:
         shown = False

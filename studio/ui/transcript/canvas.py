@@ -27,8 +27,6 @@ from .items.user_item import UserItem
 from .model import RUNS, Kind, item_spans
 
 TOP = 24
-BOTTOM = 46
-"""Room below the last item, at normal text size: for the line that says that a turn works."""
 MESSAGE_GAP = 20
 """Pixels above a message of the person, and above an answer."""
 EDGE = 64
@@ -83,7 +81,7 @@ class Canvas:
 
     @property
     def total(self) -> float:
-        return TOP + self.heights.total + self.ahead + self.context.style.px(BOTTOM)
+        return TOP + self.heights.total + self.ahead + self.context.style.canvas_bottom
 
     @property
     def bottom(self) -> float:
@@ -92,8 +90,9 @@ class Canvas:
 
     def top(self, index: int) -> float:
         """The height at which the item begins, below the gap above it."""
-        gap = self._gaps[index] if self.heights[index] else 0
-        return TOP + self.heights.above(index) + gap
+        heights = self.heights
+        gap = self._gaps[index] if heights.values[index] else 0
+        return TOP + heights.above(index) + gap
 
     def at(self, y: float) -> int:
         """The index of the item at a height, or of the nearest one."""
@@ -160,16 +159,12 @@ class Canvas:
             # A text that goes on no more is shown whole, also one that was waited with.
             texts = (item for item in older if isinstance(item, TextItem))
             touched |= {item for item in texts if item.has_unparsed}
-        new = self._blocks[known:count]
-        if any(isinstance(block, FilesBlock) for block in new) or any(
-            isinstance(item, FilesItem) for item in touched
-        ):
+        kinds = {*map(type, self._blocks[known:count]), *map(type, touched)}
+        if FilesBlock in kinds or FilesItem in kinds:
             # What one turn can undo depends on the changes of the other turns, and its drafts
             # have no Undo of their own beside that of its files.
             touched |= {item for item in self._near if isinstance(item, FilesItem | DraftItem)}
-        if any(isinstance(block, SummaryBlock) for block in new) or any(
-            isinstance(item, SummaryItem) for item in touched
-        ):
+        if SummaryBlock in kinds or SummaryItem in kinds:
             # A summary replaces an earlier one, and its undo restores that one.
             touched |= {item for item in self._near if isinstance(item, SummaryItem)}
         for item in touched:

@@ -7,10 +7,12 @@ from PySide6.QtGui import QColor, QFont, QFontMetricsF, QPainter, QPen
 
 from studio.ui.markdown.blocks import Cell
 from studio.ui.theme import Theme
+from studio.ui.theme.accents import blend
 
 LEFT = Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter
 RIGHT = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
 CENTRE = Qt.AlignmentFlag.AlignCenter
+NO_PEN = QPen(Qt.PenStyle.NoPen)
 
 
 class PaintStyle:
@@ -34,6 +36,8 @@ class PaintStyle:
         self.body_line = self.theme.line("body")
         self.code_line = self.theme.px(18)
         self.code_block_line = self.theme.px(20)
+        self.canvas_bottom = self.theme.px(46)
+        """Room below the last item: for the line that says that a turn works."""
 
     @property
     def outdated(self) -> bool:
@@ -44,6 +48,15 @@ class PaintStyle:
         found = self._colors.get(token)
         if found is None:
             found = self._colors[token] = self.theme.color(token)
+        return found
+
+    def over_surface(self, percent: int) -> QColor:
+        """What a veil of so many per cent makes of the ground."""
+        found = self._colors.get(f"surface {percent}")
+        if found is None:
+            over, ground = self.theme.overlay(percent), self.color("surface")
+            found = QColor(blend(over.rgb() & 0xFFFFFF, over.alphaF(), ground.rgb() & 0xFFFFFF))
+            self._colors[f"surface {percent}"] = found
         return found
 
     def font(self, role: str) -> QFont:
@@ -113,7 +126,7 @@ class PaintStyle:
         painter.setPen(self.color(color) if isinstance(color, str) else color)
         if align is LEFT:  # first: to look at a flag makes one
             x = rect.left()
-        elif align & Qt.AlignmentFlag.AlignRight:
+        elif align is RIGHT or align & Qt.AlignmentFlag.AlignRight:
             x = rect.right() - width
         elif align & Qt.AlignmentFlag.AlignHCenter:
             x = rect.center().x() - width / 2

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 from PySide6.QtCore import QPointF, QRectF, Qt
 from PySide6.QtGui import QColor, QLinearGradient, QPainter
 
-from studio.ui.theme.accents import blend
 from studio.ui.widgets.painting import keycaps_width, paint_keycaps
 
 from .canvas import Anchor, Canvas
 from .items.approval_item import WaitingItem
-from .paint_style import PaintStyle
+from .paint_style import NO_PEN, PaintStyle
 
 BAR = 12
 """Width of the strip that holds the scroll bar."""
@@ -64,13 +63,12 @@ class ScrollBar:
         if thumb.isEmpty():
             return
         strong = self.hover or self.grabbed is not None
-        over, ground = style.theme.overlay(34 if strong else 18), style.color("surface")
-        ink = QColor(blend(over.rgb() & 0xFFFFFF, over.alphaF(), ground.rgb() & 0xFFFFFF))
+        ink = style.over_surface(34 if strong else 18)
         if not strong:
             thumb.adjust(2, 0, 0, 0)
         wide = thumb.width()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setPen(NO_PEN)
         painter.setBrush(ink)
         # One tall shape with curves, or a color to be mixed, takes as long as a page of words.
         painter.drawPie(QRectF(thumb.left(), thumb.top(), wide, wide), 0, 180 * 16)

@@ -457,6 +457,9 @@ class Viewport(QObject):
 
     def find_message_row(self) -> None:
         """Set the row of actions of the message that has the mouse, or else the keyboard."""
+        if self.under_mouse is None and self.focus.item is None:
+            self.message_row = None
+            return
         found = self._row_for(self.under_mouse)
         if found is not None and not self._has_mouse(found):
             found = self.under_mouse = None

@@ -294,7 +294,10 @@ class TextItem(Item[TextBlock]):
 
     def _last_shown(self, before: int) -> int:
         """The index of the last leaf above ``before`` that is seen, or -1."""
-        return next((n for n in range(before - 1, -1, -1) if self.is_shown(n)), -1)
+        before -= 1
+        while before >= 0 and not self.is_shown(before):
+            before -= 1
+        return before
 
     # -- layout -------------------------------------------------------------------
 
@@ -316,8 +319,10 @@ class TextItem(Item[TextBlock]):
                     moved += change
             y += tall[index]
         self.height = self._heights.total
-        rows = (self._fold_hit(number, context.style) for number, _ in self._folds)
-        self.hits = [hit for hit in rows if hit is not None]
+        self.hits = []
+        if self._folds:
+            rows = (self._fold_hit(number, context.style) for number, _ in self._folds)
+            self.hits = [hit for hit in rows if hit is not None]
         return moved
 
     def drop(self) -> None:
@@ -397,9 +402,10 @@ class TextItem(Item[TextBlock]):
             below += tall[index]
             if not made.laid or not self.is_shown(index):
                 continue
-            row = self._fold_hit(index, style) or self._picture_hit(index)
-            if row is not None and isinstance(made, DetailsLeaf | PictureLeaf):
-                made.over = row.same(paint.hover)
+            row: Hit | None = None
+            if isinstance(made, DetailsLeaf | PictureLeaf):
+                row = self._fold_hit(index, style) or self._picture_hit(index)
+                made.over = row is not None and row.same(paint.hover)
             made.paint(paint.painter, y, style, self.piece(index, paint.selected))
             if row is not None and row.same(paint.focus):
                 style.focus_ring(paint.painter, row.rect, 6)

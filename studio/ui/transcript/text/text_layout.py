@@ -34,7 +34,7 @@ from studio.ui.markdown.blocks import (
     cut,
     utf16,
 )
-from studio.ui.transcript.paint_style import PaintStyle
+from studio.ui.transcript.paint_style import NO_PEN, PaintStyle
 
 from .formulas import Drawing, FormulaBox, Formulas
 
@@ -53,6 +53,24 @@ class TextFormat(NamedTuple):
 
 
 PLAIN = TextFormat()
+
+
+def _text_option(
+    align: Qt.AlignmentFlag = Qt.AlignmentFlag.AlignLeft,
+    direction: Qt.LayoutDirection = Qt.LayoutDirection.LeftToRight,  # not the window's
+    wrap: QTextOption.WrapMode = QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere,
+    tab: float = 0,
+) -> QTextOption:
+    option = QTextOption(align)
+    option.setTextDirection(direction)
+    option.setWrapMode(wrap)
+    if tab:
+        option.setTabStopDistance(tab)
+    return option
+
+
+_USUAL = _text_option()
+"""That of most paragraphs: to hand an enum to Qt takes as long as four calls."""
 
 
 class LineLayout:
@@ -85,20 +103,14 @@ class LineLayout:
         self._tail: QTextLayout | None = None
         """The last lines of a text that has grown; what ``_layout`` has of them is out of date."""
         self._tail_start = self._tail_line = 0
-        option = QTextOption(align)
-        option.setTextDirection(Qt.LayoutDirection.LeftToRight)  # not the window's
-        if not anywhere and _is_right_to_left(text):
-            option.setTextDirection(Qt.LayoutDirection.RightToLeft)
-            if align == Qt.AlignmentFlag.AlignLeft:
-                option.setAlignment(Qt.AlignmentFlag.AlignRight)
-        option.setWrapMode(
-            QTextOption.WrapMode.WrapAnywhere
-            if anywhere
-            else QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere
-        )
-        if tab:
-            option.setTabStopDistance(tab)
-        self._option = option
+        left = align is Qt.AlignmentFlag.AlignLeft
+        if anywhere:
+            self._option = _text_option(align, wrap=QTextOption.WrapMode.WrapAnywhere, tab=tab)
+        elif _is_right_to_left(text):
+            end = Qt.AlignmentFlag.AlignRight if left else align
+            self._option = _text_option(end, Qt.LayoutDirection.RightToLeft, tab=tab)
+        else:
+            self._option = _USUAL if left and not tab else _text_option(align, tab=tab)
         if boxes:
             space = QFontMetricsF(font).horizontalAdvance(_BLANK)
             formats = [*formats, *(blank_format(box, font, space) for box in boxes)]
@@ -258,7 +270,7 @@ class LineLayout:
                 continue
             if not painted:
                 painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-                painter.setPen(Qt.PenStyle.NoPen)
+                painter.setPen(NO_PEN)
                 painter.setBrush(style.color("sunken"))
                 painted = True
             box = QRectF(x + rect.left() - 2, top, rect.width() + 4, tall)
