@@ -30,7 +30,7 @@ from .fork import ForkPlan, ForkRequest, StepHalfDone, StepToRun, plan_fork
 from .missions.check_steps import with_checks
 from .plan import Plan
 from .reader import read_workflow_text
-from .replay import ReplayReport
+from .replay import NOT_ENDED, ReplayReport
 from .run_files import group_of
 from .workflow_runs import WorkflowRuns
 
@@ -61,8 +61,12 @@ def started_in(record: RecordedRun, folder: Path) -> RunStarted:
 
 
 def fork_to_fill(run_id: str, report: ReplayReport) -> ForkRequest:
-    """The fork that runs what a replay found missing, and links the rest."""
-    return ForkRequest(run_id, also=tuple(report.missing))
+    """The fork that runs what a replay found missing, and links the rest.
+
+    A step that has not run to its end runs in any fork; its items that are done do not.
+    """
+    again = (key for key, why in report.missing.items() if why != NOT_ENDED)
+    return ForkRequest(run_id, also=tuple(again))
 
 
 def half_done(plan: ForkPlan, report: ReplayReport, *, strange: bool = False) -> ForkPlan:

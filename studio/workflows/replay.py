@@ -67,6 +67,7 @@ from .step_work import answer_of
 from .workflow_runs import WorkflowRuns
 
 NO_RECORD = "Nothing of its exchanges is recorded."
+NOT_ENDED = "It has not run to its end."
 _FROM_FOLDER = "it computes with files or many items, and that is taken from the record."
 _MASKED = re.compile(r"\[([a-z][a-z ]{0,29}) \d{1,6}\]")
 
@@ -244,7 +245,7 @@ class _Replay:
         if self._fill and run.end is not None and run.end.state == "stopped":
             for step in self._plan.workflow.steps:
                 if run.step(step.id).state not in ("done", "failed", "skipped"):
-                    self._miss(step.id, "", "It has not run to its end.")
+                    self._miss(step.id, "", NOT_ENDED)
         return report
 
     def _miss(self, step: str, item: str, why: str) -> None:

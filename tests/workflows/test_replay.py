@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
 import socket
@@ -15,13 +16,15 @@ from studio.agent.retry_policy import RetryPolicy
 from studio.domain.errors import ConfigurationError
 from studio.domain.run_events import ChangedFile, StepChanged, StepFinished
 from studio.domain.runs import Run
-from studio.simulator import Call, RequestView, Returned, Turn, status
+from studio.simulator import Call, RequestView, Returned, Turn, stall, status
 from studio.simulator import Text as Says
 from studio.workflows.bundle import RecordedRun, read_bundle, write_bundle
 from studio.workflows.live_steps import miss_changes, plan_of_bundle
 from studio.workflows.replay import ReplayReport, read_record, replay
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import KEY, PROTOCOLS, EngineHome, engine_home
+from support.invoices import invoices
+from support.waiting import until
 from support.workflow_home import asked_in, begin, by_words, carry_out, states, workflow, write
 
 TEXTS = "{type: object, properties: {parts: {type: array, items: {type: string}}}}"
@@ -304,6 +307,42 @@ async def test_w69_a_run_is_exported_and_replayed_as_a_test(
         file.write_bytes(b"nothing")
         assert await home.command("workflow", "replay", "--check", str(file)) == 1
         assert "no bundle of a run" in capsys.readouterr().err
+
+
+async def test_w28_items_that_are_done_are_not_run_again_to_fill_a_stopped_run(
+    tmp_path: Path,
+) -> None:
+    asked: list[str] = []
+    stalls = [1]
+
+    def script(view: RequestView) -> Turn:
+        asked.append(asked_in(view).partition("Write about ")[2])
+        if stalls and asked[-1] == "1.":
+            return Turn(Says("No."), faults=[stall()])
+        return Turn(Says("Some words."))
+
+    text = workflow(
+        """\
+  - id: each
+    for_each: ${{ rows("invoices.jsonl") }}
+    max_parallel: 1
+    agent: Reader
+    prompt: "Write about ${{ item.number }}."
+  - {id: sum, agent: Reader, needs: each, prompt: Sum up}
+"""
+    )
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        invoices(home, 3)
+        work = asyncio.create_task(carry_out(runner := await begin(home, text)))
+        await until(lambda: any(one.stalled.is_set() for one in home.simulator.requests))
+        await runner.stop()
+        run = await work
+        assert run.state == "stopped", run.reason
+        assert asked == ["0.", "1."]
+        stalls.clear()
+        asked.clear()
+        assert await home.command("workflow", "replay", "--fill", run.id[:8]) == 0
+        assert asked == ["1.", "2.", ""], "what was not done, and what needs it"
 
 
 async def test_w28_steps_without_a_record_run_live_and_are_recorded(
