@@ -19,6 +19,7 @@ from .parser import (
 )
 
 if TYPE_CHECKING:
+    from studio.domain.run_events import RunStarted
     from studio.workflows.runner import Runner
     from studio.workflows.workflow_runs import WorkflowRuns
 
@@ -82,6 +83,8 @@ async def begin(
     from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 
     folder = chosen_folder(options)
+    if options.yes:
+        context.console.require_a_person()  # many items are theirs to agree to (W-55)
     engine = await context.engine()
     runs = WorkflowRuns(engine)
     path = await runs.locate(options.workflow, folder)
@@ -106,6 +109,9 @@ async def go_on(
 
     runs = WorkflowRuns(await context.engine())
     found = await runs.find(options.run)
+    if options.dollars or options.minutes or options.yes or found.mission:
+        context.console.require_a_person()  # caps, many items, missions (W-20, W-55, W-48)
+    await check_rights(context, (await runs.read(found.id)).started)
     runner = await runs.open(found.id)
     run = runner.run
     if run.end is not None:
@@ -120,6 +126,16 @@ async def go_on(
         await runner.raise_cap(caps, minutes=options.minutes or 0.0)
     await runner.resume()
     return runs, runner
+
+
+async def check_rights(context: CommandContext, started: RunStarted | None) -> None:
+    """Raises ConfigurationError where an agent's command would carry out a run that writes at once.
+
+    What such a run is told, or goes on with, would be carried out unseen (T-7).
+    """
+    default = (await context.engine()).settings.values.default_permission_mode
+    if started is not None and (started.permission_mode or default) == "auto":
+        context.console.require_a_person()
 
 
 async def carry_out(

@@ -191,3 +191,56 @@ async def test_t7_a_command_of_an_agent_begins_no_turn_that_may_more(
         monkeypatch.setenv(MARK, "1")
         fork = ("workflow", "fork", run_id, "--from", "act", "--prompt", "Mine")
         assert await one.command(*fork) == 1 and not made.exists()
+
+
+async def test_t7_w20_a_command_of_an_agent_raises_no_cap_and_goes_on_with_no_run_that_may_more(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor does it say yes to many items (W-55) or go on with a mission (W-48)."""
+    gate, sums = tmp_path / "gate.md", tmp_path / "sums.md"
+    gate.write_text(workflow('  - {id: ok, approve: "Go on?"}'))
+    mission = tmp_path / "mission.md"
+    mission.write_text(
+        workflow(
+            '  - {id: ok, approve: "Go on?"}', "budget: {cycles: 2}\ndone_when: [{file: made.md}]\n"
+        )
+    )
+    sums.write_text(
+        "---\nname: Sums\nprompt: Hi\nbudget: {dollars: 1}\nvariants: [{id: one, agent: Coder}]\n"
+        "cases:\n  - {id: a, graders: [{equals: Hi.}]}\n---\n"
+    )
+    script = lambda _: Turn(Text("Hi."))  # noqa: E731
+    async with engine_home(tmp_path, "anthropic", script) as one:
+        one.engine.settings.values.default_permission_mode = "auto"
+        model = ("--provider", "anthropic", "-m", "sim-model", "--folder", str(one.folder))
+
+        async def begun(*words: str) -> str:
+            await one.command(*words, *model)
+            (row,) = await one.engine.database.rows(
+                "SELECT id FROM runs ORDER BY rowid DESC LIMIT 1"
+            )
+            return str(row[0])
+
+        auto = await begun("workflow", "run", str(gate))
+        asks = await begun("workflow", "run", str(gate), "--permission", "ask")
+        aim = await begun("mission", "start", str(mission), "--permission", "ask")
+        monkeypatch.setenv(MARK, "1")
+        for refused in (
+            ("workflow", "resume", auto),
+            ("workflow", "resume", asks, "--dollars", "9"),
+            ("workflow", "resume", asks, "--minutes", "9"),
+            ("workflow", "resume", asks, "--yes"),
+            ("workflow", "resume", aim),
+            ("cluster", "resume", auto, "--listen", "127.0.0.1:0"),
+            ("batch", "retry", auto),
+            ("batch", "retry", asks, "--yes"),
+            ("batch", "run", str(gate), "--yes", *model),
+            ("eval", "run", str(sums), "--yes", *model),
+            ("mission", "raise", aim, "--dollars", "9"),
+            ("mission", "steer", aim, "More"),
+        ):
+            capsys.readouterr()
+            assert await one.command(*refused) == 1, refused
+            assert "only a person may allow this" in capsys.readouterr().err, refused
+        await one.command("workflow", "resume", asks)
+        assert "only a person" not in capsys.readouterr().err

@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE
 from studio.cli.parser import CommandParser
-from studio.cli.workflow_begin import carry_out, run_arguments, start, yes_argument
+from studio.cli.workflow_begin import (
+    carry_out,
+    check_rights,
+    run_arguments,
+    start,
+    yes_argument,
+)
 from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -61,6 +67,9 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
     runs = WorkflowRuns(await context.engine())
     found = await runs.find(options.run)
     if options.what == "retry":
+        if options.yes:
+            context.console.require_a_person()
+        await check_rights(context, (await runs.read(found.id)).started)
         runner = await runs.retry(found.id)
         await runner.resume()
         return await carry_out(context, options, runs, runner)

@@ -101,6 +101,8 @@ async def _run(
     from studio.workflows.evals.figures import figures
 
     folder, console = chosen_folder(options), context.console
+    if options.yes:
+        console.require_a_person()
     path = await asyncio.to_thread(locate_eval, context.paths, folder, options.eval)
     one = await asyncio.to_thread(read_eval, path)
     if options.repeats:

@@ -11,6 +11,7 @@ from studio.cli.exit_codes import CANCELLED, DONE, USAGE
 from studio.cli.parser import CommandParser, step_output
 from studio.cli.workflow_begin import (
     carry_out,
+    check_rights,
     go_on,
     resume_arguments,
     run_arguments,
@@ -218,9 +219,7 @@ async def _begin_fork(
     from studio.cli.workflow_driver import describe_fork
 
     console = context.console
-    default = (await context.engine()).settings.values.default_permission_mode
-    if console.is_agents and (plan.started.permission_mode or default) == "auto":
-        console.require_a_person()  # its own words would be carried out at once (T-7)
+    await check_rights(context, plan.started)
     console.say(*describe_fork(plan))
     if console.interactive and not (options.json or options.yes):
         line = await console.line("Begin? [y]es, [n]o: ")
