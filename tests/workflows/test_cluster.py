@@ -19,7 +19,7 @@ import pytest
 
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import JsonObject
-from studio.providers.base import Request
+from studio.providers.base import Reply, Request
 from studio.simulator import Fault, RequestView, Simulator, Text, Turn, stall, status
 from studio.workflows.cluster.certificates import (
     coordinator_identity,
@@ -30,12 +30,12 @@ from studio.workflows.cluster.certificates import (
 )
 from studio.workflows.cluster.coordinator import TAKEN_BACK, Coordinator
 from studio.workflows.cluster.lines import Line, LineClosed, connect, encode
-from studio.workflows.cluster.messages import VERSION
+from studio.workflows.cluster.messages import VERSION, reply_message
 from support.command import Command
 from support.engine_home import EngineHome, engine_home
 from support.invoices import INVOICES, invoices, number_in, number_in_exchange, reads, results
 from support.nightly import PROFILE
-from support.waiting import HANG, until
+from support.waiting import HANG, until, within
 from support.workflow_home import begin, carry_out
 
 pytest.importorskip("distributed", reason="the extra “cluster” is not installed")
@@ -225,6 +225,42 @@ async def test_w59_a_worker_that_is_gone_is_asked_no_more(tmp_path: Path) -> Non
         await until(lambda: "anna is gone." in said)
         assert not asked.done()
         asked.cancel()
+    finally:
+        await coordinator.close()
+
+
+async def test_w59_an_answer_counts_that_came_while_the_coordinator_slept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its worker was taken for silent before it was read, so another one did the item again.
+
+    One that says nothing is still let go of.
+    """
+    said: list[str] = []
+    identity = coordinator_identity(tmp_path)
+    invite(tmp_path, "anna", "", tmp_path / "invitation")
+    coordinator = Coordinator(said.append, HANG)
+    await coordinator.start("127.0.0.1:0", identity)
+    try:
+        line = await connect(coordinator.address, read_invitation(tmp_path / "invitation").identity)
+        await line.write(encode({"do": "join", "messages": VERSION}))
+        assert await line.read() == {"do": "welcome"}
+        asked = asyncio.create_task(coordinator.answer("anthropic", Request("sim-model", [], "")))
+        ticket = (await line.read())["ticket"]
+        loop = asyncio.get_running_loop()
+        awake, slept = loop.time, 0.0
+        monkeypatch.setattr(loop, "time", lambda: awake() + slept)
+        answer = reply_message("Hi.", Reply())
+        await line.write(encode({**answer, "do": "answer", "ticket": ticket}))
+        slept += HANG
+        async with within():
+            await until(lambda: asked.done() or "anna is gone." in said)
+        assert asked.done() and asked.result()[0] == "Hi." and not said[1:]
+        while "anna is gone." not in said:
+            slept += HANG
+            await asyncio.sleep(0)
+        with pytest.raises(LineClosed):
+            await line.read()
     finally:
         await coordinator.close()
 

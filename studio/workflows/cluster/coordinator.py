@@ -36,6 +36,9 @@ from .messages import VERSION, read_error, read_reply, request_message
 
 TAKEN_BACK = "Your invitation was taken back. Ask for a new one."
 SILENT = 30.0
+LOOKS = 6
+"""Looks at a worker before it is gone: this program may have stood still for one of the times
+between, as in a computer that slept, and has not read then what came."""
 BREATH = 5.0
 """Seconds after which a request that waits says so: its worker watches the provider."""
 LOST = 5
@@ -76,6 +79,8 @@ class _Joined:
     )
     ended: deque[float] = field(default_factory=deque[float])
     done: int = 0
+    quiet: int = 0
+    """How often was looked since it said something."""
     load: float | None = None
     cores: int | None = None
     problem: str = ""
@@ -333,11 +338,12 @@ class Coordinator:
         self._workers.append(worker)
         self._say(f"{name} joined from {line.address}.")
         self._fit()
+        watch = self._tasks.start(self._watch(worker))
         try:
             while True:
-                async with asyncio.timeout(self._silent):
-                    self._heard(worker, await line.read())
+                self._heard(worker, await line.read())
         finally:
+            watch.cancel()
             self._workers.remove(worker)
             for answer in worker.waiting.values():
                 if not answer.done():
@@ -345,7 +351,15 @@ class Coordinator:
             self._say(f"{name} is gone.")
             self._fit()
 
+    async def _watch(self, worker: _Joined) -> None:
+        """Let go of a worker that says nothing for too long."""
+        while worker.quiet < LOOKS:
+            worker.quiet += 1
+            await asyncio.sleep(self._silent / LOOKS)
+        worker.line.close()
+
     def _heard(self, worker: _Joined, message: JsonObject) -> None:
+        worker.quiet = 0
         match message:
             case {"do": "answer", "ticket": int(ticket)}:
                 answer = worker.waiting.get(ticket)
