@@ -61,8 +61,16 @@ _FORMS = (
         r"-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----.*?(?:-----END [A-Z ]{0,40}PRIVATE KEY-----|\Z)",
         re.S,
     ),
-    # https://name:password@host
-    lazy_pattern(r"(?i)([a-z][a-z0-9+.-]{1,20}://[^\s/:@\"']{0,200}:)[^\s/@\"']{1,200}(?=@)"),
+    # https://token@host; shorter ones, those without a digit and mail addresses are names
+    lazy_pattern(
+        r"(?i)(\bhttps?://)(?![^\s/@:]{0,200}%40)"
+        r"(?:(?=\w{0,200}?\d)(?=\w{0,200}?[a-z])\w{20,}|[\w.~+=%-]{32,})(?=(?::(?:x-oauth-basic)?)?@)"
+    ),
+    # https://name:password@host; a quotation mark that cannot end the address is part of it
+    lazy_pattern(
+        r"(?i)([a-z][a-z0-9+.-]{1,20}://[^\s/:@\"']*:)(?!\d{1,5}[\"'])"
+        r"(?:[^\s/@\"']|[\"']+(?=[\w@!#$%&*^~])|@(?=[^\s/@\"',;]*@))+(?=@)"
+    ),
     lazy_pattern(r"(?i)\b((?:(?:set-)?cookie|(?:proxy-)?authorization):\s{0,4})[^\"'\n]+"),
     # PASSWORD=x, "api_key": "x", Authorization: Bearer x, --token x
     lazy_pattern(

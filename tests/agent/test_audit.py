@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import sqlite3
 import stat
 import sys
@@ -13,7 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from studio.agent.audit_export import export, pages
@@ -52,6 +53,12 @@ HIDDEN = (
     "AWS_SECRET_ACCESS_KEY='a {}' ./x",
     "mysql -u root -p{} db",
     "git clone https://me:{}@example.org/x",
+    "git clone https://me:{}a'b\"c''@example.org/x",
+    "git clone 'https://me:a\"{}@example.org/x'",
+    "git clone https://me:a@b@{}@example.org/x",
+    "git clone https://{0}{0}@example.org/x",
+    "git clone https://{0}{0}:x-oauth-basic@example.org/x",
+    "git clone https://a-b.{0}-{0}-@example.org/x",
     "gh auth login --with-token {}",
     "docker login -u me -p {} registry",
     "sshpass -p {} ssh x",
@@ -85,6 +92,11 @@ PLAIN = (
     "docker ps -a && mysql -p",
     "grep -rn 'the secretary' .",
     "ssh me@host",
+    "git clone git@example.org:me/a.git ssh://git@example.org:22/a@b",
+    "git clone https://my-organisation@example.org/x https://maximilian.mustermann2@example.org/x",
+    "git clone https://maximilian.mustermann%40post.example.org@example.org/x",
+    '{{"at": "http://example.org:8080","mail":"me@example.org"}}',
+    "<a href='http://example.org:8080'>me@example.org</a> <https://example.org> me@example.org",
     "LANG=sk_SK.UTF-8 LC_ALL=sk_SK.UTF-8@euro sort",
     "pip install sk-learning && grep -rn sk_buff_head_init_and_more net",
     "create index pk_2024_users_by_name_and_number",
@@ -134,12 +146,41 @@ def test_long_and_deep_arguments_are_bounded() -> None:
     assert PASSWORD not in str(arguments_without_secrets(deep))  # type: ignore[arg-type]
 
 
+LETTERS = st.text("abcXYZ019", min_size=1, max_size=9)
+
+
+@settings(max_examples=200, deadline=None)
+@given(LETTERS, st.text("abcXYZ019\"'!%:.,-_~", max_size=300), st.sampled_from("abcXYZ!%_~"))
+@example("me", "x" * 5_000, "x")
+def test_a_password_in_an_address_is_taken_out_whatever_is_in_it(
+    name: str, before: str, last: str
+) -> None:
+    """L-15: however long it is, and with quotation marks unless these end the address."""
+    marks = re.search(r"[\"'](?![\w@!%~\"'])|^\d{1,5}[\"']", before + last)
+    assume(marks is None)
+    told = without_secrets(f"clone https://{name}:{before}{last}@example.org/x.git")
+    assert told == f"clone https://{name}:{SECRET}@example.org/x.git"
+
+
+@settings(max_examples=200, deadline=None)
+@given(LETTERS, LETTERS, st.sampled_from(("{}@{}.org", "git@{}.org:{}/x.git", "<{}@{}.org>")))
+def test_mail_addresses_and_those_of_git_over_ssh_are_no_secrets(
+    one: str, other: str, form: str
+) -> None:
+    text = f"see https://example.org:8080/a and {form.format(one, other)}, ssh://git@{other}:22/x"
+    assert without_secrets(text) == text
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.text("eyJ-token=:/ '\"\\@.", max_size=40))
 @example("eyJ-")
 @example('token="\\')
 @example("curl ")
 @example("://a")
+@example('a://b:"')
+@example("a://b:c@")
+@example("a://b:'x@")
+@example("https://a1")
 @example("-----BEGIN PRIVATE KEY-----")
 def test_redaction_takes_time_linear_in_the_text(piece: str) -> None:
     """What a model wrote must not hold up the thread that saves chats."""
