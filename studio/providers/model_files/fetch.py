@@ -273,6 +273,7 @@ class _Fetching:
                     self._done, self._summed = self._size, hashlib.sha256()
                     return  # more than there is: nothing of it is right
                 file.write(piece)
+                file.flush()  # other programs look how far it is, and a kill loses none of it
                 self._summed.update(piece)
                 self._done += len(piece)
                 self._tell("fetching")
