@@ -97,6 +97,8 @@ class Editor(QPlainTextEdit):
     older_wanted = Signal()
     newer_wanted = Signal()
     """Ctrl with an arrow: through the messages written before."""
+    end_wanted = Signal()
+    """End while nothing is written: to the end of the chat."""
     focus_changed = Signal()
     resized = Signal()
     typed = Signal()
@@ -191,6 +193,8 @@ class Editor(QPlainTextEdit):
             self.escaped.emit()
         elif key == Qt.Key.Key_Up and not self.toPlainText() and not held & _CONTROL:
             self.recalled.emit()
+        elif key == Qt.Key.Key_End and not self.toPlainText() and not held & _CONTROL:
+            self.end_wanted.emit()
         elif key in (Qt.Key.Key_Up, Qt.Key.Key_Down) and (
             held & ~Qt.KeyboardModifier.KeypadModifier == _CONTROL
         ):

@@ -217,6 +217,7 @@ class ChatPage(PaintedWidget):
         self._sources = PackSources(model, view)
         view.canvas_viewport.need_keys = self._need_keys
         self.composer.editor.typed.connect(self._note_typing)
+        self.composer.editor.end_wanted.connect(view.canvas_viewport.scroll_to_end)
         return view
 
     @cached_property

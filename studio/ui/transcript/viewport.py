@@ -443,7 +443,7 @@ class Viewport(QObject):
                 pill = Pill(text, "attention", icon, "warn", self.need_keys, end)
                 break
         if pill is None and self.fresh and scroller.below > STICK:
-            pill = Pill(tr("New messages"), "end", "arrow-down", "text2")
+            pill = Pill(tr("New messages"), "end", "arrow-down", "text2", "End", "arrow-down")
         centre = self.column_left + self.context.width / 2
         self.pill = pill and (pill, pill.rect(self.style, centre, scroller.height - 12))
 

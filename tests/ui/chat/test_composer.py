@@ -236,3 +236,21 @@ async def test_the_caret_has_the_accents_colour(tmp_path: Path) -> None:
             await until(lambda: not columns())
     finally:
         QApplication.setCursorFlashTime(flash)
+
+
+@on_window_loop
+async def test_end_in_the_empty_composer_leads_to_the_end_of_the_chat(tmp_path: Path) -> None:
+    """G-3, picture 17: the pill of new messages names the key, which works where one writes."""
+    async with at_window(tmp_path, "anthropic", [Turn(Text(LONG * 9))]) as person:
+        person.say("Hello")
+        await person.done()
+        viewport, scroller = person.view.canvas_viewport, person.view.scroller
+        person.composer.setFocus()
+        for text, at_end in (("", True), ("half a thought", False)):
+            person.composer.set_text(text)
+            viewport.scroll_to(0)
+            viewport.fresh = True
+            viewport.find_pill()
+            assert viewport.pill is not None and viewport.pill[0].keys == "End"
+            person.press(Key.Key_End)
+            assert (scroller.value == scroller.most > 0) is at_end, text
