@@ -51,8 +51,9 @@ class Page(PaintedWidget):
     """Something out of sight needs the person or is over: its key, and words; none withdraw it."""
     answered = Signal(str, str, object, bool)
     """The person answered a question of a run: its id, that of the question, and the answer."""
-    pause_answered = Signal(str, str)
-    """What a mission that paused by itself shall do: the run's id, “go_on” or “stop”."""
+    pause_answered = Signal(str, str, object)
+    """What a run that paused by itself shall do: its id, “go_on”, “raise” or “stop”, and the cap
+    that was offered to be raised."""
     left_out = Signal(str, str)
     """The item of a run that asks something is to be left out: the run's id, the question's."""
     watch_wanted = Signal()

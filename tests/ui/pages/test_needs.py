@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -633,3 +634,10 @@ async def test_w20_a_cap_that_was_raised_and_reached_again_is_another_question(
         page._look()
         await until(lambda: page.card.rows[0].text() == "Raise to 1,200 tokens", "what it is now")
         assert page.card.chosen is None and not page.card.send.isEnabled()
+
+        live = person.window.pages._page("workflows", person.engine).live
+        offered = page.rows[0].offered
+        assert offered is not None
+        await live.raise_reached(again.id, replace(offered, caps=Caps(tokens=1000)))
+        still = await runs.read(again.id)
+        assert (still.paused_at, still.caps) == ("run", again.caps), "what was offered before"

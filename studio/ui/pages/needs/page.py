@@ -298,7 +298,7 @@ class NeedsPage(Page):
 
     async def _give(self, row: Waiting, value: Json, whole: bool) -> None:
         if row.question.kind == "paused":
-            self.pause_answered.emit(row.run_id, str(value))
+            self.pause_answered.emit(row.run_id, str(value), row.offered)
             return
         if row.run_id:
             self.answered.emit(row.run_id, row.question.id, value, whole)

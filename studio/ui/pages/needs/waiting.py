@@ -11,7 +11,7 @@ from studio.agent.session.session import Session
 from studio.domain.agents import NO_CAPS, Agent
 from studio.domain.blocks import ToolBlock
 from studio.domain.errors import StorageError, StudioError
-from studio.domain.run_events import PAUSED_BY_PERSON, RunQuestion, StepAsked
+from studio.domain.run_events import PAUSED_BY_PERSON, CapRaised, RunQuestion, StepAsked
 from studio.domain.runs import Run
 from studio.domain.sessions import SessionInfo
 from studio.domain.workflows import Step, Workflow
@@ -49,7 +49,7 @@ class Waiting:
 
     ``group`` is the run or the chats, ``path`` who asks, from the chat or the run on; ``here``
     whether this program can take the answer. ``asker`` is the session that asks, if one does;
-    ``item`` whether it works on one of several items.
+    ``item`` whether it works on one of several items. ``offered`` is the cap that an answer raises.
     """
 
     group: str
@@ -61,6 +61,7 @@ class Waiting:
     here: bool = True
     asker: str = ""
     item: bool = False
+    offered: CapRaised | None = None
 
 
 async def count_waiting(engine: Engine, known: dict[str, Known]) -> int:
@@ -109,8 +110,9 @@ async def _of_runs(engine: Engine, known: dict[str, Known]) -> list[Waiting]:
             )
         asks = started.mission or run.paused_at
         if run.end is None and asks and (run.paused or "") not in PAUSED_BY_PERSON:
-            pause = _pause(one)
-            found.append(Waiting(group, (started.name,), pause, run.changed, run_id=run_id))
+            raised = twice_the_cap(run, one.workflow) if one.workflow is not None else None
+            pause, path = _pause(one, raised), (started.name,)
+            found.append(Waiting(group, path, pause, run.changed, run_id=run_id, offered=raised))
     return found
 
 
@@ -128,14 +130,13 @@ async def just_before(engine: Engine, asker: str) -> Sequence[ToolBlock]:
     return calls[-MOST_BEFORE:]
 
 
-def _pause(one: Known) -> RunQuestion:
+def _pause(one: Known, raised: CapRaised | None) -> RunQuestion:
     """A run does not go on at a limit, which would be reached again at once.
 
     Its own cap is doubled here, any other limit is raised at the run or in the settings. What
     happens to a paused run makes it another question: an answer is for what was read.
     """
     run, asked = one.run, f"paused {one.run.id} {one.count}"
-    raised = twice_the_cap(run, one.workflow) if one.workflow is not None else None
     if raised is not None:
         words = caps_words(raised if not raised.minutes else replace(raised, caps=NO_CAPS))
         asks = RunQuestion(asked, "paused", run.reason, choices=("raise", "stop"))

@@ -17,7 +17,7 @@ from studio.agent.engine import Engine
 from studio.domain.agents import Agent
 from studio.domain.errors import StudioError
 from studio.domain.jsonvalue import Json, JsonObject
-from studio.domain.run_events import BreakpointSet
+from studio.domain.run_events import BreakpointSet, CapRaised
 from studio.storage.triggers import TriggerMark
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars
@@ -648,10 +648,12 @@ class WorkflowsPage(FilesPage[WorkflowText]):
     def answer(self, run_id: str, question: str, value: Json, whole: bool) -> None:
         self._run(self.live.answer(run_id, question, value, whole=whole))
 
-    def answer_pause(self, run_id: str, answer: str) -> None:
+    def answer_pause(self, run_id: str, answer: str, offered: CapRaised | None) -> None:
         live = self.live
-        does = {"stop": live.stop, "raise": live.raise_reached}.get(answer, live.resume)
-        self._run(does(run_id))
+        if answer == "raise" and offered is not None:
+            self._run(live.raise_reached(run_id, offered))
+        else:
+            self._run((live.stop if answer == "stop" else live.resume)(run_id))
 
     def leave_out(self, run_id: str, question: str) -> None:
         self._run(self.live.leave_out(run_id, question))

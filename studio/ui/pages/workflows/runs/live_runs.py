@@ -17,6 +17,7 @@ from studio.domain.run_events import (
     TAKEN_OVER,
     BreakpointCleared,
     BreakpointSet,
+    CapRaised,
     ResultEdited,
     RunSteered,
     StepEdited,
@@ -114,12 +115,15 @@ class LiveRuns(QObject):
             await runner.raise_cap(caps, minutes=minutes, cycles=cycles, until=until)
         await self.resume(run_id)
 
-    async def raise_reached(self, run_id: str) -> None:
-        """Double the cap that a run is paused at, and go on with it."""
+    async def raise_reached(self, run_id: str, offered: CapRaised) -> None:
+        """Double the cap that a run is paused at, and go on with it.
+
+        Does nothing where that is not ``offered`` any more: the person is asked anew then.
+        """
         async with self.held(run_id) as runner:
-            raised = twice_the_cap(runner.run, runner.plan.workflow)
-            if raised is not None:
-                await runner.raise_cap(raised.caps, raised.step, minutes=raised.minutes)
+            if twice_the_cap(runner.run, runner.plan.workflow) != offered:
+                return
+            await runner.raise_cap(offered.caps, offered.step, minutes=offered.minutes)
         await self.resume(run_id)
 
     async def retry_failed(self, run_id: str, step: str) -> None:
