@@ -2,7 +2,7 @@
 
 A session says on the disk that a tool begins, before one that acts does, and that it ended. What
 began and did not end may have happened. It is never done again by itself. This holds for the
-agents, too, that a session waited for.
+agents, too, that a session waited for or had begun in the background.
 """
 
 from __future__ import annotations
@@ -27,17 +27,18 @@ _TOLD = {
 async def unsure_actions(session: Session, engine: Engine) -> list[ToolBlock]:
     """The calls of the last turn that began to act, and whose end nobody recorded.
 
-    With them come those of the agents that it waited for; these calls are named after their agent.
+    With them come those of the agents that it waited for, or that worked in the background and
+    whose end it never heard of; these calls are named after their agent.
     """
     found: list[ToolBlock] = []
     for call in session.transcript.last_calls:
-        if not call.started or call.state != "cancelled":
-            continue
-        if _acts(call, engine.tools()):
+        child, cut_off = call.child, call.started and call.state == "cancelled"
+        if cut_off and _acts(call, engine.tools()):
             found.append(call)
-        child = call.child
-        if child is None or await engine.store.get(child.session_id) is None:
-            continue  # killed before it was stored
+        if child is None or not (cut_off or (child.background and not child.reason)):
+            continue
+        if await engine.store.get(child.session_id) is None:  # killed before it was stored
+            continue
         inner = await unsure_actions(await engine.sessions.open(child.session_id), engine)
         found += [replace(one, target=f"{child.agent}: {_named(one)}") for one in inner]
     return found

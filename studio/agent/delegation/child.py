@@ -91,6 +91,8 @@ class ChildRun:
         child.ended.clear()
         self._show()
         try:
+            if session.info.caller is not None:  # the disk names it before it can act (W-16)
+                await self._services.store.flush(session.info.caller.id)
             desk = await lay_desk(self._services, child.agent, session) if self.wants_desk else None
             child.begun.set()
             events = await self._turn(said)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 import sys
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +28,7 @@ from studio.domain.messages import Text
 from studio.domain.sessions import Caller
 from studio.simulator import Call, RequestView, Turn, Usage
 from studio.simulator import Text as Words
+from studio.storage.sessions import event_log
 from support.delegation_home import agent, cast, delegate, repeats, results, save, says
 from support.engine_home import PROTOCOLS, EngineHome, engine_home, say
 from support.waiting import until, within
@@ -472,6 +475,24 @@ async def test_w38_the_end_of_a_child_in_the_background_reaches_its_caller(tmp_p
         entry = (await home.engine.store.drafts())[0]
         assert [entry.session_id] == await children(home, session), "where the person finds it"
         done.set()
+
+
+async def test_w16_the_disk_names_a_child_before_it_can_act(tmp_path: Path) -> None:
+    """Or nobody could tell, were the program killed then, whose action may have happened."""
+    named: list[list[str]] = []
+
+    def help_out(view: RequestView) -> Turn:
+        with closing(sqlite3.connect(tmp_path / "studio" / "studio.db")) as db:
+            stored = event_log.events(db, session.info.id)
+        named.append([one.agent for one in stored if isinstance(one, ChildWorks)])
+        return says("It is so.")
+
+    script = cast(Lead=[Turn(delegate("Helper", "look")), says("There.")], Helper=[help_out])
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        save(home.engine.paths.agents, LEAD, HELPER)
+        session = await home.session("Lead")
+        assert ended(await say(session)) == "done"
+    assert len(named) == 1 and named[0][:1] == ["Helper"], named
 
 
 async def test_w38_after_the_turn_the_chat_says_so_and_the_next_request_tells(
