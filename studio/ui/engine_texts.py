@@ -398,6 +398,7 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("The agent went round in circles ({names}): nothing new came of it."),
     tr_later("The program ended during this turn."),
     tr_later("The program ended during this turn. You can go on from here."),
+    tr_later("The program ended while this ran, which may have happened: {names}."),
     tr_later("What this turn changed was not recorded, so it cannot be undone."),
     # Notices in a chat
     tr_later("Earlier messages were summed up to save room."),

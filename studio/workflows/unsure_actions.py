@@ -7,14 +7,13 @@ agents, too, that a session waited for or had begun in the background.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from studio.agent.engine import Engine
-from studio.agent.session.session import Session
+from studio.agent.session.session import Session, cut_off
 from studio.domain.blocks import ToolBlock
 from studio.domain.run_events import RunQuestion
-from studio.tools import Tool
 
 MAY_HAVE_HAPPENED = "This may have happened"
 REPEATED = "It may have happened, and is done again: its effects are repeatable."
@@ -32,22 +31,19 @@ async def unsure_actions(session: Session, engine: Engine) -> list[ToolBlock]:
     """
     found: list[ToolBlock] = []
     for call in session.transcript.last_calls:
-        child, cut_off = call.child, call.started and call.state == "cancelled"
-        if cut_off and _acts(call, engine.tools()):
+        if cut_off(call, engine.tools()):
             found.append(call)
-        if child is None or not (cut_off or (child.background and not child.reason)):
+        child = call.child
+        if child is None:
+            continue
+        waited = call.started and call.state == "cancelled"
+        if not waited and (not child.background or child.reason):
             continue
         if await engine.store.get(child.session_id) is None:  # killed before it was stored
             continue
         inner = await unsure_actions(await engine.sessions.open(child.session_id), engine)
         found += [replace(one, target=f"{child.agent}: {_named(one)}") for one in inner]
     return found
-
-
-def _acts(call: ToolBlock, tools: Mapping[str, Tool]) -> bool:
-    known = tools.get(call.name)
-    effect = known.spec.of_call(call.arguments).effect if known is not None else call.effect
-    return effect == "act"
 
 
 def unsure_question(

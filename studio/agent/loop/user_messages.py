@@ -15,6 +15,8 @@ log = logging.getLogger(__name__)
 UNSAVED = "This could not be saved"
 INTERRUPTED = "The program ended during this turn. You can go on from here."
 """The notice in a session whose program ended, or was killed, while a turn ran."""
+CUT_OFF = "The program ended while this ran, which may have happened: {names}."
+"""The notice beside it where a tool was acting (W-16)."""
 
 
 def describe_error(error: Exception) -> Failed:

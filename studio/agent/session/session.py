@@ -10,7 +10,7 @@ import asyncio
 import time
 import uuid
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, asynccontextmanager, suppress
 from dataclasses import replace
 from typing import Any
@@ -20,13 +20,14 @@ from studio.agent.changes.draft_review import DraftReview
 from studio.agent.changes.undo import Undo
 from studio.agent.delegation.offers import Delegation
 from studio.agent.loop.turn import Turn
-from studio.agent.loop.user_messages import INTERRUPTED, describe_error
+from studio.agent.loop.user_messages import CUT_OFF, INTERRUPTED, describe_error
+from studio.agent.permission.invisible_characters import escape_line
 from studio.agent.permission.policy import Policy
 from studio.agent.services import Services
 from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
 from studio.domain.aio import settled
-from studio.domain.blocks import DraftBlock
+from studio.domain.blocks import DraftBlock, ToolBlock
 from studio.domain.drafts import Draft
 from studio.domain.errors import ConfigurationError, StudioError
 from studio.domain.events import (
@@ -50,6 +51,7 @@ from studio.domain.permissions import Answer, Rule
 from studio.domain.questions import ServerAnswer
 from studio.domain.sessions import SessionInfo, title_of
 from studio.domain.tools import ToolSpec
+from studio.tools import Tool
 
 from .context_control import ContextControl
 from .event_channel import Subscriber
@@ -61,6 +63,13 @@ from .turn_options import ParentTurn, TurnOptions
 
 AGAIN = 1.0
 """Seconds after an interruption in which another one ends the turn."""
+
+
+def cut_off(call: ToolBlock, tools: Mapping[str, Tool]) -> bool:
+    """Whether a call of a turn that is over began to act, and nobody recorded its end (W-16)."""
+    known = tools.get(call.name)
+    effect = known.spec.of_call(call.arguments).effect if known is not None else call.effect
+    return call.started and call.state == "cancelled" and effect == "act"
 
 
 class Session:
@@ -115,6 +124,9 @@ class Session:
                 self.transcript.apply(TurnComplete("error"))
         elif interrupted:
             state.record(TurnComplete("error", "The program ended during this turn."))
+            calls, tools = self.transcript.last_calls, services.toolbox.tools
+            if found := [one.target or one.name for one in calls if cut_off(one, tools)]:
+                state.record(Notice(CUT_OFF.format(names=escape_line(", ".join(found)))))
             state.record(Notice(INTERRUPTED))
 
     # State, and what the session is based on

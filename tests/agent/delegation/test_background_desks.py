@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from studio.agent.delegation.child_desk import bring_back, lay_desk
-from studio.domain.events import AwaitingPermission, Event, ToolFinished
+from studio.agent.loop.user_messages import CUT_OFF, INTERRUPTED
+from studio.domain.events import AwaitingPermission, Event, Notice, ToolFinished
 from studio.domain.messages import Text
 from studio.simulator import Call, Pace, Turn
 from studio.simulator import Text as Says
@@ -105,6 +108,37 @@ async def test_w24_what_it_did_is_there_though_its_program_ended(
         found = {one["path"] for one in listed if one["session_id"] == child}
         assert found == {"new.txt", "seen.txt", "both.txt", "gone.txt"}
         assert "new.txt" not in names(home) and not list(desks.glob("*/folder"))
+
+
+async def test_w16_what_it_was_doing_when_its_program_was_killed_is_told(tmp_path: Path) -> None:
+    """Nobody knows whether that happened, so its chat says so."""
+    script = cast(
+        Lead=[Turn(delegate("Helper", "work", background=True)), says("Later.")],
+        Helper=[Turn(Call("run", {"command": "echo it > began.txt; sleep 600"}))],
+    )
+    killed = tmp_path / "killed.db"
+    async with engine_home(tmp_path, "anthropic", script) as home, within():
+        await ready(home)
+        session = await home.session("Lead")
+        async for envelope in session.turn([Text("Go")]):
+            if isinstance(envelope.event, AwaitingPermission):
+                session.answer_permission(envelope.event.question.id, "once")
+        desks, database = home.engine.paths.data / "desks", home.engine.paths.database
+        await until(lambda: list(desks.glob("*/folder/began.txt")), "its command")
+        child = home.engine.delegation.of(session.info.id)[0].session.info.id
+        with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(killed)) as to:
+            source.backup(to)
+        home.engine.delegation.tasks.cancel()
+    for companion in ("-wal", "-shm"):
+        database.with_name(database.name + companion).unlink(missing_ok=True)
+    killed.replace(database)
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        await home.engine.delegation.bring_back_left()
+        events = await home.engine.store.events(child)
+        told = [one.text for one in events if isinstance(one, Notice)]
+        assert told == [CUT_OFF.format(names="echo it > began.txt; sleep 600"), INTERRUPTED]
+        drafts = (await home.engine.sessions.open(child)).drafts.waiting_files()
+        assert [one.path for one in drafts] == ["began.txt"]
 
 
 async def test_w24_what_stands_in_its_way_takes_nothing_of_it_silently(tmp_path: Path) -> None:
