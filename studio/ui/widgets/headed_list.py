@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
-from PySide6.QtCore import QAbstractListModel, QModelIndex, QObject, QPoint, Qt
+from PySide6.QtCore import QAbstractListModel, QObject, QPoint, Qt
 from PySide6.QtGui import QCursor, QKeyEvent, QMouseEvent, QShowEvent
 from PySide6.QtWidgets import (
     QListView,
@@ -84,7 +84,6 @@ class HeadedView(QListView, Generic[RowT]):
         OverlayBar(self)
         self._mouse = QPoint()
         """Where the mouse was last, on the screen."""
-        self.entered.connect(self._hovered)
 
     @property
     def current(self) -> RowT | None:
@@ -147,11 +146,13 @@ class HeadedView(QListView, Generic[RowT]):
         self._mouse = QCursor.pos()
 
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
-        """Qt sends one, too, when the list is shown below a mouse that nobody moves."""
-        before, self._mouse = self._mouse, event.globalPosition().toPoint()
-        if self._mouse != before:
-            super().mouseMoveEvent(event)
+        """Choose what the mouse was moved over.
 
-    def _hovered(self, index: QModelIndex) -> None:
-        if self.choice(index) is not None:
+        Qt sends a move, too, when the list is shown below a mouse that nobody moves, and
+        ``entered`` when it is scrolled or gets a scroll bar there.
+        """
+        super().mouseMoveEvent(event)
+        before, self._mouse = self._mouse, event.globalPosition().toPoint()
+        index = self.indexAt(event.position().toPoint())
+        if self._mouse != before and self.choice(index) is not None:
             self.setCurrentIndex(index)

@@ -95,3 +95,10 @@ def test_a_mouse_that_nobody_moves_chooses_nothing(qtbot: QtBot) -> None:
     box.list.choose()
     assert tell_place(1, QPoint(0, 1)) == 0, "other rows came below it"
     assert tell_place(1, QPoint(0, 2)) == 1
+
+    box.list.choose()
+    view, bar = box.list.viewport(), box.list.verticalScrollBar()
+    QCursor.setPos(view.mapToGlobal(box.list.visualRect(box.rows.index(2)).center()))
+    bar.setRange(0, 1)
+    bar.setValue(1)
+    assert box.list.current == 0, "the list was scrolled below it"
