@@ -57,7 +57,7 @@ class RunQuestion:
     the answer “run” to a permission adds: they count for the whole run, with all runs below it.
     ``sample`` takes one of its ``choices``, and its step goes on (W-55). ``paused`` is never
     stored: it stands for a mission that paused by itself, and takes “go_on” or “stop” (W-50), or
-    for a run at a cap, and takes “raise” or “stop” (W-20).
+    for a run at a cap, and takes “raise” or “stop” (W-20), or for a chat at one, and takes none.
     """
 
     id: str

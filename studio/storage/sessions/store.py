@@ -197,6 +197,17 @@ class SessionStore:
             AND behind = 0 ORDER BY updated, id"""
         return [info_of(row) for row in await self._db.rows(query)]
 
+    async def unseen_limits(self, since: float) -> list[SessionInfo]:
+        """The chats whose last turn ended at a limit of tokens or money, unread since then.
+
+        Without those in the archive, and those that last changed before ``since``.
+        """
+        await self._flush_all()
+        query = f"""SELECT {COLUMNS} FROM sessions WHERE updated >= ?
+            AND state IN ('token_limit', 'money_limit') AND unread <> 0 AND archived = 0
+            AND deleted = 0 AND behind = 0 AND caller = '' ORDER BY updated, id"""
+        return [info_of(row) for row in await self._db.rows(query, since)]
+
     async def bin(self) -> list[SessionInfo]:
         """The sessions in the bin, the one that was deleted last first."""
         query = f"""SELECT {COLUMNS} FROM sessions WHERE deleted <> 0 AND behind = 0

@@ -7,15 +7,17 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QApplication
 
 from studio.agent.session.session import Session
 from studio.domain.agents import Caps
 from studio.domain.blocks import NoticeBlock
+from studio.domain.messages import Text as Said
 from studio.domain.run_events import ItemsFound, RunQuestion, RunStarted, StepAsked, StepStarted
 from studio.domain.runs import Run, item_keys
 from studio.domain.workflows import Step
-from studio.simulator import Call, RequestView, Turn
+from studio.simulator import Call, RequestView, Text, Turn, Usage
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
 from studio.ui.pages.needs.asker import going_on, who_asks
@@ -24,16 +26,18 @@ from studio.ui.pages.needs.page import NeedsPage
 from studio.ui.pages.needs.waiting import Known, Waiting, count_waiting, find_waiting
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.theme import Theme
+from studio.ui.transcript.items.turn_items import EndItem
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 from support.delegation_home import agent, cast, delegate, results, save, says
 from support.engine_home import engine_home
 from support.waiting import until, within
-from support.window import CTRL, Key, alone, at_window, on_window_loop
+from support.window import CTRL, Key, Person, alone, at_window, on_window_loop
 from support.workflow_home import asked_in, begin, carry_out, write
 
 pytestmark = pytest.mark.usefixtures("alone")
 __all__ = ["alone"]
 
+COMPATIBLE = "openai-compatible"
 GATE = """\
 ---
 name: Gate
@@ -641,3 +645,87 @@ async def test_w20_a_cap_that_was_raised_and_reached_again_is_another_question(
         await live.raise_reached(again.id, replace(offered, caps=Caps(tokens=1000)))
         still = await runs.read(again.id)
         assert (still.paused_at, still.caps) == ("run", again.caps), "what was offered before"
+
+
+FULL = Turn(Call("search", {"pattern": "a"}), stop="tool_use", usage=Usage(inp=19_000, out=500))
+
+
+def capped(settings: SettingsFile) -> None:
+    settings.values.session_tokens = 20_000
+
+
+async def reach_cap(person: Person, title: str) -> Session:
+    """Let a chat that is not on screen reach its cap."""
+    session = await person.engine.sessions.create(
+        folder=str(person.folder), agent="Coder", provider=COMPATIBLE, model="sim-model",
+        title=title,
+    )  # fmt: skip
+    person.window.runner.start(session, [Said("Count.")], "background")  # nobody is asked
+    await until(lambda: person.status(title) == "unread", "the chat")
+    assert session.info.state == "token_limit"
+    return session
+
+
+@on_window_loop
+async def test_l14_a_chat_that_reached_its_cap_unseen_stands_there_until_it_is_opened(
+    tmp_path: Path,
+) -> None:
+    async with at_window(tmp_path, COMPATIBLE, [FULL], setup=capped) as person:
+        session = await reach_cap(person, "Numbers")
+        row = person.window.sidebar._rows["needs"]
+        await until(lambda: "1 waiting" in row.accessibleName(), "the row in the sidebar")
+        person.click(row)
+        page = person.window.pages.currentWidget()
+        assert isinstance(page, NeedsPage)
+        await until(lambda: page.rows, "the chat")
+        reached = "Your limit of 20,000 tokens for this chat is reached."
+        read = page.list.currentIndex().data(Qt.ItemDataRole.AccessibleTextRole)
+        assert all(words in read for words in (reached, "Chats", "Numbers")), read
+        assert page.card.title.text() == reached and not page.card.send.isVisible()
+        assert not any(one.isVisible() for one in page.card.rows), "its chat has the answers"
+        assert page.to_asker.accessibleName() == "Open the chat"
+        person.press(Key.Key_Return)
+        await until(lambda: person.hit(EndItem, "raise_cap"), "the answers in its chat")
+        assert person.session.info.id == session.info.id
+        await until(row.isHidden, "it was seen")
+        assert await find_waiting(person.engine, {}) == []
+
+
+@on_window_loop
+async def test_l14_a_chat_whose_cap_is_lifted_or_that_went_on_waits_no_more(
+    tmp_path: Path,
+) -> None:
+    """Nor does one that the model's own limit ended, and one in the archive."""
+    script = [FULL, Turn(Text("Cut"), stop="max_tokens")]
+    async with at_window(tmp_path, COMPATIBLE, script, setup=capped) as person:
+        values = person.engine.settings.values
+        session = await reach_cap(person, "Numbers")
+
+        async def listed() -> list[tuple[str, ...]]:
+            found = await find_waiting(person.engine, {})
+            assert await count_waiting(person.engine, {}) == len(found)
+            return [one.path for one in found]
+
+        assert await listed() == [("Numbers", "Coder")]
+        await session.change(caps=Caps(tokens=19_999))
+        assert await listed(), "there is less than there was"
+        await session.change(caps=Caps(tokens=20_001))
+        assert not await listed(), "it may use more"
+        await session.change(caps=Caps())
+        assert await listed()
+        values.session_tokens = 30_000
+        assert not await listed(), "each chat may use more"
+        values.session_tokens = 0
+        assert not await listed(), "there is no cap"
+        values.session_tokens = 20_000
+        await session.change(archived=True)
+        assert not await listed()
+        await session.change(archived=False)
+        assert await listed()
+
+        values.session_tokens = 100_000
+        async for _ in session.turn([Said("Go on.")], mode="background"):
+            pass
+        values.session_tokens = 20_000
+        await session.change(unread=True)
+        assert session.info.state == "token_limit" and not await listed()

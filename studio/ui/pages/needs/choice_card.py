@@ -87,7 +87,7 @@ class ChoiceCard(QuestionCard):
                 _, title, about, amount, span = ways[at]
                 row.show_answer(title, about or abouts.get(title, ""), amount, span)
         self._values = [one.answer for one in ways]
-        self.send.setVisible(question.server is None)
+        self.send.setVisible(question.server is None and bool(ways or question.kind in TYPED))
         self._follow()
 
     def _title_of(self, question: RunQuestion, title: str, path: Sequence[str]) -> str:

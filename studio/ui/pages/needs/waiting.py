@@ -1,20 +1,30 @@
-"""Finds what waits for the person: questions of chats and their agents, and of runs (W-22)."""
+"""Finds what waits for the person: questions of chats and their agents, and of runs (W-22).
+
+Also chats and runs that a cap has stopped (L-14, W-20).
+"""
 
 from __future__ import annotations
 
+import re
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import date
 
+from studio.agent.budget import Unit, amount_text
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
+from studio.agent.turn_budgets import session_caps
 from studio.domain.agents import NO_CAPS, Agent
 from studio.domain.blocks import ToolBlock
 from studio.domain.errors import StorageError, StudioError
+from studio.domain.events import TurnComplete
 from studio.domain.run_events import PAUSED_BY_PERSON, CapRaised, RunQuestion, StepAsked
 from studio.domain.runs import Run
 from studio.domain.sessions import SessionInfo
 from studio.domain.workflows import Step, Workflow
+from studio.storage.config.settings import Settings
 from studio.storage.runs import RunStore
 from studio.ui.formatting import caps_words
 from studio.ui.translation import tr
@@ -25,6 +35,10 @@ from studio.workflows.run_files import RunFiles
 
 MOST_BEFORE = 3
 """Calls that are shown before a question."""
+RECENT = 7 * 86_400
+"""Seconds for which a chat that a cap stopped is listed."""
+LAST_EVENTS = 8
+"""The end of a turn is among so many: notes may follow it."""
 
 
 @dataclass(slots=True)
@@ -66,7 +80,8 @@ class Waiting:
 
 async def count_waiting(engine: Engine, known: dict[str, Known]) -> int:
     """How many questions wait for the person: a chat asks one at a time."""
-    return len(await _sessions(engine)) + len(await _of_runs(engine, known))
+    asking, capped = await _sessions(engine), await _at_caps(engine)
+    return len(asking) + len(capped) + len(await _of_runs(engine, known))
 
 
 async def find_waiting(engine: Engine, known: dict[str, Known]) -> list[Waiting]:
@@ -74,7 +89,7 @@ async def find_waiting(engine: Engine, known: dict[str, Known]) -> list[Waiting]
 
     ``known`` are the runs that waited before, by id: of these only what is new is read.
     """
-    found = await _of_runs(engine, known)
+    runs, found = await _of_runs(engine, known), await _at_caps(engine)
     for info, path in await _sessions(engine):
         session = await engine.sessions.open(info.id)
         found += [
@@ -85,7 +100,44 @@ async def find_waiting(engine: Engine, known: dict[str, Known]) -> list[Waiting]
             )
             for question in _questions(session)
         ]
+    return runs + sorted(found, key=lambda one: one.since)
+
+
+async def _at_caps(engine: Engine) -> list[Waiting]:
+    """The chats that a cap has stopped: until they are opened, go on, or the cap is none."""
+    found: list[Waiting] = []
+    for info in await engine.store.unseen_limits(time.time() - RECENT):
+        events = await engine.store.recent_events(info.id, LAST_EVENTS)
+        ends = ((at, one) for at, one in reversed(events) if isinstance(one, TurnComplete))
+        at, end = next(ends, (0.0, None))
+        if end is None or not end.cap or _is_lifted(info, at, end, engine.settings.values):
+            continue
+        asks = RunQuestion(f"limit {info.id} {at}", "paused", end.detail)  # its chat takes answers
+        path = info.title, info.agent
+        found.append(Waiting(tr("Chats"), path, asks, at, info.id, asker=info.id))
     return found
+
+
+def _is_lifted(info: SessionInfo, at: float, end: TurnComplete, values: Settings) -> bool:
+    """Whether the cap that ended a turn was raised since, or its day or month is over."""
+    unit: Unit = "dollars" if end.reason == "money_limit" else "tokens"
+    match end.cap:
+        case "session":
+            most = getattr(session_caps(info, values), unit)
+        case "day" | "month":
+            today, then = date.today(), date.fromtimestamp(at)
+            if today.replace(day=1) != then.replace(day=1) or (end.cap == "day" and today != then):
+                return True
+            most = getattr(values, f"{end.cap}_{unit}")
+        case _:  # the next turn has as much again
+            return False
+    return not most or _number_in(amount_text(unit, most)) > _number_in(end.detail)
+
+
+def _number_in(words: str) -> float:
+    """The first number in the engine's words, which is the cap in those about one."""
+    found = re.search(r"\d[\d,]*(?:\.\d+)?", words)
+    return float(found[0].replace(",", "")) if found is not None else 0.0
 
 
 async def _of_runs(engine: Engine, known: dict[str, Known]) -> list[Waiting]:
