@@ -76,10 +76,11 @@ SHARES = 4
 
 
 class OverBudget(StudioError):
-    """A request would go beyond a cap; ``cap`` says whose."""
+    """A request would go beyond a cap; ``cap`` says whose, ``limit`` how much it allows."""
 
     def __init__(self, cap: Cap, caps: Caps, unit: Unit, *, reached: bool = True) -> None:
-        most = amount_text(unit, caps.tokens if unit == "tokens" else caps.dollars)
+        self.limit = float(caps.tokens if unit == "tokens" else caps.dollars)
+        most = amount_text(unit, self.limit)
         if reached:
             super().__init__(f"Your limit of {most} {OF_CAP[cap]} is reached.")
         else:

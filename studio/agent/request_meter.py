@@ -21,7 +21,8 @@ LONGEST_ANSWER = 65_536
 
 
 class OverRate(ProviderError):
-    """An hour has no more requests; ``retry_after`` is in how many seconds one may go.
+    """An hour has no more than ``limit`` requests; ``retry_after`` is in how many seconds one
+    may go.
 
     A short wait is waited for, as that of a provider; else it ends the turn at a limit.
     """
@@ -30,6 +31,7 @@ class OverRate(ProviderError):
         many = "1 request" if limit == 1 else f"{limit:,} requests"
         text = f"Your limit of {many} an hour is reached."
         super().__init__("rate_limited", text, retry_after=retry_after)
+        self.limit = limit
 
 
 class RequestRate:

@@ -566,9 +566,10 @@ class TurnComplete:
     """The end of a turn; each turn has exactly one, and only it enables the composer again.
 
     ``cap`` says which cap a ``token_limit``, ``money_limit`` or ``request_limit`` was; it is
-    empty for the model's own limits. ``retry_after`` is in how many seconds a
-    ``request_limit`` allows another request. ``dollars`` is what its requests cost, by the
-    provider's figures or estimated; None if the price of one is not known.
+    empty for the model's own limits. ``limit`` is how many tokens, US dollars or requests it
+    allowed; 0 where none was reached, or an earlier version stored the end. ``retry_after`` is
+    in how many seconds a ``request_limit`` allows another request. ``dollars`` is what its
+    requests cost, by the provider's figures or estimated; None if the price of one is not known.
     """
 
     reason: CompletionReason
@@ -579,6 +580,7 @@ class TurnComplete:
     cap: Cap | Literal[""] = ""
     retry_after: float | None = None
     dollars: float | None = None
+    limit: float = 0.0
 
 
 Delta: TypeAlias = TextDelta | ReasoningDelta | CallStarted

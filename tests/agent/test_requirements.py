@@ -379,6 +379,7 @@ async def test_l14_every_scope_has_its_cap(scope: str, unit: str, tmp_path: Path
         assert isinstance(end, TurnComplete)
         assert end.reason == ("token_limit" if unit == "tokens" else "money_limit")
         assert end.cap == ("turn" if scope == "agent" else scope)
+        assert end.limit == most
         assert len(home.asked) == 1
 
 

@@ -39,6 +39,15 @@ def test_a_question_of_an_earlier_version_is_read(rules: tuple[Rule, ...]) -> No
     assert decode_event(data) == ev.AwaitingPermission(replace(QUESTION, always=()))
 
 
+def test_l14_the_end_of_a_turn_at_a_cap_keeps_how_much_that_allowed() -> None:
+    """One that an earlier version stored is read: it says none."""
+    now = ev.TurnComplete("money_limit", "Enough.", cap="session", limit=0.25)
+    data: Any = json.loads(json.dumps(encode_event(now)))
+    assert decode_event(data) == now
+    del data["limit"]
+    assert decode_event(data) == replace(now, limit=0.0)
+
+
 def test_the_fold_tells_the_story() -> None:
     transcript = Transcript(SAMPLES)
     kinds = [type(block).__name__ for block in transcript.blocks]

@@ -94,9 +94,10 @@ class Turn:
             return TurnEnd(self._state.stop_reason, limit if self._state.out_of_time else "")
         except OverBudget as error:
             reason = "token_limit" if error.unit == "tokens" else "money_limit"
-            return TurnEnd(reason, str(error), error.cap)
+            return TurnEnd(reason, str(error), error.cap, limit=error.limit)
         except OverRate as error:
-            return TurnEnd("request_limit", describe_rate(error), "hour", error.retry_after)
+            why = describe_rate(error)
+            return TurnEnd("request_limit", why, "hour", error.retry_after, error.limit)
         except Exception as error:
             self._events.emit(describe_error(error))
             return TurnEnd("error", str(error))
@@ -129,6 +130,7 @@ class Turn:
                 end.cap,
                 end.retry_after,
                 self._loop.dollars,
+                end.limit,
             )
         )
 

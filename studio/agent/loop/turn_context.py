@@ -48,6 +48,7 @@ class TurnEnd:
     detail: str = ""
     cap: Cap | Literal[""] = ""
     retry_after: float | None = None
+    limit: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

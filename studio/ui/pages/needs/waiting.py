@@ -5,14 +5,13 @@ Also chats and runs that a cap has stopped (L-14, W-20).
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import date
 
-from studio.agent.budget import Unit, amount_text
+from studio.agent.budget import Unit
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
 from studio.agent.turn_budgets import session_caps
@@ -131,13 +130,7 @@ def _is_lifted(info: SessionInfo, at: float, end: TurnComplete, values: Settings
             most = getattr(values, f"{end.cap}_{unit}")
         case _:  # the next turn has as much again
             return False
-    return not most or _number_in(amount_text(unit, most)) > _number_in(end.detail)
-
-
-def _number_in(words: str) -> float:
-    """The first number in the engine's words, which is the cap in those about one."""
-    found = re.search(r"\d[\d,]*(?:\.\d+)?", words)
-    return float(found[0].replace(",", "")) if found is not None else 0.0
+    return not most or 0 < end.limit < most
 
 
 async def _of_runs(engine: Engine, known: dict[str, Known]) -> list[Waiting]:
