@@ -18,7 +18,13 @@ from studio.domain.errors import ConfigurationError
 from studio.domain.events import ToolFinished
 from studio.domain.persons import Person
 from studio.extensions.packs.installed import InstalledPacks
-from studio.extensions.packs.loading import forget, load_code
+from studio.extensions.packs.loading import (
+    _SourceLoader,
+    compile_ahead,
+    forget,
+    load_class,
+    load_code,
+)
 from studio.extensions.packs.origins import Brought
 from studio.processes.daemon_thread import in_daemon_thread
 from studio.simulator import Call, Text, Turn
@@ -131,6 +137,55 @@ def test_kz9_what_ships_with_the_studio_is_compiled_once(
     file.write_text("from studio.packs import ToolFailed\nraise ToolFailed('mine')")
     with pytest.raises(ConfigurationError, match="mine"):
         load_code("other", tmp_path, shipped=True)
+
+
+@pytest.mark.parametrize(
+    ("code", "name"),
+    [
+        ("from PySide6.QtWidgets import QLabel", "PySide6.QtWidgets.QLabel"),
+        ("from studio.packs import ui", "studio.packs.ui"),
+        ("from ..pages.shown import Shown", "studio.packs.ui.Page"),
+    ],
+)
+async def test_kz9_tools_that_import_what_is_of_the_window_are_refused(
+    tmp_path: Path, code: str, name: str
+) -> None:
+    """KZ-9: a thread loads them, where a class of Qt's may end the program."""
+    for folder in ("tools", "pages"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "pages" / "shown.py").write_text("from studio.packs.ui import Page\nShown = Page\n")
+    file = tmp_path / "tools" / "one.py"
+    hidden = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from PySide6 import QtCore\n"
+    file.write_text(f"{hidden}try:\n    {code}\nexcept ValueError:\n    pass\n")
+    with pytest.raises(ConfigurationError, match=name) as refused:
+        await asyncio.to_thread(load_code, "other", tmp_path)
+    place = "shown.py, line 1: " if "pages" in code else "one.py, line 5: "
+    assert place in str(refused.value) and "a module in pages" in str(refused.value)
+    file.write_text(hidden)
+    await asyncio.to_thread(load_code, "other", tmp_path)
+
+
+async def test_kz9_pages_are_compiled_in_a_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KZ-9: what is loaded afterwards is what the file says then."""
+    for folder in ("tools", "pages"):
+        (tmp_path / folder).mkdir()
+    file = tmp_path / "pages" / "shown.py"
+    broken = tmp_path / "pages" / "broken.py"
+    file.write_text("class Shown:\n    said = 1\n")
+    broken.write_text("class")
+    load_code("other", tmp_path)
+    await asyncio.to_thread(compile_ahead, "other")
+    with monkeypatch.context() as patch:
+        patch.setattr(_SourceLoader, "source_to_code", None)
+        assert load_class("other", "pages.shown:Shown").said == 1  # type: ignore[attr-defined]
+    with pytest.raises(ConfigurationError, match=r"broken\.py, line 1: SyntaxError"):
+        load_class("other", "pages.broken:Shown")
+    load_code("other", tmp_path)
+    await asyncio.to_thread(compile_ahead, "other")
+    file.write_text("class Shown:\n    said = 2\n")
+    assert load_class("other", "pages.shown:Shown").said == 2  # type: ignore[attr-defined]
 
 
 async def test_kz3_two_tools_of_a_pack_do_not_wait_for_each_other(tmp_path: Path) -> None:

@@ -7,13 +7,16 @@ ships with the studio is part of it, and compiled once as the studio's own files
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.util
 import os
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from importlib.machinery import ModuleSpec, SourceFileLoader
 from pathlib import Path
+from threading import current_thread, main_thread
 from types import CodeType, ModuleType
 from typing import Protocol
 
@@ -28,6 +31,11 @@ from studio.tools.packs.home import NoRecords, Records
 PREFIX = "studio_pack_"
 """Begins the name of a pack's package, before its id."""
 MOST_SHOWN = 300
+_OF_WINDOW = ("PySide6", "shiboken6", "studio.ui", "studio.packs.ui")
+OF_WINDOW = (
+    "{name} is of the window, and tools run where there is none, too. Import it in a module in "
+    "pages that no tool imports."
+)
 NO_POLICY = (
     "The pack “{pack}” says who may see what is sent, and cannot be loaded, so nothing was sent. "
     "Correct it, or switch it off. {why}"
@@ -130,7 +138,45 @@ class _SourceLoader(SourceFileLoader):
 
     def get_code(self, fullname: str) -> CodeType | None:
         path = self.get_filename(fullname)
-        return self.source_to_code(self.get_data(path), path)
+        source = self.get_data(path)
+        before, code = _FINDER.compiled.pop(path, (b"", None))
+        if current_thread() is main_thread():
+            same = code is not None and before == source
+            return code if same else self.source_to_code(source, path)
+        tree = ast.parse(source, path)
+        _refuse_window(tree, path)
+        return self.source_to_code(tree, path)
+
+
+class _OfWindow(ImportError):
+    """A module that a thread loads imports what is of the window."""
+
+    def __init__(self, name: str, path: str, line: int) -> None:
+        super().__init__(OF_WINDOW.format(name=name), name=name, path=path)
+        self.line = line
+
+
+def _refuse_window(tree: ast.Module, path: str) -> None:
+    """Raise ``_OfWindow`` where there is such an import.
+
+    A class of Qt's that a thread makes while Qt is at work ends the program now and then.
+    """
+    waiting: list[ast.stmt] = [*tree.body]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, ast.Import):
+            names = [alias.name for alias in one.names]
+        elif isinstance(one, ast.ImportFrom) and not one.level:
+            names = [f"{one.module}.{alias.name}" for alias in one.names]
+        else:
+            if isinstance(one, ast.Try | ast.With | ast.ClassDef):
+                waiting += one.body
+            elif isinstance(one, ast.If):  # what stands below TYPE_CHECKING is not run
+                waiting += one.orelse if "TYPE_CHECKING" in ast.unparse(one.test) else one.body
+            continue
+        for name in names:
+            if any(f"{name}.".startswith(f"{room}.") for room in _OF_WINDOW):
+                raise _OfWindow(name, path, one.lineno)
 
 
 class _Finder:
@@ -140,6 +186,8 @@ class _Finder:
     def __init__(self) -> None:
         self.folders: dict[str, Path] = {}
         self.shipped: set[str] = set()
+        self.compiled: dict[str, tuple[bytes, CodeType]] = {}
+        """By file: what was compiled ahead, and of which source."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -217,6 +265,24 @@ def load_script(file: Path) -> PackCode:
     return PackCode(Pack(), tuple(tools))
 
 
+def compile_ahead(pack_id: str) -> None:
+    """Compile the modules of a pack that are not loaded yet, so that to load them takes no time.
+
+    Call it in a thread. What cannot be compiled says so when it is loaded.
+    """
+    package = package_of(pack_id)
+    root = _FINDER.folders.get(package)
+    if root is None or package in _FINDER.shipped:
+        return
+    for file in root.rglob("*.py"):
+        name = ".".join((package, *file.relative_to(root).with_suffix("").parts))
+        if name not in sys.modules:
+            with suppress(OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+                source = file.read_bytes()
+                code = compile(source, str(file), "exec", dont_inherit=True)
+                _FINDER.compiled[str(file)] = (source, code)
+
+
 def load_class(pack_id: str, source: str) -> type:
     """The class of a pack that is loaded, by ``module:Class``; imports the module. Blocks.
 
@@ -242,7 +308,10 @@ def load_class(pack_id: str, source: str) -> type:
 def forget(pack_id: str) -> None:
     """Let the next load run all files anew; what is running goes on."""
     package = package_of(pack_id)
-    _FINDER.folders.pop(package, None)
+    root = _FINDER.folders.pop(package, None)
+    for file in list(_FINDER.compiled):
+        if root is not None and Path(file).is_relative_to(root):
+            _FINDER.compiled.pop(file, None)
     _FINDER.shipped.discard(package)
     for name in list(sys.modules):  # other threads import meanwhile
         if name.partition(".")[0] == package:
@@ -253,6 +322,8 @@ def problem_of(root: Path, path: Path, error: BaseException) -> str:
     """What code of a pack raised, with its file and line."""
     line = 0
     place = path
+    if isinstance(error, _OfWindow):
+        return f"{error.path}, line {error.line}: {error}"
     if isinstance(error, SyntaxError) and error.filename:
         place, line = Path(error.filename), error.lineno or 0
     trace = error.__traceback__

@@ -14,7 +14,7 @@ from shiboken6 import isValid
 
 from studio.domain.errors import StudioError
 from studio.domain.extensions import PACK_PAGE
-from studio.extensions.packs.loading import load_class, problem_of
+from studio.extensions.packs.loading import compile_ahead, load_class, problem_of
 from studio.processes.daemon_thread import in_daemon_thread
 from studio.ui.engine_texts import tr_engine
 from studio.ui.settings.rows import IconTile
@@ -179,7 +179,8 @@ class WidgetPage(Page):
         ends the program now and then.
         """
         try:
-            await asyncio.sleep(0)  # the page is shown empty first
+            # The page is shown empty first. To compile takes longer than to import.
+            await in_daemon_thread(lambda: compile_ahead(self.home.id))
             if not isValid(self):
                 return
             found = load_class(self.home.id, self.entry.source)

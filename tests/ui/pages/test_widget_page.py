@@ -12,6 +12,8 @@ import pytest
 from studio.domain.errors import StorageError
 from studio.extensions.packs.brought import brought_packs
 from studio.extensions.packs.installed import InstalledPacks
+from studio.extensions.packs.loading import _SourceLoader
+from studio.extensions.packs.origins import Brought, Origin
 from studio.ui.pages.pack_page import DeclaredPage
 from studio.ui.pages.widget_page import WidgetPage
 from studio.ui.settings.pages.packs import PacksPage
@@ -101,6 +103,26 @@ async def test_kz9_what_a_button_attempts_is_told_and_leaves_the_button_on(tmp_p
                 await until(button.isEnabled)
             assert came == [(None, "Die Datei kann nicht geschrieben werden."), (7, "")]
             assert page.problem is None
+
+
+@on_window_loop
+async def test_kz9_a_page_that_does_not_ship_is_compiled_in_a_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KZ-9: to compile it takes longer than the window may be still."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        packs = ship_notes(person, tmp_path / "packs")
+        found = [Brought(Origin("distribution", "notes 1.0"), tmp_path / "packs" / "notes")]
+        packs.brought = lambda: found
+        packs.approve("notes", packs.get("notes").digest)
+        await person.engine.refresh_tools()
+        await until(lambda: TOPICS in person.window.sidebar._rows)
+        monkeypatch.setattr(_SourceLoader, "source_to_code", None)
+        person.window.sidebar._rows[TOPICS].click()
+        page = person.window.pages.currentWidget()
+        assert isinstance(page, WidgetPage)
+        await until(lambda: page.shown or page.problem)
+        assert page.shown is not None
 
 
 @pytest.mark.qt_no_exception_capture
