@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,14 @@ def counted(terminal: Command) -> int:
     return len(path.read_text().splitlines()) if path.exists() else 0
 
 
-async def killed(terminal: Command, *arguments: str, count: int = 1) -> None:
-    """Begin a command, and kill it as soon as the counter has counted so far."""
+async def killed(
+    terminal: Command, *arguments: str, count: int = 1, way: signal.Signals = signal.SIGKILL
+) -> None:
+    """Begin a command, and end it as soon as the counter has counted so far."""
     process = await terminal.start("workflow", *arguments)
     async with within():
         await until(lambda: counted(terminal) == count, "the counter counts")
-        process.kill()
+        process.send_signal(way)
         await process.wait()
     (terminal.folder / "go").touch()  # the next one would end
 
@@ -123,3 +126,19 @@ async def test_w16_what_was_not_begun_just_runs(tmp_path: Path) -> None:
         assert (await terminal("permissions", "add", "run(*)")).code == 0
         ended = await terminal("workflow", "resume", await run_id(terminal))
         assert (ended.code, counted(terminal)) == (0, 1)
+
+
+@pytest.mark.parametrize("kind", ["command", "background child"])
+async def test_w16_what_ctrl_c_broke_off_is_asked_about(tmp_path: Path, kind: str) -> None:
+    async with at_provider(tmp_path, "anthropic", script) as (terminal, _):
+        await prepared(terminal, STEPS[kind])
+        await killed(terminal, "run", "story", *AT, way=signal.SIGINT)
+        run = await run_id(terminal)
+        ended = await terminal("workflow", "resume", run)
+        assert ended.code == 5 and "This may have happened" in ended.err, ended
+        assert counted(terminal) == 1
+        async with screen(terminal, "workflow", "resume", run) as shown:
+            await shown.until("It [h]appened, run it [a]gain, [s]top:")
+            shown.type("h\n")
+            await shown.until("Story is done")
+        assert counted(terminal) == 1
