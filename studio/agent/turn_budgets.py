@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from datetime import datetime
 
 from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.agents import NO_CAPS, Agent, Caps
-from studio.domain.events import Routed, StepEnded
+from studio.domain.blocks import EndBlock
+from studio.domain.events import Routed, StepEnded, TurnComplete
 from studio.domain.records import dataclass
 from studio.domain.sessions import SessionInfo
 from studio.storage.config.settings import Settings, SettingsFile
@@ -100,6 +102,15 @@ class Budgets:
         """What a session has used; nothing if it had no turn since the program started."""
         account = self._sessions.get(session_id)
         return account.used if account is not None else Amount()
+
+    def twice_the_cap(self, session: SessionInfo, end: EndBlock | TurnComplete) -> Caps | None:
+        """The session's caps with the one that ended its last turn doubled; None for another."""
+        if end.cap != "session":
+            return None
+        caps, used = session_caps(session, self._settings.values), self.used(session.id)
+        if end.reason == "money_limit":
+            return replace(caps, dollars=2 * max(caps.dollars, end.limit, round(used.dollars, 2)))
+        return replace(caps, tokens=2 * max(caps.tokens, int(end.limit), used.tokens))
 
     async def _of_session(self, session: SessionInfo, new: bool) -> Account:
         account, caps = self._sessions.get(session.id), session_caps(session, self._settings.values)

@@ -209,6 +209,7 @@ class EndBlock:
     detail: str
     mode: Mode = "background"
     cap: Cap | Literal[""] = ""
+    limit: float = 0.0
 
 
 TranscriptBlock: TypeAlias = (

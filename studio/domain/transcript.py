@@ -354,6 +354,16 @@ class Transcript:
         return [(b.draft, b.detail) for b in self.blocks if isinstance(b, DraftBlock)]
 
     @property
+    def last_end(self) -> EndBlock | None:
+        """How the last turn ended; None where that needs no explanation, or while one runs."""
+        for block in reversed(self.blocks):
+            if isinstance(block, EndBlock):
+                return block
+            if isinstance(block, AgentBlock):
+                break
+        return None
+
+    @property
     def last_calls(self) -> list[ToolBlock]:
         """Every call of the last turn, in order."""
         return self._calls.all
@@ -496,5 +506,6 @@ class Transcript:
         if self.blocks and isinstance(self.blocks[-1], RetryBlock):
             changed.append(len(self.blocks) - 1)  # nothing came of the attempt, not even words
         if event.reason not in ("done", "error", "handed_over"):
-            changed.append(self._add(EndBlock(event.reason, event.detail, self._mode, event.cap)))
+            why = event.reason, event.detail, self._mode, event.cap, event.limit
+            changed.append(self._add(EndBlock(*why)))
         return min((index for index in changed if index is not None), default=None)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from .translation import locale, tr, tr_in, tr_later, tr_plural
 
 if TYPE_CHECKING:
+    from studio.domain.agents import Caps
     from studio.domain.run_events import CapRaised
     from studio.storage.paths import Paths
 
@@ -54,6 +55,13 @@ def percent(value: float) -> str:
 def dollars(value: float, digits: int = 2) -> str:
     """$1,234.50."""
     return tr("${amount}").format(amount=decimal(value, digits))
+
+
+def cap_words(caps: Caps, reason: str) -> str:
+    """``$2.00`` or ``20,000 tokens``: the cap that a turn reached which ended for ``reason``."""
+    if reason == "money_limit":
+        return dollars(caps.dollars)
+    return tr_plural("{count} token", "{count} tokens", caps.tokens)
 
 
 def caps_words(raised: CapRaised) -> str:

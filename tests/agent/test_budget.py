@@ -17,6 +17,7 @@ from studio.agent.budget import Account, Amount, Budget, OverBudget
 from studio.agent.prompts import NEARLY_OUT
 from studio.agent.request_meter import RequestRate
 from studio.agent.session.session import Session
+from studio.agent.session.session_state import SessionInUse
 from studio.domain.agents import Caps
 from studio.domain.errors import ProviderError
 from studio.domain.events import (
@@ -244,6 +245,34 @@ async def test_l14_what_a_chat_used_is_known_after_a_restart_and_from_another_pr
         assert (end.reason, end.cap) == ("token_limit", "session")
         assert home.engine.budgets.used(session.info.id).tokens == 60_020
         assert len(home.asked) == 1
+
+
+async def test_l14_a_cap_is_raised_to_what_was_offered_and_once(tmp_path: Path) -> None:
+    """Another program may have raised it meanwhile, or gone on with the chat."""
+    script = [Turn(Words("Hi."), usage=Usage(30_000, out=10)) for _ in range(3)]
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        session = await home.session()
+        await session.change(caps=Caps(tokens=31_000))
+        assert end_of(list(await say(session))).reason == "done"
+        assert not await session.raise_cap(Caps(tokens=62_000)), "no cap ended its turn"
+        assert end_of(list(await say(session))).cap == "session"
+        end = session.transcript.last_end
+        assert end is not None
+        offered = Caps(tokens=62_000)
+        assert home.engine.budgets.twice_the_cap(session.info, end) == offered
+        assert not await session.raise_cap(Caps(tokens=62_001)), "nobody offered that"
+        async with engine_home(tmp_path, "anthropic", script) as other:
+            there = await other.engine.sessions.open(session.info.id)
+            assert other.engine.budgets.twice_the_cap(there.info, end) == offered
+            assert await there.raise_cap(offered)
+            assert not await session.raise_cap(offered), "it was raised there"
+            assert session.info.caps == offered
+            assert end_of(list(await say(there, ""))).reason == "done"
+            with pytest.raises(SessionInUse):
+                await session.raise_cap(Caps(tokens=124_000))
+        again = await home.engine.sessions.open(session.info.id)
+        assert not await again.raise_cap(Caps(tokens=124_000)), "it went on"
+        assert again.info.caps == offered
 
 
 async def test_l14_what_a_deleted_chat_used_counts_all_the_same(tmp_path: Path) -> None:

@@ -111,7 +111,7 @@ class Session:
         self._interrupted_at = -AGAIN
         """When the person interrupted last, by ``time.monotonic``."""
         self._exclusive = asyncio.Lock()
-        self._look = services.sources.once
+        self._look, self._budgets = services.sources.once, services.budgets
         self._builder = TurnBuilder(state, services, delegation, self.undo, new=new)
         self._reader = MessageReader(
             state, services, self._builder.content_filter, self._builder.hooks
@@ -490,6 +490,21 @@ class Session:
                 return await self.undo.restore(turn_id, undo=undo)
             finally:
                 await self.undo.settled()
+
+    async def raise_cap(self, offered: Caps) -> bool:
+        """Let the session use what the person was offered after its last turn (L-14).
+
+        Returns whether that was done: not where something else would be offered by now, since
+        another program raised the cap or went on. Raises ConfigurationError while a turn runs.
+        """
+        async with self._exclusive_access():
+            stored, end = await self.state.store.get(self.info.id), self.transcript.last_end
+            if stored is not None:
+                self.state.info = replace(self.info, caps=stored.caps)
+            if end is None or self._budgets.twice_the_cap(self.info, end) != offered:
+                return False
+            await self.change(caps=offered)
+            return True
 
     async def note(self, *events: Notice | ChildWorks) -> None:
         """Record what the program has to tell; raises ConfigurationError while a turn runs."""

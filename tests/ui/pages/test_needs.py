@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import sqlite3
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from PySide6.QtWidgets import QApplication
 
 from studio.agent.session.session import Session
 from studio.domain.agents import Caps
-from studio.domain.blocks import NoticeBlock
+from studio.domain.blocks import NoticeBlock, TextBlock
 from studio.domain.messages import Text as Said
 from studio.domain.run_events import ItemsFound, RunQuestion, RunStarted, StepAsked, StepStarted
 from studio.domain.runs import Run, item_keys
@@ -681,14 +683,55 @@ async def test_l14_a_chat_that_reached_its_cap_unseen_stands_there_until_it_is_o
         reached = "Your limit of 20,000 tokens for this chat is reached."
         read = page.list.currentIndex().data(Qt.ItemDataRole.AccessibleTextRole)
         assert all(words in read for words in (reached, "Chats", "Numbers")), read
-        assert page.card.title.text() == reached and not page.card.send.isVisible()
-        assert not any(one.isVisible() for one in page.card.rows), "its chat has the answers"
+        assert page.card.title.text() == reached and not page.card.send.isEnabled()
+        assert answers_on(page) == ["Raise to 40,000 tokens"]
         assert page.to_asker.accessibleName() == "Open the chat"
         person.press(Key.Key_Return)
         await until(lambda: person.hit(EndItem, "raise_cap"), "the answers in its chat")
         assert person.session.info.id == session.info.id
         await until(row.isHidden, "it was seen")
         assert await find_waiting(person.engine, {}) == []
+
+
+def answers_on(page: NeedsPage) -> list[str]:
+    return [one.text() for one in page.card.rows if one.isVisible()]
+
+
+@on_window_loop
+async def test_l14_the_cap_of_a_chat_is_raised_there_to_what_was_offered(tmp_path: Path) -> None:
+    async with at_window(tmp_path, COMPATIBLE, [FULL, says("Counted.")], setup=capped) as person:
+        session = await reach_cap(person, "Numbers")
+        person.window.pages.show_page("needs")
+        page = person.window.pages.currentWidget()
+        assert isinstance(page, NeedsPage)
+        await until(lambda: page.rows, "the chat")
+        assert answers_on(page) == ["Raise to 40,000 tokens"]
+        person.press(Key.Key_1)
+        person.press(Key.Key_Return)
+        await until(lambda: not page.rows and session.transcript.last_end is None, "it goes on")
+        await until(lambda: not session.running, "its end")
+        assert session.info.caps == Caps(tokens=40_000)
+        assert [one.text for one in session.transcript.blocks if isinstance(one, TextBlock)] == [
+            "Counted."
+        ]
+        assert person.window.pages.currentWidget() is page
+
+
+@on_window_loop
+async def test_l14_an_end_of_an_earlier_version_has_its_answers_in_its_chat(
+    tmp_path: Path,
+) -> None:
+    """It does not say how much the cap allowed."""
+    async with at_window(tmp_path, COMPATIBLE, [FULL], setup=capped) as person:
+        await reach_cap(person, "Numbers")
+        with closing(sqlite3.connect(person.engine.paths.database)) as db, db:
+            db.execute("UPDATE transcript SET body = json_remove(body, '$.limit')")
+        person.window.pages.show_page("needs")
+        page = person.window.pages.currentWidget()
+        assert isinstance(page, NeedsPage)
+        await until(lambda: page.rows, "the chat")
+        assert answers_on(page) == [] and not page.card.send.isVisible()
+        assert page.to_asker.accessibleName() == "Open the chat"
 
 
 @on_window_loop

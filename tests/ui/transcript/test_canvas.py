@@ -569,7 +569,7 @@ def test_l14_an_end_offers_the_ways_on(
     shown: TranscriptWindow, end: TurnComplete, ways: list[str]
 ) -> None:
     shown.ask()
-    shown.view.context.raised = lambda reason: "$4.00"
+    shown.view.context.raised = lambda end: "$4.00"
     shown.tell(end)
     hits = shown.view.canvas.items[-1].hits
     assert [hit.action for hit in hits] == ways

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from studio.ui.formatting import dollars
-from studio.ui.translation import tr_plural
+from studio.ui.formatting import cap_words
 
 from .message_input import MessageInput
 from .open_chat import OpenChat
@@ -15,7 +13,7 @@ from .open_chat import OpenChat
 if TYPE_CHECKING:  # all this comes after the first paint
     from studio.agent.session.session import Session
     from studio.domain.agents import Caps, Mode
-    from studio.domain.blocks import UserBlock
+    from studio.domain.blocks import EndBlock, UserBlock
     from studio.domain.messages import Said
 
 
@@ -50,11 +48,9 @@ class RecoveryActions:
     @property
     def limit_setting(self) -> str:
         """The setting of the limit that the last turn reached: ``turn_dollars``; empty if none."""
-        from studio.domain.blocks import EndBlock
-
         session = self._chat.session
-        last = session.transcript.blocks[-1] if session and session.transcript.blocks else None
-        if not isinstance(last, EndBlock) or not last.cap:
+        last = session.transcript.last_end if session is not None else None
+        if last is None or not last.cap:
             return ""
         if last.cap == "hour":
             return "requests_per_hour"
@@ -62,37 +58,36 @@ class RecoveryActions:
             return "long_dollars"
         return f"{last.cap}_{'dollars' if last.reason == 'money_limit' else 'tokens'}"
 
-    def raised_cap(self, reason: str) -> str:
-        """What the chat's limit is raised to after a turn that ended for ``reason``: “$4.00”."""
-        session = self._chat.session
-        if session is None or self._chat.engine is None:
+    def raised_cap(self, end: EndBlock) -> str:
+        """What the chat's limit is raised to after a turn that ended so: “$4.00”."""
+        session, engine = self._chat.session, self._chat.engine
+        if session is None or engine is None:
             return ""
-        caps = self._raised_caps(session, reason)
-        if reason == "money_limit":
-            return dollars(caps.dollars)
-        return tr_plural("{count} token", "{count} tokens", caps.tokens)
-
-    def _raised_caps(self, session: Session, reason: str) -> Caps:
-        """The chat's caps; the one that ended the turn is doubled, or twice what was used."""
-        engine = self._chat.engine
-        assert engine is not None
-        from studio.agent.turn_budgets import session_caps
-
-        caps = session_caps(session.info, engine.settings.values)
-        used = engine.budgets.used(session.info.id)
-        if reason == "money_limit":
-            return replace(caps, dollars=2 * max(caps.dollars, round(used.dollars, 2)))
-        return replace(caps, tokens=2 * max(caps.tokens, used.tokens))
+        offered = engine.budgets.twice_the_cap(session.info, end)
+        return cap_words(offered, end.reason) if offered is not None else ""
 
     def raise_cap(self) -> None:
         """Let the chat use twice as much, then go on."""
-        if self._chat.session is not None:
-            self._chat.run(self._raise_cap(self._chat.session))
+        session, engine = self._chat.session, self._chat.engine
+        end = session.transcript.last_end if session is not None else None
+        if session is None or engine is None or end is None:
+            return
+        if (offered := engine.budgets.twice_the_cap(session.info, end)) is not None:
+            self._chat.run(self._raise_cap(session, offered))
 
-    async def _raise_cap(self, session: Session) -> None:
-        last = session.transcript.blocks[-1]
-        await session.change(caps=self._raised_caps(session, getattr(last, "reason", "")))
-        self.retry()
+    async def raise_offered(self, session_id: str, offered: Caps) -> None:
+        """Let a chat use what was offered, then go on; not where it is not offered any more."""
+        assert self._chat.engine is not None
+        await self._raise_cap(await self._chat.engine.sessions.open(session_id), offered)
+
+    async def _raise_cap(self, session: Session, offered: Caps) -> None:
+        raised, shown = await session.raise_cap(offered), session is self._chat.session
+        if raised and shown:
+            self.retry()
+        elif raised:
+            self._chat.runner.start(session, [])
+        elif shown:  # with what is offered now
+            self._chat.show(session, reloaded=True)
 
     # Compact and branch
 

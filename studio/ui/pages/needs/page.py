@@ -10,7 +10,7 @@ from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout
 
 from studio.agent.engine import Engine
-from studio.domain.agents import NO_AGENTS, Agent
+from studio.domain.agents import NO_AGENTS, Agent, Caps
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json
 from studio.domain.questions import ServerAnswer
@@ -297,6 +297,10 @@ class NeedsPage(Page):
             self.left_out.emit(row.run_id, row.question.id)
 
     async def _give(self, row: Waiting, value: Json, whole: bool) -> None:
+        if isinstance(row.offered, Caps):
+            if self.chat is not None:
+                await self.chat.recovery.raise_offered(row.session_id, row.offered)
+            return
         if row.question.kind == "paused":
             self.pause_answered.emit(row.run_id, str(value), row.offered)
             return

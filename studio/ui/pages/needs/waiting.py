@@ -15,7 +15,7 @@ from studio.agent.budget import Unit
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
 from studio.agent.turn_budgets import session_caps
-from studio.domain.agents import NO_CAPS, Agent
+from studio.domain.agents import NO_CAPS, Agent, Caps
 from studio.domain.blocks import ToolBlock
 from studio.domain.errors import StorageError, StudioError
 from studio.domain.events import TurnComplete
@@ -25,7 +25,7 @@ from studio.domain.sessions import SessionInfo
 from studio.domain.workflows import Step, Workflow
 from studio.storage.config.settings import Settings
 from studio.storage.runs import RunStore
-from studio.ui.formatting import caps_words
+from studio.ui.formatting import cap_words, caps_words
 from studio.ui.translation import tr
 from studio.workflows.kept_agents import kept_agents
 from studio.workflows.missions.cycles import STALLED
@@ -74,7 +74,7 @@ class Waiting:
     here: bool = True
     asker: str = ""
     item: bool = False
-    offered: CapRaised | None = None
+    offered: CapRaised | Caps | None = None
 
 
 async def count_waiting(engine: Engine, known: dict[str, Known]) -> int:
@@ -103,7 +103,10 @@ async def find_waiting(engine: Engine, known: dict[str, Known]) -> list[Waiting]
 
 
 async def _at_caps(engine: Engine) -> list[Waiting]:
-    """The chats that a cap has stopped: until they are opened, go on, or the cap is none."""
+    """The chats that a cap has stopped: until they are opened, go on, or the cap is lifted.
+
+    A chat's own cap is doubled here, what an earlier version stored has its answers in its chat.
+    """
     found: list[Waiting] = []
     for info in await engine.store.unseen_limits(time.time() - RECENT):
         events = await engine.store.recent_events(info.id, LAST_EVENTS)
@@ -111,9 +114,12 @@ async def _at_caps(engine: Engine) -> list[Waiting]:
         at, end = next(ends, (0.0, None))
         if end is None or not end.cap or _is_lifted(info, at, end, engine.settings.values):
             continue
-        asks = RunQuestion(f"limit {info.id} {at}", "paused", end.detail)  # its chat takes answers
+        offered = engine.budgets.twice_the_cap(info, end) if end.limit else None
+        asks = RunQuestion(f"limit {info.id} {at} {offered}", "paused", end.detail)
+        if offered is not None:  # another amount is another question
+            asks = replace(asks, choices=("raise",), abouts=(cap_words(offered, end.reason),))
         path = info.title, info.agent
-        found.append(Waiting(tr("Chats"), path, asks, at, info.id, asker=info.id))
+        found.append(Waiting(tr("Chats"), path, asks, at, info.id, asker=info.id, offered=offered))
     return found
 
 

@@ -15,7 +15,7 @@ from PySide6.QtCore import QPointF, QRectF
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QWidget
 
-from studio.domain.blocks import TranscriptBlock
+from studio.domain.blocks import EndBlock, TranscriptBlock
 from studio.domain.sessions import Versions
 from studio.ui.formatting import short_path
 from studio.ui.markdown.blocks import Block
@@ -82,8 +82,8 @@ class ItemContext:
     """The blocks of that message as they will stand at the end, if they are to be seen already."""
     offline: bool = False
     """Whether the last message waits until its provider can be reached."""
-    raised: Callable[[str], str] = lambda reason: ""
-    """What the chat's limit is raised to after a turn that ended for this reason."""
+    raised: Callable[[EndBlock], str] = lambda end: ""
+    """What the chat's limit is raised to after a turn that ended so."""
     in_chat: bool = False
     """Whether messages can be edited, answered again and branched from."""
     read_only: bool = False

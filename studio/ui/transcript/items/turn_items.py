@@ -89,7 +89,7 @@ class EndItem(_WayOnItem[EndBlock]):
         return tr_engine(describe_end(self.block.reason, self.block.detail))
 
     def ways(self, context: ItemContext) -> Sequence[CardAction]:
-        return model.end_actions(self.block, context.raised(self.block.reason))
+        return model.end_actions(self.block, context.raised(self.block))
 
 
 class CardItem(Item[BlockT]):
