@@ -9,6 +9,7 @@ import os
 import pickle
 import signal
 import ssl
+import sys
 from asyncio.subprocess import Process
 from collections import Counter
 from contextlib import AsyncExitStack
@@ -29,7 +30,7 @@ from studio.workflows.cluster.certificates import (
     taken_back,
 )
 from studio.workflows.cluster.coordinator import TAKEN_BACK, Coordinator
-from studio.workflows.cluster.lines import Line, LineClosed, connect, encode
+from studio.workflows.cluster.lines import Line, LineClosed, connect, encode, listen
 from studio.workflows.cluster.messages import VERSION, reply_message
 from support.command import Command
 from support.engine_home import EngineHome, engine_home
@@ -263,6 +264,35 @@ async def test_w59_an_answer_counts_that_came_while_the_coordinator_slept(
             await line.read()
     finally:
         await coordinator.close()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="its sockets forget what was not read")
+async def test_w59_what_a_worker_said_before_it_died_is_read_though_a_write_fails_first(
+    tmp_path: Path,
+) -> None:
+    """Its answers were lost with the line, so other workers did their items again."""
+    identity = coordinator_identity(tmp_path)
+    invite(tmp_path, "anna", "", tmp_path / "invitation")
+    lines = asyncio.Queue[Line]()
+    listener = await listen("127.0.0.1:0", identity, lines.put)
+    host, port = listener.get_host_port()
+    try:
+        anna = read_invitation(tmp_path / "invitation").identity
+        there = await connect(f"{host}:{port}", anna)
+        here = await lines.get()
+        for ticket in (1, 2):
+            await there.write(encode({"do": "answer", "ticket": ticket}))
+        there.close()
+        async with within():
+            with pytest.raises(LineClosed):
+                while True:
+                    await here.write(encode({"do": "ask", "ticket": 3}))
+            assert here.closed, "it is asked no more"
+            assert [(await here.read())["ticket"], (await here.read())["ticket"]] == [1, 2]
+            with pytest.raises(LineClosed):
+                await here.read()
+    finally:
+        listener.stop()
 
 
 class _Touch:

@@ -42,7 +42,8 @@ class LineClosed(Exception):
 class Line:
     """Messages to and from one other side.
 
-    ``peer`` is the name in its certificate, and ``number`` the one of that.
+    ``peer`` is the name in its certificate, and ``number`` the one of that. Where nothing can be
+    sent any more, what had come before can still be read.
     """
 
     def __init__(self, comm: Any) -> None:
@@ -52,10 +53,14 @@ class Line:
         self.number = str(certificate["serialNumber"]).lstrip("0")
         self.peer = "".join(str(value) for ((name, value),) in subject if name == "commonName")
         self.address = str(comm.peer_address).removeprefix("tls://")
+        self._sends = True
+        self._send: Callable[[Any], int] = comm.stream.write_to_fd
+        comm.stream.write_to_fd = self._send_some
 
     @property
     def closed(self) -> bool:
-        return self._comm.stream is None
+        """Whether nothing can be sent."""
+        return self._comm.stream is None or not self._sends
 
     async def read(self) -> JsonObject:
         """The next message; raises LineClosed."""
@@ -76,14 +81,29 @@ class Line:
 
     async def write(self, data: bytes) -> None:
         """Send a message that ``encode`` made; raises LineClosed."""
-        stream = self._comm.stream
-        if stream is None:
+        if self.closed:
             raise LineClosed
         try:
-            await stream.write(len(data).to_bytes(_HEADER) + data)
+            await self._comm.stream.write(len(data).to_bytes(_HEADER) + data)
         except OSError as error:
-            self.close()
+            self._sends = False
             raise LineClosed from error
+        if not self._sends:
+            raise LineClosed
+
+    def _send_some(self, data: Any) -> int:
+        """Send a part of what is to be sent, and return how much; all, where nothing arrives.
+
+        After an error the stream would close the socket, with all that was received and not read.
+        The end of the line is read after that.
+        """
+        try:
+            return self._send(data)
+        except BlockingIOError:
+            raise
+        except OSError:
+            self._sends = False
+            return len(data)
 
     def close(self) -> None:
         self._comm.abort()
