@@ -3,7 +3,8 @@
 qasync 0.28 starts one Qt timer for every callback and never kills those of
 cancelled handles, wakes timers early, loses wake-ups while a dialog runs
 inside a task, drops ``context`` of calls from other threads, and makes a new
-notifier each time that a socket is read again. Here every callback goes through
+notifier each time that a socket is read again, and goes on with tasks once more
+when the loop has stopped, where none may run. Here every callback goes through
 one queue drained by one posted event, all timers share one Qt timer, and each
 socket keeps its notifier. Each repair can go when a release of qasync has it.
 """
@@ -72,6 +73,12 @@ class StudioLoop(QEventLoop):
     def set_debug(self, enabled: bool) -> None:
         super().set_debug(enabled)
         self.get_debug = (lambda: True) if enabled else bool
+
+    def run_forever(self) -> int:
+        if self._queue and not self._posted:  # what came while the loop did not run
+            self._posted = True
+            QCoreApplication.postEvent(self._drainer, QEvent(_DRAIN))
+        return super().run_forever()
 
     def call_soon(self, callback: Any, *args: Any, context: Context | None = None) -> Any:
         if self._shut:
@@ -216,6 +223,8 @@ class StudioLoop(QEventLoop):
             # A task opened a nested Qt loop: its step is not over, so no other
             # task may be entered. The outer drain goes on afterwards.
             return
+        if asyncio._get_running_loop() is not self:
+            return  # it has stopped; the next run goes on
         queue = self._queue
         outer, self._level = self._level, self._loops.loopLevel()
         try:

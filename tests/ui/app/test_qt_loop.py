@@ -41,6 +41,24 @@ def test_timers_never_come_early(loop: StudioLoop) -> None:
     assert min(loop.run_until_complete(main())) >= 0
 
 
+def test_no_task_goes_on_while_the_loop_is_stopped(loop: StudioLoop) -> None:
+    """Qt has its say once more when a run is over; tasks wait for the next run."""
+
+    async def steps() -> None:
+        for _ in range(100):
+            assert asyncio.get_running_loop() is loop
+            await asyncio.sleep(0)
+        await asyncio.sleep(0.001)
+
+    async def main() -> asyncio.Task[None]:
+        return asyncio.ensure_future(steps())
+
+    task = loop.run_until_complete(main())
+    assert not task.done()
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.run_until_complete(task)
+
+
 def test_cancelled_timers_leave_nothing_behind(loop: StudioLoop) -> None:
     async def main() -> None:
         for _ in range(5000):
