@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, get_args
 from .exit_codes import USAGE
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from studio.domain.agents import Caps
     from studio.domain.jsonvalue import Json
 
@@ -118,6 +120,23 @@ class CommandParser(argparse.ArgumentParser):
             if action.choices is not None and action.metavar == missing:
                 return f", one of {', '.join(map(str, action.choices))}"
         return ""
+
+
+def export_arguments(parser: CommandParser) -> None:
+    """Where results are written, and how; see ``export_format``."""
+    from pathlib import Path
+
+    parser.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="default: standard output"
+    )
+    parser.add_argument(
+        "--format", choices=("csv", "jsonl"), help="default: by the file's name, else jsonl"
+    )
+
+
+def export_format(options: argparse.Namespace) -> str:
+    place: Path | None = options.output
+    return options.format or ("csv" if place and place.suffix.lower() == ".csv" else "jsonl")
 
 
 def provider_option(parser: CommandParser, default: str = "") -> None:

@@ -134,7 +134,8 @@ class EvalReport:
     """What an eval came to: its cells, and what they were made from.
 
     ``models`` has the provider and model of each variant. ``dollars`` is what this run cost, what
-    its cells cost may be more.
+    its cells cost may be more. ``provider`` and ``model`` answered where a variant names none, if
+    they were given.
     """
 
     eval: Eval
@@ -142,3 +143,5 @@ class EvalReport:
     cells: tuple[Cell, ...] = ()
     dollars: float = 0.0
     reason: str = ""
+    provider: str = ""
+    model: str = ""

@@ -58,6 +58,11 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("It cost {cost}."),
     tr_later("It took {seconds} s."),
     tr_later("It was not asked: {grader} failed."),
+    tr_later("{amount} of {amount_most} cells have no result."),
+    tr_later("{amount} of {amount_most} cells gave no new answer."),
+    tr_later("{eval} has no cap. Give it a budget in its file, or --dollars or --tokens."),
+    tr_later("{eval} has no case {case}."),
+    tr_later("{eval} has no variant {variant}. It has {known}."),
     # Newer versions
     tr_later("The newest version cannot be asked for. Check the connection."),
     tr_later("The newest version cannot be asked for: status {status}."),

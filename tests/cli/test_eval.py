@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 import sys
@@ -24,7 +25,7 @@ from studio.domain.evals import (
 )
 from studio.domain.jsonvalue import Json
 from studio.domain.permissions import Rule
-from studio.simulator import RequestView, Text, Turn
+from studio.simulator import RequestView, Text, Turn, status
 from studio.workflows.evals.eval_file import read_eval_text
 from studio.workflows.evals.figures import difference, figures, no_difference, wilson
 from studio.workflows.evals.graders import grade
@@ -77,6 +78,8 @@ class Adder:
     def __call__(self, view: RequestView) -> Turn:
         words = asked_in(view)
         self.asked.append(words)
+        if self.broken and "You " not in words:
+            return Turn(faults=[status(400, times=9)])
         if "You judge" in words:
             return Turn(Text(json.dumps({"passed": "please" in words, "reason": "Its tone."})))
         if "You compare" in words:
@@ -296,3 +299,85 @@ def test_w58_mistakes_in_the_file_are_told_at_their_lines() -> None:
     assert "the id “small” is there more than once" in " ".join(told.values())
     assert "a grader has no key “tiem”" in told[20]
     assert "this is no pattern" in told[18] and "needs a “prompt”" in told[24]
+
+
+async def test_w58_one_cell_is_asked_again_and_results_are_exported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The record has all: what is asked is the cell that was chosen, and the judge of it."""
+    script = Adder()
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        prepare(
+            home,
+            SUMS.replace("      - command: 'test ${{ item.answer }} = \"The sum is 3\"'\n", ""),
+        )
+        first = await ran(home, capsys)
+        script.asked.clear()
+        again = await ran(home, capsys, "--cell", "judged:new")
+        fresh = [(one["variant"], one["case"]) for one in again["cells"] if one["fresh"]]
+        assert fresh == [("new", "judged")] * 2 and again["state"] == "done"
+        assert len(script.asked) == 6, "two answers, two grades, two comparisons"
+        assert again["variants"][0] == first["variants"][0], "the others are as they were"
+
+        # Without a variant it is a case of all of them.
+        script.asked.clear()
+        every = await ran(home, capsys, "--cell", "large", "--cell", "small:old")
+        assert [one["fresh"] for one in every["cells"] if one["case"] == "large"] == [True] * 4
+        assert len(script.asked) == 6, "a case of both, and a cell"
+
+        # Where nobody answers, what there was stands, and the eval says so.
+        script.broken = True
+        code = await home.command(
+            *("eval", "run", "sums", "--folder", str(home.folder), "--model", "sim-model"),
+            *("--provider", home.provider, "--cell", "large:old"),
+        )
+        told = capsys.readouterr()
+        assert code != DONE and "2 of 12 cells gave no new answer." in told.err, told
+        script.broken = False
+
+        # A case or a variant that is not there is told; nothing is begun.
+        for name, words in (("huge:old", "no case huge"), ("large:best", "no variant best")):
+            assert (
+                await home.command(
+                    "eval", "run", "sums", "--cell", name, "--folder", str(home.folder)
+                )
+                == USAGE
+            )
+            assert words in capsys.readouterr().err
+        assert len(await home.engine.services.database.rows("SELECT id FROM eval_runs")) == 4
+
+        # Each try is a line; no text that a model wrote is a formula of a spreadsheet.
+        capsys.readouterr()
+        assert await home.command("eval", "export", first["id"]) == DONE
+        lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+        assert len(lines) == 12 and lines[0]["graders"][0]["kind"] == "equals"
+        by = {(one["case"], one["variant"], one["try"]): one for one in lines}
+        assert (
+            by["large", "old", 2]["result"] == "failed"
+            and by["large", "new", 1]["result"] == "passed"
+        )
+        place = tmp_path / "sums.csv"
+        assert await home.command("eval", "export", again["id"], "-o", str(place)) == DONE
+        with place.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert len(rows) == 12 and {one["model"] for one in rows} == {"anthropic/sim-model"}
+        wrong = next(one for one in rows if (one["case"], one["variant"]) == ("large", "old"))
+        assert wrong["answer"] == "The sum is 119" and wrong["reason"].startswith(
+            "contains: It does"
+        )
+        assert wrong["recorded"] == "true"
+
+        # An answer without a chat is one that goes on, with what the variant was told before it.
+        chat_id = by["large", "new", 2]["chat"]
+        assert await home.command("eval", "chat", first["id"], "large:new", "--try", "2") == DONE
+        assert capsys.readouterr().out.strip() == chat_id
+        await home.engine.sessions.delete(chat_id)
+        assert await home.command("eval", "chat", first["id"], "large:new", "--try", "2") == DONE
+        chat = await home.engine.sessions.open(capsys.readouterr().out.strip())
+        assert [one.text for one in chat.transcript.messages()] == [
+            "Carefully add 70 and 50",
+            "The sum is 120",
+        ]
+        assert (chat.info.agent, chat.info.title) == ("Adder", "Sums: large")
+        assert await home.command("eval", "chat", first["id"], "large:new", "--try", "3") == USAGE
+        assert "Name one try of Sums" in capsys.readouterr().err

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from studio.cli.command_context import CommandContext
 from studio.cli.exit_codes import DONE
-from studio.cli.parser import CommandParser
+from studio.cli.parser import CommandParser, export_arguments, export_format
 from studio.cli.workflow_begin import (
     carry_out,
     check_rights,
@@ -46,14 +46,8 @@ def arguments(parser: CommandParser) -> None:
         found[name].add_argument("run", metavar="RUN", help="the beginning of its id")
         found[name].add_argument("--step", default="", metavar="STEP", help="default: the first")
     yes_argument(found["retry"])
-    export = found["export"]
-    export.add_argument(
-        "-o", "--output", type=Path, metavar="FILE", help="default: standard output"
-    )
-    export.add_argument(
-        "--format", choices=("csv", "jsonl"), help="default: by the file's name, else jsonl"
-    )
-    export.add_argument("--only", choices=("done", "failed"), help="only these items")
+    export_arguments(found["export"])
+    found["export"].add_argument("--only", choices=("done", "failed"), help="only these items")
     for name in ("run", "status", "retry"):
         found[name].add_argument("--json", action="store_true", help="print JSON")
 
@@ -153,7 +147,7 @@ async def _export(
 
     place: Path | None = options.output
     shown = options.only or "all"
-    kind = options.format or ("csv" if place and place.suffix.lower() == ".csv" else "jsonl")
+    kind = export_format(options)
     if place is None:
         async for line in lines_of(store, queue, kind, shown):
             context.console.write(line)

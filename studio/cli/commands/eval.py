@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 
 from studio.cli.command_context import CommandContext, chosen_folder
 from studio.cli.exit_codes import DONE, LIMIT, USAGE
-from studio.cli.parser import CommandParser, dollars, percent, provider_option, repeats, tokens
+from studio.cli.parser import (
+    CommandParser,
+    dollars,
+    export_arguments,
+    export_format,
+    percent,
+    provider_option,
+    repeats,
+    tokens,
+)
 from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -28,6 +37,8 @@ def arguments(parser: CommandParser) -> None:
             "list": "list evals and those that ran, the last one first",
             "show": "show what an eval came to, case by case",
             "compare": "compare two variants, of one eval that ran or of two",
+            "chat": "tell the chat in which a cell was answered, or make one of its answer",
+            "export": "write each try of an eval as CSV or JSON lines",
         }
     )
     start = found["run"]
@@ -49,6 +60,13 @@ def arguments(parser: CommandParser) -> None:
         help="exit with 1 if the rate of a variant is lower",
     )
     start.add_argument("--fresh", action="store_true", help="ask all again")
+    start.add_argument(
+        "--cell",
+        action="append",
+        default=[],
+        metavar="CASE[:VARIANT]",
+        help="ask this alone, again; without a variant by all; may be repeated",
+    )
     provider_option(start, "; default: your setting")
     start.add_argument("-m", "--model", metavar="MODEL", help="for agents without one")
     for name in ("run", "list"):
@@ -58,13 +76,19 @@ def arguments(parser: CommandParser) -> None:
     start.add_argument(
         "-y", "--yes", action="store_true", help="ask all after a sample, without a question"
     )
-    found["show"].add_argument("run", metavar="RUN", help="the beginning of its id")
+    for name in ("show", "chat", "export"):
+        found[name].add_argument("run", metavar="RUN", help="the beginning of its id")
+    found["chat"].add_argument("cell", metavar="CASE:VARIANT")
+    found["chat"].add_argument(
+        "--try", dest="number", type=repeats, default=1, metavar="N", help="default: the first"
+    )
+    export_arguments(found["export"])
     for name in ("first", "second"):
         found["compare"].add_argument(
             name, metavar="RUN[:VARIANT]", help="without a variant its first one, the baseline"
         )
-    for one in found.values():
-        one.add_argument("--json", action="store_true", help="print JSON")
+    for name in ("run", "list", "show", "compare"):
+        found[name].add_argument("--json", action="store_true", help="print JSON")
 
 
 async def run(context: CommandContext, options: argparse.Namespace) -> int:
@@ -83,8 +107,43 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         case "show":
             row = await evals.find(options.run)
             _tell(context, options, row, await evals.report(row), cases=True)
+        case "chat":
+            await _chat(context, options, evals)
+        case "export":
+            report = await evals.report(await evals.find(options.run))
+            return await _export(context, options, report)
         case _:
             return await _compare(context, options, evals)
+    return DONE
+
+
+async def _chat(context: CommandContext, options: argparse.Namespace, evals: EvalRuns) -> None:
+    from studio.workflows.evals.cells import chosen_cells
+
+    row = await evals.find(options.run)
+    report = await evals.report(row)
+    chosen = chosen_cells(report.eval, [options.cell])
+    found = [one for one in report.cells if (one.case, one.variant) in chosen]
+    cell = next((one for one in found if one.number == options.number), None)
+    if len(chosen) != 1 or cell is None:
+        raise ConfigurationError(f"Name one try of {row.name}: CASE:VARIANT, and --try N.")
+    context.console.row(await evals.chat(row, report, cell, "terminal"))
+
+
+async def _export(context: CommandContext, options: argparse.Namespace, report: EvalReport) -> int:
+    import asyncio
+
+    from studio.cli.final_answer import check_output_path, write_answer
+    from studio.workflows.evals.export import lines_of
+
+    place, kind = options.output, export_format(options)
+    text = await asyncio.to_thread(lambda: "".join(lines_of(report, kind)))
+    if place is None:
+        context.console.write(text)
+        return DONE
+    check_output_path(place)
+    write_answer(text, place)
+    context.console.say(f"{len(report.cells):,} tries are in {place}.")
     return DONE
 
 
@@ -96,6 +155,7 @@ async def _run(
 
     from studio.cli.workflow_driver import drive_run
     from studio.domain.agents import Caps
+    from studio.workflows.evals.cells import chosen_cells
     from studio.workflows.evals.eval_file import locate_eval, read_eval
     from studio.workflows.evals.eval_runs import EvalOptions
     from studio.workflows.evals.figures import figures
@@ -116,7 +176,8 @@ async def _run(
                 )
         one = replace(one, variants=tuple(known[name] for name in dict.fromkeys(options.variant)))
     caps = Caps(options.tokens or 0, options.dollars or 0.0)
-    wanted = EvalOptions(caps, options.provider or "", options.model or "", options.fresh)
+    given = options.provider or "", options.model or ""
+    wanted = EvalOptions(caps, *given, options.fresh, chosen_cells(one, options.cell))
     codes: list[int] = []
 
     async def drive(runner: Runner) -> None:

@@ -7,7 +7,7 @@ answers with its file, its model, the try; of verdicts the answer and the grader
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import cast
 
 from studio.agent.prompts import EVAL_GRADE, EVAL_PAIR
@@ -60,6 +60,10 @@ class Try:
     words: str
     key: str
 
+    @property
+    def place(self) -> tuple[str, str]:
+        return self.case.id, self.variant.id
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -71,12 +75,34 @@ class Asked:
     first: bool = False
 
 
+def chosen_cells(one: Eval, names: Iterable[str]) -> frozenset[tuple[str, str]]:
+    """Cases with a variant, from ``CASE:VARIANT`` or ``CASE`` for all of its variants.
+
+    Raises ConfigurationError for what the eval does not have.
+    """
+    cases, variants = [each.id for each in one.cases], [each.id for each in one.variants]
+    found: set[tuple[str, str]] = set()
+    for name in names:
+        if name in cases:  # its id may have a colon
+            found.update((name, variant) for variant in variants)
+            continue
+        case, colon, variant = name.rpartition(":")
+        if not colon or case not in cases:
+            raise ConfigurationError(f"{one.name} has no case {case or name}.")
+        if variant not in variants:
+            raise ConfigurationError(
+                f"{one.name} has no variant {variant}. It has {', '.join(variants)}."
+            )
+        found.add((case, variant))
+    return frozenset(found)
+
+
 def tries(one: Eval, workers: Mapping[str, Worker], folder: str) -> list[Try]:
     """All cells, by case; raises ConfigurationError for a prompt that cannot be filled in."""
     found: list[Try] = []
     for case in one.cases:
         for variant in one.variants:
-            words = _filled(variant, case)
+            words = words_of(variant, case)
             made: list[Json] = ["answer", case.id, words, workers[variant.id].digest, folder]
             for number in range(1, one.repeats + 1):
                 key = digest(canonical_json([*made, number]))
@@ -84,7 +110,8 @@ def tries(one: Eval, workers: Mapping[str, Worker], folder: str) -> list[Try]:
     return found
 
 
-def _filled(variant: Variant, case: Case) -> str:
+def words_of(variant: Variant, case: Case) -> str:
+    """What the agent of a variant is told; raises ConfigurationError."""
     try:
         return as_words(parse_template(variant.prompt).evaluate({"item": _values(case)}))
     except ExpressionError as error:

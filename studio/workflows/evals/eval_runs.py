@@ -8,20 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias, cast
 
 from studio.agent.engine import Engine
-from studio.domain.agents import Caps
+from studio.domain.agents import NO_CAPS, Caps
 from studio.domain.codec import decode, encode
 from studio.domain.errors import ConfigurationError
 from studio.domain.evals import Cell, Eval, EvalReport
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.ledger import canonical_json, digest
+from studio.domain.messages import Message, Text
 from studio.domain.records import dataclass
 from studio.domain.runs import Run
+from studio.domain.sessions import Origin
 from studio.domain.workflows import Step, Workflow
 from studio.storage.evals import EvalRow, EvalStore
 from studio.storage.run_items import ItemStore
@@ -38,11 +40,14 @@ from .cells import (
     answer_steps,
     asked,
     cell,
+    chosen_cells,
     step_of,
     tries,
     verdict,
+    words_of,
     workflow_text,
 )
+from .eval_file import read_eval
 
 Drive: TypeAlias = Callable[[Runner], Awaitable[object]]
 """Carries a run out, for as long as it goes by itself or somebody answers."""
@@ -54,13 +59,15 @@ LOOKED_AT = 5
 class EvalOptions:
     """How an eval is run. ``provider`` and ``model`` answer where a variant names none.
 
-    ``fresh``: the record does not count.
+    ``fresh``: the record does not count. ``cells``: these alone are asked, whatever the record has
+    of them, and so are verdicts of their cases that it has not; see ``chosen_cells``.
     """
 
     caps: Caps
     provider: str = ""
     model: str = ""
     fresh: bool = False
+    cells: frozenset[tuple[str, str]] = frozenset()
 
 
 class EvalRuns:
@@ -106,6 +113,49 @@ class EvalRuns:
             await self.store.end(id, state, made)
         assert report is not None
         return (await self.store.list(1, start=id))[0], report
+
+    async def run_cell(
+        self, report: EvalReport, name: str, path: Path, folder: Path, drive: Drive
+    ) -> tuple[EvalRow, EvalReport]:
+        """Ask a cell, ``CASE:VARIANT``, again as the file is now, by those who answered it before.
+
+        Raises ConfigurationError as ``run`` does.
+        """
+        one = await asyncio.to_thread(read_eval, path)
+        known = {each.id for each in report.eval.variants}
+        kept = tuple(each for each in one.variants if each.id in known)
+        one = replace(one, variants=kept, repeats=report.eval.repeats)
+        cells = chosen_cells(one, [name])
+        options = EvalOptions(NO_CAPS, report.provider, report.model, cells=cells)
+        return await self.run(one, path, folder, options, drive)
+
+    async def chat(self, row: EvalRow, report: EvalReport, cell: Cell, origin: Origin) -> str:
+        """The id of the chat in which a try was answered.
+
+        Where there is none, as for agents without tools, a new one that goes on from the answer.
+        Raises StudioError.
+        """
+        sessions = self._engine.sessions
+        if cell.session_id and await self._engine.store.get(cell.session_id) is not None:
+            return cell.session_id
+        if not cell.answered:
+            raise ConfigurationError("This cell has no answer yet.")
+        case = next(one for one in report.eval.cases if one.id == cell.case)
+        variant = next(one for one in report.eval.variants if one.id == cell.variant)
+        said = Message("user", (Text(words_of(variant, case)),))
+        provider, _, model = report.models[variant.id].partition("/")
+        session = await sessions.create(
+            folder=row.folder,
+            agent=variant.agent,
+            provider=provider,
+            model=model,
+            title=f"{row.name}: {case.label}",
+            model_chosen=True,
+            origin=origin,
+            told=(said, Message("assistant", (Text(cell.text),))),
+        )
+        self._engine.questions.notifier.notify_soon()  # windows of other programs list it
+        return session.info.id
 
     async def find(self, start: str) -> EvalRow:
         """The one eval whose id begins so; raises ConfigurationError if there is not one."""
@@ -233,16 +283,16 @@ class _EvalWork:
         carry_out: Callable[[Runner], Awaitable[Run]],
     ) -> EvalReport:
         keys = [one.key for one in every]
-        answers = {} if self._options.fresh else await store.recorded(keys)
-        fresh = {one.key for one in every if one.key not in answers}
+        before = await store.recorded(keys)
+        chosen = [one for one in every if self._wants(one, before)]
         wanted: dict[str, list[Json]] = {}
-        for one in every:
-            if one.key in fresh:
-                item: JsonObject = {CELL: one.key, "words": one.words}
-                wanted.setdefault(one.variant.id, []).append(item)
+        for one in chosen:
+            item: JsonObject = {CELL: one.key, "words": one.words}
+            wanted.setdefault(one.variant.id, []).append(item)
         steps = {id: one for id, one in answer_steps(self._eval).items() if id in wanted}
         await self._ask(id, steps, wanted, "plan", carry_out)
         answers = await store.recorded(keys)
+        fresh = {one.key for one in chosen if answers.get(one.key) != before.get(one.key)}
         baseline = self._eval.variants[0].id
         rivals = {(one.case.id, one.number): one.key for one in every if one.variant.id == baseline}
         cells = await asyncio.to_thread(lambda: [cell(one, answers, baseline) for one in every])
@@ -256,9 +306,9 @@ class _EvalWork:
         ]
         # Commands first: they cost nothing.
         for kinds, mode in ((("command",), ""), (("grader", "pairwise"), "plan")):
-            found = [one for _, _, one in open_ if one.grader.kind in kinds]
-            known = {} if self._options.fresh else await store.recorded(one.key for one in found)
-            wanting = [one for one in found if one.key not in known]
+            found = [(every[at], one) for at, _, one in open_ if one.grader.kind in kinds]
+            known = await store.recorded(one.key for _, one in found)
+            wanting = [one for its, one in found if self._wants(its, known, one.key)]
             await self._verdicts(id, wanting, mode, carry_out)
         told = await store.recorded(one.key for _, _, one in open_)
         for at, place, one in open_:
@@ -268,12 +318,23 @@ class _EvalWork:
                 cells[at] = replace(cells[at], grades=tuple(grades))
         models = {name: f"{one.provider}/{one.model}" for name, one in self._workers.items()}
         marked = tuple(replace(one, fresh=one.answered and one.key in fresh) for one in cells)
-        return EvalReport(self._eval, models, marked, self._used.dollars, self._why(marked))
+        why = self._why(marked, len(chosen) - len(fresh))
+        asked_for = self._options.provider, self._options.model
+        return EvalReport(self._eval, models, marked, self._used.dollars, why, *asked_for)
 
-    def _why(self, cells: Sequence[Cell]) -> str:
-        """Why an eval is unfinished; empty if it is not."""
-        left = sum(not one.graded for one in cells)
-        return f"{left:,} of {len(cells):,} cells have no result." if left else ""
+    def _wants(self, one: Try, record: Container[str], verdict: str = "") -> bool:
+        """Whether a try is asked, or an agent or a command for a verdict about it."""
+        cells = self._options.cells
+        if one.place in cells or (self._options.fresh and not cells):
+            return True
+        reached = not cells or (verdict and one.case.id in {case for case, _ in cells})
+        return bool(reached) and (verdict or one.key) not in record
+
+    def _why(self, cells: Sequence[Cell], silent: int) -> str:
+        """Why an eval is unfinished; empty if it is not. ``silent`` cells gave no new answer."""
+        if left := sum(not one.graded for one in cells):
+            return f"{left:,} of {len(cells):,} cells have no result."
+        return f"{silent:,} of {len(cells):,} cells gave no new answer." if silent else ""
 
     async def _verdicts(
         self,

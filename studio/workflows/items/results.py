@@ -115,16 +115,16 @@ class CsvTable:
 
     @property
     def head(self) -> str:
-        return _line([*self._items, *self._names, *_RESERVED])
+        return csv_line([*self._items, *self._names, *_RESERVED])
 
     def line(self, row: ItemRow) -> str:
         item, outputs = _fields(row.value, "item"), _fields(row.outputs, "output")
         text = "" if row.outputs is not None else row.text
-        return _line(
+        return csv_line(
             [
-                *(_cell(item.get(name)) for name in self._items),
-                *(_cell(outputs.get(name)) for name in self._outputs),
-                *(row.state, row.reason, text, _cell(row.dollars), row.tokens),
+                *(csv_cell(item.get(name)) for name in self._items),
+                *(csv_cell(outputs.get(name)) for name in self._outputs),
+                *(row.state, row.reason, text, csv_cell(row.dollars), row.tokens),
                 round(row.seconds, 3),
             ]
         )
@@ -136,7 +136,7 @@ def _fields(value: Json, name: str) -> dict[str, Json]:
     return value if isinstance(value, dict) else {name: value}
 
 
-def _cell(value: Json) -> str | int | float:
+def csv_cell(value: Json) -> str | int | float:
     if value is None:
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -144,7 +144,7 @@ def _cell(value: Json) -> str | int | float:
     return value
 
 
-def _line(cells: Iterable[str | int | float]) -> str:
+def csv_line(cells: Iterable[str | int | float]) -> str:
     """A line of CSV; no cell is a formula, whatever a model wrote."""
     safe = [
         f"'{one}" if isinstance(one, str) and one.startswith(_FORMULA) else one for one in cells
