@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from functools import partial
 from typing import Any, cast
 
 import mcp_types as types
@@ -63,6 +64,7 @@ class OpenCall:
         """The question that the client was given, and answers with its next call."""
         self.request: Any = None
         """The HTTP request that waits for it, None on standard streams."""
+        self.one_form = asyncio.Lock()
         self.line = ""
         self.told = 0
         self.work: asyncio.Task[ToolAnswer]
@@ -199,16 +201,27 @@ class Calls:
                         request_state=call.id,
                     )
                 case _Asked():
-                    await self._elicit(context, news)
+                    # Its steps are told meanwhile, and its end where nobody answers.
+                    asking = self._tasks.start(self._elicit(context, call, news))
+                    news.answer.add_done_callback(partial(_end, asking))
 
-    async def _elicit(self, context: ServerRequestContext[dict[str, Any]], asked: _Asked) -> None:
-        try:
-            found = await context.session.elicit_form(
-                asked.form.message, cast("dict[str, Any]", asked.form.schema), context.request_id
-            )
-        except (MCPError, ValueError):  # it cannot, or answers what is none
-            found = None
-        _answer(asked, found)
+    async def _elicit(
+        self, context: ServerRequestContext[dict[str, Any]], call: OpenCall, asked: _Asked
+    ) -> None:
+        """Have the client show a form; one after the other."""
+        schema = cast("dict[str, Any]", asked.form.schema)
+        async with call.one_form:
+            try:
+                found = await context.session.elicit_form(
+                    asked.form.message, schema, context.request_id
+                )
+            except (MCPError, ValueError):  # it cannot, or answers what is none
+                found = None
+            _answer(asked, found)
+
+
+def _end(asking: asyncio.Task[None], answer: asyncio.Future[ServerAnswer]) -> None:
+    asking.cancel()
 
 
 def _answer(asked: _Asked, found: object) -> None:

@@ -91,18 +91,18 @@ def questions_form(asked: AwaitingReply) -> Form:
     """An agent's questions, each with its suggested answers and a field for other words."""
     fields: JsonObject = {}
     for number, question in enumerate(asked.asked, 1):
-        name, text = f"{ANSWER}{number}", escape_invisible(without_secrets(question.text))
-        choices = [without_secrets(one.text) for one in question.choices]
-        if choices and not question.several:
-            fields[name] = {"type": "string", "title": text, "enum": [*choices]}
-            fields[f"{name}{OWN}"] = {"type": "string", "title": "Something else"}
-            continue
-        field: JsonObject = {"type": "string", "title": text}
-        if choices:
-            field["description"] = f"One or more of: {'; '.join(map(escape_invisible, choices))}"
+        name = f"{ANSWER}{number}"
+        field: JsonObject = {"type": "string", "title": _shown(question.text)}
         fields[name] = field
-    message = escape_invisible(without_secrets(asked.text))
-    return Form(message, {"type": "object", "properties": fields})
+        lines = "; ".join(_shown(str(one)) for one in question.choices)
+        if question.several and lines:
+            field["description"] = f"One or more of: {lines}"
+        elif lines:
+            field["enum"] = [_shown(one.text) for one in question.choices]
+            if any(one.about for one in question.choices):
+                field["description"] = lines
+            fields[f"{name}{OWN}"] = {"type": "string", "title": "Something else"}
+    return Form(_shown(asked.text), {"type": "object", "properties": fields})
 
 
 def server_form(asked: ServerQuestion) -> Form | None:
@@ -110,7 +110,7 @@ def server_form(asked: ServerQuestion) -> Form | None:
     if asked.schema is None:
         return None
     wants = f"wants {asked.model} to answer" if asked.model else "asks"
-    return Form(escape_invisible(f"{asked.server} {wants}: {asked.message}"), asked.schema)
+    return Form(_shown(f"{asked.server} {wants}: {asked.message}"), asked.schema)
 
 
 def run_form(question: RunQuestion) -> Form | None:
@@ -125,9 +125,9 @@ def run_form(question: RunQuestion) -> Form | None:
         case "reply":
             field: JsonObject = {"type": "string", "title": "Answer"}
             if question.choices:
-                field["description"] = f"For example: {'; '.join(question.choices)}"
+                field["description"] = f"For example: {_shown('; '.join(question.choices))}"
             schema: JsonObject = {"type": "object", "properties": {ANSWER: field}}
-            return Form(escape_invisible(without_secrets(text)), schema)
+            return Form(_shown(text), schema)
         case _:
             return None
 
@@ -142,6 +142,10 @@ def run_answer(question: RunQuestion, answer: ServerAnswer) -> Json:
     if question.kind == "approve":
         return None if given is None else given == "once"
     return given
+
+
+def _shown(text: str) -> str:
+    return escape_invisible(without_secrets(text))
 
 
 def _yes_or_no(text: str) -> Form | None:
