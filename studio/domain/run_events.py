@@ -358,12 +358,19 @@ class StepsRedone:
 
 @dataclass(frozen=True, slots=True)
 class CapReached:
-    """A cap does not allow the next request of a step; ``reason`` says which, in words."""
+    """A cap does not allow the next request of a step; ``reason`` says which, in words.
+
+    ``limit`` is how much it allows, of ``unit``; 0 where an earlier version stored this. ``own`` is
+    whether it is the cap of this run or its step: not that of a run above, of a day or a chat.
+    """
 
     cap: RunCap
     step: str
     item: str
     reason: str
+    limit: float = 0.0
+    unit: Literal["", "tokens", "dollars"] = ""
+    own: bool = True
 
 
 @dataclass(frozen=True, slots=True)

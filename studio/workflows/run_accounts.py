@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from studio.agent.budget import NO_AMOUNT, Account, Amount
 from studio.domain.agents import NO_CAPS, Caps
-from studio.domain.run_events import CapRaised
+from studio.domain.run_events import CapRaised, CapReached
 from studio.domain.runs import Run
 from studio.domain.workflows import Step, Workflow
 
@@ -19,7 +19,7 @@ def out_of_time(minutes: float) -> str:
 
 def twice_the_cap(run: Run, workflow: Workflow) -> CapRaised | None:
     """The cap that a run is paused at, doubled; None where it is no cap of its own."""
-    if run.reached is None or not run.paused_at:
+    if run.reached is None or not run.reached.own or not run.paused_at:
         return None
     step = run.reached.step if run.reached.cap == "step" else ""
     caps, minutes = run.caps.get(step, NO_CAPS), 0.0
@@ -70,6 +70,17 @@ class RunAccounts:
         """Those of the run and what it is below."""
         above = self._above[0].of(self._above[1]) if self._above is not None else []
         return [self.whole, *above, *self._called]
+
+    def has(self, step: Step, reached: CapReached) -> bool:
+        """Whether the cap that a step reached is the run's, or that of the step."""
+        match reached.cap:
+            case "run":
+                caps = self.whole.caps
+            case "step":
+                caps = self._run.caps.get(step.id, step.budget.caps)
+            case _:
+                return False
+        return not reached.unit or getattr(caps, reached.unit) == reached.limit
 
     def book(self, steps: Iterable[Step], spent: Iterable[tuple[str, Amount]]) -> Amount:
         """Count what the run used until now, which is returned.

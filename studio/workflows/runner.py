@@ -10,6 +10,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 from studio.domain.errors import StudioError
 from studio.domain.run_events import (
@@ -344,7 +345,9 @@ class Runner:
             case StepFinished():
                 await self._end(outcome)
             case Held():
-                reached = CapReached(outcome.cap, *key, outcome.reason)
+                reached = self._reached(
+                    step, CapReached(outcome.cap, *key, outcome.reason, outcome.limit, outcome.unit)
+                )
                 more = (
                     () if self.run.paused is not None else (RunPaused(outcome.reason, outcome.cap),)
                 )
@@ -352,7 +355,11 @@ class Runner:
             case Waiting():
                 held = step.id in self.run.held  # that is why its run is paused
                 if outcome.paused is not None and self.run.paused is None and not held:
-                    await of.record(RunPaused(outcome.paused, outcome.cap))
+                    paused: list[RunEvent] = [RunPaused(outcome.paused, outcome.cap)]
+                    if (below := outcome.reached) is not None and not below.own:
+                        reached = replace(below, step=step.id, item=one.item)
+                        paused.insert(0, self._reached(step, reached))
+                    await of.record(*paused)
             case RunQuestion():
                 asked = StepAsked(*key, outcome)
                 events: list[RunEvent] = [asked]
@@ -363,6 +370,10 @@ class Runner:
                 tokens, dollars = await of.work.spent(one.session_id)
                 stopped = StepFinished(*key, "stopped", YOU_STOPPED, tokens=tokens, dollars=dollars)
                 await of.record(*await of.tries.finished(stopped))
+
+    def _reached(self, step: Step, reached: CapReached) -> CapReached:
+        """The event that a cap was reached, with whose it is."""
+        return replace(reached, own=self._of.accounts.has(step, reached))
 
     async def _outcome(self, step: Step, one: StepRun) -> Outcome:
         """Do a try, or go on with it."""
@@ -389,7 +400,7 @@ class Runner:
             del self._below[one.key]
         await of.recorder.background.settled()
         if run.end is None:
-            return Waiting(run.paused, run.paused_at)
+            return Waiting(run.paused, run.paused_at, run.reached)
         return outcome_of(step, one.item, run)
 
     async def _meet(self) -> None:

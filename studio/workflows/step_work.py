@@ -11,7 +11,7 @@ import uuid
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from studio.agent.budget import Budget
 from studio.agent.delegation.report import answer_of
@@ -42,7 +42,7 @@ from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Text, ToolCall
 from studio.domain.models import Generation
 from studio.domain.permissions import Rule
-from studio.domain.run_events import Fault, PausedAt, RunCap, RunQuestion, StepFinished
+from studio.domain.run_events import CapReached, Fault, PausedAt, RunCap, RunQuestion, StepFinished
 from studio.domain.runs import Run
 from studio.domain.tools import RUN
 from studio.domain.transcript import Transcript
@@ -64,21 +64,27 @@ FAULTS: dict[CompletionReason, Fault] = {
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A step that cannot go on until a cap is raised; its session stays as it is."""
+    """A step that cannot go on until a cap is raised; its session stays as it is.
+
+    ``limit`` is how much that allows, of ``unit``.
+    """
 
     cap: RunCap
     reason: str
+    limit: float = 0.0
+    unit: Literal["", "tokens", "dollars"] = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """A step whose own run is paused (``paused`` says why), or waits for the person.
 
-    ``cap`` is the one that was reached, if that is why.
+    ``cap`` is the one that was reached, if that is why, ``reached`` how a step of it did.
     """
 
     paused: str | None = None
     cap: PausedAt = ""
+    reached: CapReached | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +236,8 @@ class StepWork:
             return Interrupted()
         words = describe_end(end.reason, end.detail)
         if end.cap and end.cap != "turn":
-            return Held(end.cap, words)
+            unit = "dollars" if end.reason == "money_limit" else "tokens"
+            return Held(end.cap, words, end.limit, unit)
         tokens, dollars = await self.spent(session.info.id)
         exposed = _exposed(session)
         finish = StepFinished(

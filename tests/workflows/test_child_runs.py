@@ -10,9 +10,10 @@ import pytest
 from studio.domain.agents import Caps
 from studio.domain.errors import ConfigurationError
 from studio.domain.permissions import Rule
-from studio.domain.run_events import CapReached, RunEvent, StepAsked
+from studio.domain.run_events import CapRaised, CapReached, RunEvent, StepAsked
 from studio.simulator import Call, RequestView, Returned, Text, Turn
 from studio.storage.runs import RunInUse
+from studio.workflows.run_accounts import twice_the_cap
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import EngineHome, engine_home
@@ -138,11 +139,27 @@ async def test_w20_a_cap_of_the_run_holds_below_and_is_raised_above(tmp_path: Pa
         assert run.tokens == 0 and not any(
             isinstance(one, CapReached) and not one.reason for one in reached
         )
+        assert twice_the_cap(run, runner.plan.workflow) == CapRaised(Caps(20)), "it is its own"
+        below = [await WorkflowRuns(home.engine).read(one.run_id) for one in run.busy]
+        assert {one.reached.own for one in below if one.reached is not None} == {False}
         runner = await reopened(home, runner)
         await runner.raise_cap(Caps(1_000_000))
         await runner.resume()
         run = await carry_out(runner)
         assert run.step("end").outputs == {"all": "1., 2."}, (run.end, run.reason)
+
+
+async def test_w20_the_cap_of_a_run_below_is_not_that_of_the_run_above(tmp_path: Path) -> None:
+    """Doubling the one above, which was not reached, would lead to the same end again."""
+    async with engine_home(tmp_path, "anthropic", by_words({})) as home:
+        write(home.folder, "inner", INNER.replace("steps:", "budget: {tokens: 10}\nsteps:", 1))
+        runner = await begin(home, OUTER.replace("steps:", "budget: {tokens: 90000}\nsteps:", 1))
+        run = await carry_out(runner)
+        assert (run.state, run.paused_at, run.reached) == ("paused", "run", None)
+        assert twice_the_cap(run, runner.plan.workflow) is None
+        below = [await WorkflowRuns(home.engine).read(one.run_id) for one in run.busy]
+        (first,) = [one.reached for one in below if one.reached is not None][:1]
+        assert (first.own, first.limit, first.unit) == (True, 10.0, "tokens")
 
 
 async def test_w19_stop_ends_the_runs_below(tmp_path: Path) -> None:

@@ -182,6 +182,7 @@ class MainWindow(QMainWindow):
         self.pages.left.connect(self.chats.show_chat)
         self.pages.chat_wanted.connect(self.chats.new_chat_about)
         self.pages.keys_wanted.connect(self._show_keys)
+        self.pages.settings_wanted.connect(self.preferences.open)
         self.pages.decided.connect(self.chat_list.schedule_refresh)
         self.pages.notified.connect(lambda *_: self.chat_list.schedule_refresh())
         self.chat.composer.setFocus()  # a person can type before the engine is built

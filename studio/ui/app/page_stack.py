@@ -60,6 +60,7 @@ class PageStack(QStackedWidget):
     keys_wanted = Signal()
     notified = Signal(str, str)
     """What a page tells the person who does not look at it: a key and words."""
+    settings_wanted = Signal(str, str)
     watch_wanted = Signal()
     """Something begins runs by itself from now on."""
     decided = Signal()
@@ -188,6 +189,7 @@ class PageStack(QStackedWidget):
         page.left.connect(self.left)
         page.keys_wanted.connect(self.keys_wanted)
         page.decided.connect(self.decided)
+        page.settings_wanted.connect(self.settings_wanted)
         page.watch_wanted.connect(self.watch_wanted)
         page.answered.connect(lambda *given: self._page("workflows", engine).answer(*given))
         page.pause_answered.connect(lambda *of: self._page("workflows", engine).answer_pause(*of))

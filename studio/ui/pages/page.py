@@ -56,6 +56,8 @@ class Page(PaintedWidget):
     that was offered to be raised."""
     left_out = Signal(str, str)
     """The item of a run that asks something is to be left out: the run's id, the question's."""
+    settings_wanted = Signal(str, str)
+    """The person wants to see a page of the settings: its key, and which of them."""
     watch_wanted = Signal()
     """The person switched on what begins runs by itself."""
     decided = Signal()

@@ -168,7 +168,8 @@ class BatchWork:
             try:
                 account.room(needs, needs, 0.0)
             except OverBudget as error:
-                self._shift.stopped = Held(error.cap, str(error))  # type: ignore[arg-type]
+                held = error.cap, str(error), error.limit, error.unit
+                self._shift.stopped = Held(*held)  # type: ignore[arg-type]
                 return
         over = next(one for one in budget.accounts if one.caps != NO_CAPS)
         words = "A batch of one item may cost more than what is left of your limit."

@@ -269,7 +269,7 @@ class Shift:
             if error.cap == "turn":
                 self._end(_failed(item, str(error), "limit", began))
             else:
-                self._halt(item, Held(error.cap, str(error)))
+                self._halt(item, Held(error.cap, str(error), error.limit, error.unit))
         except (ExpressionError, StudioError) as error:
             self._end(_failed(item, str(error), "invalid", began))
         except TimeoutError:

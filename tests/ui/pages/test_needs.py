@@ -718,6 +718,70 @@ async def test_l14_the_cap_of_a_chat_is_raised_there_to_what_was_offered(tmp_pat
 
 
 @on_window_loop
+async def test_l14_a_run_and_a_chat_at_the_cap_of_a_day_lead_to_its_setting(
+    tmp_path: Path,
+) -> None:
+    """It counts for all that is done in a day. The run goes on once there is more."""
+    save(Paths.below(tmp_path / "studio").agents, agent("Writer"))
+    (tmp_path / "spent.md").write_text(SPENT.format(run="", step=""))
+
+    def in_a_day(settings: SettingsFile) -> None:
+        settings.values.day_tokens = 20_000
+
+    script = [FULL, says("Words.")]
+    async with at_window(tmp_path, COMPATIBLE, script, setup=in_a_day) as person:
+        await reach_cap(person, "Numbers")
+        runs = WorkflowRuns(person.engine)
+        options = RunOptions({}, provider=COMPATIBLE, model="sim-model")
+        runner = await runs.start(tmp_path / "spent.md", person.folder, options)
+        paused = await carry_out(runner)
+        await runs.close(runner)
+        assert paused.paused_at == "day", (paused.paused, paused.end)
+        person.window.pages.show_page("needs")
+        page = person.window.pages.currentWidget()
+        assert isinstance(page, NeedsPage)
+        await until(lambda: len(page.rows) == 2, "the run and the chat")
+        assert answers_on(page) == ["Settings…", "Stop"]
+        person.press(Key.Key_J)
+        assert answers_on(page) == ["Settings…"]
+        person.press(Key.Key_1)
+        person.press(Key.Key_Return)
+        dialog = await until(lambda: person.window.preferences.dialog, "the settings")
+        await until(lambda: dialog.pages["budgets"].isVisible())
+        dialog.close()
+
+        person.engine.settings.values.day_tokens = 90_000
+        page._look()
+        await until(lambda: len(page.rows) == 1 and answers_on(page) == ["Go on", "Stop"])
+        page.card.rows[0].click()
+        page.card.send.click()
+        async with within():
+            while (end := (await runs.read(paused.id)).end) is None:  # noqa: ASYNC110 (a table tells nobody)
+                await asyncio.sleep(0.02)
+        assert end.state == "done", end
+
+
+@on_window_loop
+async def test_l14_a_chat_at_the_cap_of_a_turn_goes_on_with_another_one(tmp_path: Path) -> None:
+    def in_a_turn(settings: SettingsFile) -> None:
+        settings.values.turn_tokens = 20_000
+
+    script = [FULL, says("Counted.")]
+    async with at_window(tmp_path, COMPATIBLE, script, setup=in_a_turn) as person:
+        session = await reach_cap(person, "Numbers")
+        person.window.pages.show_page("needs")
+        page = person.window.pages.currentWidget()
+        assert isinstance(page, NeedsPage)
+        await until(lambda: page.rows, "the chat")
+        assert answers_on(page) == ["Go on"]
+        person.press(Key.Key_1)
+        person.press(Key.Key_Return)
+        await until(lambda: not page.rows and session.transcript.last_end is None, "it goes on")
+        await until(lambda: not session.running, "its end")
+        assert session.info.caps == Caps()
+
+
+@on_window_loop
 async def test_l14_an_end_of_an_earlier_version_has_its_answers_in_its_chat(
     tmp_path: Path,
 ) -> None:

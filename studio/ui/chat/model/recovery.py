@@ -75,19 +75,30 @@ class RecoveryActions:
         if (offered := engine.budgets.twice_the_cap(session.info, end)) is not None:
             self._chat.run(self._raise_cap(session, offered))
 
-    async def raise_offered(self, session_id: str, offered: Caps) -> None:
-        """Let a chat use what was offered, then go on; not where it is not offered any more."""
+    async def go_on_elsewhere(self, session_id: str, offered: Caps | None = None) -> None:
+        """Go on with a chat that may not be on screen.
+
+        With ``offered`` it may use that from now on; it stays at rest where that is not offered
+        any more.
+        """
         assert self._chat.engine is not None
-        await self._raise_cap(await self._chat.engine.sessions.open(session_id), offered)
+        session = await self._chat.engine.sessions.open(session_id)
+        if offered is not None:
+            await self._raise_cap(session, offered)
+        else:
+            self._go_on(session)
 
     async def _raise_cap(self, session: Session, offered: Caps) -> None:
-        raised, shown = await session.raise_cap(offered), session is self._chat.session
-        if raised and shown:
-            self.retry()
-        elif raised:
-            self._chat.runner.start(session, [])
-        elif shown:  # with what is offered now
+        if await session.raise_cap(offered):
+            self._go_on(session)
+        elif session is self._chat.session:  # with what is offered now
             self._chat.show(session, reloaded=True)
+
+    def _go_on(self, session: Session) -> None:
+        if session is self._chat.session:
+            self.retry()
+        elif not session.running:
+            self._chat.runner.start(session, [])
 
     # Compact and branch
 

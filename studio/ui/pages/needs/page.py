@@ -297,9 +297,13 @@ class NeedsPage(Page):
             self.left_out.emit(row.run_id, row.question.id)
 
     async def _give(self, row: Waiting, value: Json, whole: bool) -> None:
-        if isinstance(row.offered, Caps):
+        if value == "settings" and row.setting:
+            self.settings_wanted.emit("budgets", row.setting)
+            return
+        if row.question.kind == "paused" and not row.run_id:
             if self.chat is not None:
-                await self.chat.recovery.raise_offered(row.session_id, row.offered)
+                caps = row.offered if isinstance(row.offered, Caps) else None
+                await self.chat.recovery.go_on_elsewhere(row.session_id, caps)
             return
         if row.question.kind == "paused":
             self.pause_answered.emit(row.run_id, str(value), row.offered)

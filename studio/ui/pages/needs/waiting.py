@@ -19,7 +19,7 @@ from studio.domain.agents import NO_CAPS, Agent, Caps
 from studio.domain.blocks import ToolBlock
 from studio.domain.errors import StorageError, StudioError
 from studio.domain.events import TurnComplete
-from studio.domain.run_events import PAUSED_BY_PERSON, CapRaised, RunQuestion, StepAsked
+from studio.domain.run_events import PAUSED_BY_PERSON, CapRaised, CapReached, RunQuestion, StepAsked
 from studio.domain.runs import Run
 from studio.domain.sessions import SessionInfo
 from studio.domain.workflows import Step, Workflow
@@ -62,7 +62,8 @@ class Waiting:
 
     ``group`` is the run or the chats, ``path`` who asks, from the chat or the run on; ``here``
     whether this program can take the answer. ``asker`` is the session that asks, if one does;
-    ``item`` whether it works on one of several items. ``offered`` is the cap that an answer raises.
+    ``item`` whether it works on one of several items. ``offered`` is the cap that an answer
+    raises, ``setting`` the one that says how much the cap allows that was reached.
     """
 
     group: str
@@ -75,6 +76,7 @@ class Waiting:
     asker: str = ""
     item: bool = False
     offered: CapRaised | Caps | None = None
+    setting: str = ""
 
 
 async def count_waiting(engine: Engine, known: dict[str, Known]) -> int:
@@ -116,27 +118,53 @@ async def _at_caps(engine: Engine) -> list[Waiting]:
             continue
         offered = engine.budgets.twice_the_cap(info, end) if end.limit else None
         asks = RunQuestion(f"limit {info.id} {at} {offered}", "paused", end.detail)
+        setting = _setting_of(end.cap, _unit_of(end))
         if offered is not None:  # another amount is another question
             asks = replace(asks, choices=("raise",), abouts=(cap_words(offered, end.reason),))
-        path = info.title, info.agent
-        found.append(Waiting(tr("Chats"), path, asks, at, info.id, asker=info.id, offered=offered))
+        elif end.limit:
+            asks = replace(asks, choices=("settings",) if setting else ("go_on",))
+        found.append(
+            Waiting(
+                *(tr("Chats"), (info.title, info.agent), asks, at, info.id),
+                asker=info.id,
+                offered=offered,
+                setting=setting,
+            )
+        )
     return found
+
+
+def _unit_of(end: TurnComplete) -> Unit:
+    return "dollars" if end.reason == "money_limit" else "tokens"
+
+
+def _setting_of(cap: str, unit: str) -> str:
+    """The setting of a cap of a day, a month or an hour; empty for another one."""
+    if cap == "hour":
+        return "requests_per_hour"
+    return f"{cap}_{unit}" if unit and cap in ("day", "month") else ""
 
 
 def _is_lifted(info: SessionInfo, at: float, end: TurnComplete, values: Settings) -> bool:
     """Whether the cap that ended a turn was raised since, or its day or month is over."""
-    unit: Unit = "dollars" if end.reason == "money_limit" else "tokens"
-    match end.cap:
-        case "session":
-            most = getattr(session_caps(info, values), unit)
-        case "day" | "month":
-            today, then = date.today(), date.fromtimestamp(at)
-            if today.replace(day=1) != then.replace(day=1) or (end.cap == "day" and today != then):
-                return True
-            most = getattr(values, f"{end.cap}_{unit}")
-        case _:  # the next turn has as much again
-            return False
+    if end.cap != "session":
+        return _is_past(end.cap, at) or _is_raised(_setting_of(end.cap, _unit_of(end)), end, values)
+    most = getattr(session_caps(info, values), _unit_of(end))
     return not most or 0 < end.limit < most
+
+
+def _is_past(cap: str, at: float) -> bool:
+    """Whether the hour, day or month is over in which a cap was reached."""
+    today, then = date.today(), date.fromtimestamp(at)
+    month = today.replace(day=1) != then.replace(day=1)
+    over = {"hour": time.time() - at > 3600, "day": today != then, "month": month}
+    return over.get(cap, False)
+
+
+def _is_raised(setting: str, reached: TurnComplete | CapReached, values: Settings) -> bool:
+    """Whether a setting, if the cap is one, allows more than when that was reached."""
+    most = getattr(values, setting, -1)
+    return not most or 0 < reached.limit < most
 
 
 async def _of_runs(engine: Engine, known: dict[str, Known]) -> list[Waiting]:
@@ -162,8 +190,9 @@ async def _of_runs(engine: Engine, known: dict[str, Known]) -> list[Waiting]:
         asks = started.mission or run.paused_at
         if run.end is None and asks and (run.paused or "") not in PAUSED_BY_PERSON:
             raised = twice_the_cap(run, one.workflow) if one.workflow is not None else None
-            pause, path = _pause(one, raised), (started.name,)
-            found.append(Waiting(group, path, pause, run.changed, run_id=run_id, offered=raised))
+            pause, path = _pause(one, raised, engine.settings.values), (started.name,)
+            waits = Waiting(group, path, pause, run.changed, run_id=run_id, offered=raised)
+            found.append(replace(waits, setting=_setting_at(run)))
     return found
 
 
@@ -181,20 +210,32 @@ async def just_before(engine: Engine, asker: str) -> Sequence[ToolBlock]:
     return calls[-MOST_BEFORE:]
 
 
-def _pause(one: Known, raised: CapRaised | None) -> RunQuestion:
+def _setting_at(run: Run) -> str:
+    """The setting of the cap that a run is paused at; empty for one that is no setting."""
+    return _setting_of(run.reached.cap, run.reached.unit) if run.reached is not None else ""
+
+
+def _pause(one: Known, raised: CapRaised | None, values: Settings) -> RunQuestion:
     """A run does not go on at a limit, which would be reached again at once.
 
-    Its own cap is doubled here, any other limit is raised at the run or in the settings. What
-    happens to a paused run makes it another question: an answer is for what was read.
+    Its own cap is doubled here, one of a day is a setting, and any other limit is raised at the
+    run. What happens to a paused run makes it another question, as other answers do: an answer is
+    for what was read.
     """
-    run, asked = one.run, f"paused {one.run.id} {one.count}"
+    run = one.run
+    doubtful = bool(run.cycles) and run.cycles[-1].passed
+    goes_on, setting, reached = run.reason == STALLED or doubtful, _setting_at(run), run.reached
+    if reached is not None:
+        goes_on |= _is_past(reached.cap, run.changed)
+        goes_on |= _is_raised(setting, reached, values)
+    choices = ("go_on", "stop") if goes_on else ("settings", "stop") if setting else ("stop",)
+    if raised is not None:
+        choices = "raise", "stop"
+    asks = RunQuestion(f"paused {run.id} {one.count} {choices[0]}", "paused", run.reason)
+    words = ""
     if raised is not None:
         words = caps_words(raised if not raised.minutes else replace(raised, caps=NO_CAPS))
-        asks = RunQuestion(asked, "paused", run.reason, choices=("raise", "stop"))
-        return replace(asks, abouts=(words, ""))
-    doubtful = bool(run.cycles) and run.cycles[-1].passed
-    choices = ("go_on", "stop") if run.reason == STALLED or doubtful else ("stop",)
-    return RunQuestion(asked, "paused", run.reason, choices=choices)
+    return replace(asks, choices=choices, abouts=(words, ""))
 
 
 async def _read(files: RunFiles, store: RunStore, run_id: str, known: dict[str, Known]) -> Known:

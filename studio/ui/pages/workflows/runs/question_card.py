@@ -31,6 +31,7 @@ ANSWERS: Mapping[str, Sequence[tuple[str, Json]]] = {
     ),
     "paused": (
         (tr_later("Raise to {raised}"), "raise"),
+        (tr_later("Settings…"), "settings"),
         (tr_later("Go on"), "go_on"),
         (tr_later("Stop"), "stop"),
     ),

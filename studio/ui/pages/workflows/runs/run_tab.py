@@ -193,7 +193,7 @@ class RunTab(QWidget):
             self._raise.hide()
         elif run.reached is not self._reached and run.reached is not None:
             self.show_caps(record)
-            self._raise.setVisible(run.reached.cap in ("run", "minutes"))
+            self._raise.setVisible(run.reached.own and run.reached.cap in ("run", "minutes"))
         self._reached = run.reached
         step, points = next(iter(record.paces.items()), ("", []))
         self.pace.show_points(points, run.tallies[step].found if step in run.tallies else 0)
