@@ -30,13 +30,19 @@ class AnswerRow(PaintedButton):
         super().__init__(theme)
         self._key, self._about = str(number) if number else "", ""
         self._ends = "", ""
+        self.role = "ui_medium"
+        """The type of the answer's words."""
         self.setCheckable(True)
         self.setAutoExclusive(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.toggled.connect(self.update)
 
-    def show_answer(self, text: str, about: str = "", amount: str = "", span: str = "") -> None:
+    def show_answer(
+        self, text: str, about: str = "", amount: str = "", span: str = "", *, code: bool = False
+    ) -> None:
+        """Show an answer; in the code font with ``code``."""
         self._about, self._ends = about, (amount, span)
+        self.role = "code" if code else "ui_medium"
         self.setText(text)
         self.setAccessibleName(joined((text, about, amount, span)))
         self.updateGeometry()
@@ -81,13 +87,13 @@ class AnswerRow(PaintedButton):
         """Where what is said about it begins, right of the answer; 0 where it goes below."""
         if any(self._ends):
             return 0.0
-        m = self.theme.metrics("ui_medium"), self.theme.metrics("ui")
+        m = self.theme.metrics(self.role), self.theme.metrics("ui")
         left = m[0].horizontalAdvance(self.text()) + self.theme.px(10)
         return left if left + m[1].horizontalAdvance(self._about) <= room else 0.0
 
     def _tall(self, width: int) -> int:
         t, room = self.theme, self._room(width)
-        tall = self._lines("ui_medium", self.text(), room)
+        tall = self._lines(self.role, self.text(), room)
         if self._about and not self._beside(room):
             tall += self._lines("ui", self._about, room)
         ends = sum(t.metrics(role).height() for role in ("ui_strong", "small") if any(self._ends))
@@ -107,10 +113,10 @@ class AnswerRow(PaintedButton):
             paint_rounded(painter, inner, inner.width() / 2, t.color("accent_on"))
         room, ink = self._room(rect.width()), "text1" if here else "text3"
         beside = self._beside(room) if self._about else 0.0
-        first = self._lines("ui_medium", self.text(), room)
+        first = self._lines(self.role, self.text(), room)
         below = self._lines("ui", self._about, room) if self._about and not beside else 0.0
         top = (rect.height() - first - below) / 2
-        self._write(painter, QRectF(self._left, top, room, first), "ui_medium", self.text(), ink)
+        self._write(painter, QRectF(self._left, top, room, first), self.role, self.text(), ink)
         if self._about:
             at = (beside, top, first) if beside else (0.0, top + first, below)
             place = QRectF(self._left + at[0], at[1], room - at[0], at[2])

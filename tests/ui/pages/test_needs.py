@@ -27,6 +27,7 @@ from studio.ui.pages.needs.choice_card import ChoiceCard
 from studio.ui.pages.needs.page import NeedsPage
 from studio.ui.pages.needs.waiting import Known, Waiting, count_waiting, find_waiting
 from studio.ui.pages.workflows.page import WorkflowsPage
+from studio.ui.pages.workflows.runs.question_card import parted
 from studio.ui.theme import Theme
 from studio.ui.transcript.items.turn_items import EndItem
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
@@ -558,6 +559,48 @@ def test_w22_a_card_is_as_narrow_as_its_column(qapp: QApplication) -> None:
     assert qapp and card.title.text() == "Critic asks: Which?"
     assert card.minimumSizeHint().width() <= theme.px(240)
     theme.deleteLater()
+
+
+@pytest.mark.parametrize(
+    ("choices", "shown"),
+    [
+        (("release-2.4", "main"), ["release-2.4", "main"]),
+        (("src/a.py", "`git push --all`"), ["src/a.py", "git push --all"]),
+        (("do_it", "doIt"), ["do_it", "doIt"]),
+        (("release", "main"), None),
+        (("Yes.", "No, e.g. later"), None),
+        (("v2.4", "the one before"), None),
+    ],
+)
+def test_w22_a_question_has_its_reason_below_it_and_names_in_the_code_font(
+    qapp: QApplication, choices: tuple[str, ...], shown: list[str] | None
+) -> None:
+    theme = Theme("light")
+    card = ChoiceCard(theme)
+    text = "Which branch do the notes describe? Retry-After differs."
+    question = RunQuestion("q", "reply", text, choices=choices)
+    card.show_question(question, ("Story", "Critic"))
+    assert qapp and card.title.text() == "Critic asks: Which branch do the notes describe?"
+    assert card.about.text() == "Retry-After differs."
+    rows = [(one.text(), one.role) for one in card.rows if not one.isHidden()]
+    role = "code" if shown else "ui_medium"
+    assert rows == [*((one, role) for one in shown or choices), ("Something else…", "ui_medium")]
+    card.choose(2)
+    assert card.value == choices[1], "it is answered as it was asked"
+    theme.deleteLater()
+
+
+@pytest.mark.parametrize(
+    ("text", "title", "more"),
+    [
+        ("Which one?", "Which one?", ""),
+        ("Is it right?\n\n# A\n\nB? C", "Is it right?", "# A\n\nB? C"),
+        ("Choose a branch.\nBoth have the tag.", "Choose a branch.", "Both have the tag."),
+        ("There are two. Which one?", "There are two. Which one?", ""),
+    ],
+)
+def test_w22_a_question_ends_with_its_line_or_its_mark(text: str, title: str, more: str) -> None:
+    assert parted(text) == (title, more)
 
 
 SPENT = """\

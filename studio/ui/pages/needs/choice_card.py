@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from studio.domain.jsonvalue import Json
@@ -12,6 +13,21 @@ from studio.ui.translation import tr
 from studio.ui.widgets.answer_row import AnswerRow
 from studio.ui.widgets.layouts import WrappingRow, column_of, row_of, widget_of
 from studio.ui.widgets.question_tile import QuestionTile
+
+_QUOTED = r"`[^`]+`"
+_PATH = r"[~.]?[/\\]?[^\W_][\w@+-]*[/\\.][\w@+./\\-]*[\w/]|[^\W_]+(?:_[^\W_]+)+"
+_NAME = re.compile(f"{_QUOTED}|{_PATH}")
+
+
+def are_names(choices: Sequence[str]) -> bool:
+    """Whether choices are names such as ``src/a.py``, ``v2.4`` or a command in back quotes.
+
+    Their form tells: one at least has it, and the others are single words beside it, as ``main``
+    is beside ``release-2.4``.
+    """
+    fits = [_NAME.fullmatch(one) is not None for one in choices]
+    single = (fit or len(one.split()) == 1 for fit, one in zip(fits, choices, strict=True))
+    return any(fits) and all(single)
 
 
 class ChoiceCard(QuestionCard):
@@ -28,10 +44,16 @@ class ChoiceCard(QuestionCard):
         self.field.textChanged.connect(self._follow)
         self.send.set_keycap("Enter")
         self._wide: Json = ""
+        theme.changed.connect(self._indent)
+        self._indent()
         self.head = widget_of(row_of([QuestionTile(theme), (self.title, 1)], 12))
         foot = WrappingRow([self.send, self.skip, self.widely], apart=True)
         parts = [self.head, 4, self.about, self.detail, *self.rows, self.field, self.asked, 4, foot]
         column_of(parts, spacing=6, margins=(16, 14, 16, 14), on=self)
+
+    def _indent(self) -> None:
+        """What is said beyond the question begins below it, not below its tile."""
+        self.about.setIndent(self.theme.px(28) + 12)
 
     @property
     def chosen(self) -> AnswerRow | None:
@@ -78,6 +100,7 @@ class ChoiceCard(QuestionCard):
             words = SampleWords(question)
             ways = [*words.ways, words.keep]
         abouts = dict(zip(question.choices, question.abouts, strict=False))
+        names = question.kind == "reply" and are_names(question.choices)
         for at, row in enumerate(self.rows):
             row.setAutoExclusive(False)
             row.setChecked(False)
@@ -85,7 +108,9 @@ class ChoiceCard(QuestionCard):
             row.setVisible(at < len(ways))
             if at < len(ways):
                 _, title, about, amount, span = ways[at]
-                row.show_answer(title, about or abouts.get(title, ""), amount, span)
+                about, code = about or abouts.get(title, ""), names and title in question.choices
+                shown = title.strip("`") if code else title
+                row.show_answer(shown, about, amount, span, code=code)
         self._values = [one.answer for one in ways]
         self.send.setVisible(question.server is None and bool(ways or question.kind in TYPED))
         self._follow()

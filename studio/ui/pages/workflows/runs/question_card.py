@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import Signal
@@ -126,7 +127,8 @@ class QuestionCard(Card):
         self.field.clear()
         unsure = question.kind == "unsure"
         text = tr("This may have happened") if unsure else tr_engine(question.text)
-        title, _, more = text.partition("\n\n")  # a gate may show a whole text below its question
+        asks = question.kind in ("approve", "ask", "reply")
+        title, more = parted(text) if asks else text.partition("\n\n")[::2]
         title = self._title_of(question, title, path)
         self.title.setText(title)
         self.path.setText(", ".join(path))
@@ -186,6 +188,15 @@ class QuestionCard(Card):
         if asked is not None and value != "":
             whole = asked.reply_to is not None and self.widely.isChecked()
             self.answered.emit(asked.id, value, whole)
+
+
+def parted(text: str) -> tuple[str, str]:
+    """A question, and what is said beyond it: below it, or after its question mark.
+
+    A gate may show a whole text below its question.
+    """
+    found = re.match(r"\s*(.+?\?)\s+(?=\S)|\s*([^\n]+)\n\s*(?=\S)", text)
+    return ((found[1] or found[2]).strip(), text[found.end() :]) if found else (text, "")
 
 
 def answers_to(question: RunQuestion, for_chat: bool = False) -> list[tuple[str, Json]]:
