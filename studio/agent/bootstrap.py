@@ -84,7 +84,7 @@ async def build(paths: Paths, settings: SettingsFile, sources: ExtensionSources)
         snapshot_date=made,
         sources=sources,
     )
-    await asyncio.to_thread(engine.discover_tools)
+    await asyncio.to_thread(engine.services.prepare_tools)
     return engine
 
 

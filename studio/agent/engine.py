@@ -363,7 +363,7 @@ class Engine:
         Problems are a damaged file, a broken tool, a collector of traces that does not answer.
         """
         self.services.problem_listeners.append(listener)
-        for notice in (self.database.notice, self.settings.notice, *self.toolbox.problems):
+        for notice in (self.database.notice, self.settings.notice, *self.services.tool_problems):
             if notice:
                 listener(notice)
 

@@ -61,6 +61,10 @@ class LoadedPack:
 class PackSource(Protocol):
     """Loads the packs that are on."""
 
+    def are_on(self) -> bool:
+        """Whether there is one to load; blocks, and runs no code of it."""
+        ...
+
     def refresh(self) -> Sequence[LoadedPack]:
         """The packs that are on now, each the same object while it is unchanged; blocks."""
         ...
@@ -73,6 +77,10 @@ class PackSource(Protocol):
     @property
     def unguarded(self) -> Sequence[str]:
         """Why nothing may be sent: packs that may have a policy were not loaded."""
+        ...
+
+    def why_not(self, pack: str) -> str:
+        """Why a pack was not loaded at the last ``refresh``; empty for one that was."""
         ...
 
 
@@ -95,7 +103,11 @@ class PackSet:
 
 
 class Packs:
-    """The packs whose code runs in the program. ``refresh`` blocks: call it in a thread."""
+    """The packs whose code runs in the program. ``refresh`` blocks: call it in a thread.
+
+    Their code is loaded when something first asks what they bring, which blocks then: a start costs
+    nothing of it (KZ-9).
+    """
 
     def __init__(
         self,
@@ -107,9 +119,9 @@ class Packs:
         self.source = source
         self.hosts = hosts
         self._forget = forget
-        self._on: tuple[Mapping[str, PackHome], Sequence[str]] = {}, ()
+        self._on: tuple[Mapping[str, PackHome], Sequence[str]] | None = None
         """The packs that are on, and why nothing may be sent: one value, replaced as a whole,
-        since other threads ask it what a policy says meanwhile."""
+        since other threads ask it what a policy says meanwhile. None before they are loaded."""
         self._made: tuple[Toolbox, Sequence[object], PackSet] | None = None
         self._lock = RLock()
 
@@ -125,16 +137,29 @@ class Packs:
                 made = self._made = own, known, self._set(own, loaded)
             return made[2]
 
-    def _set(self, own: Toolbox, loaded: Sequence[LoadedPack]) -> PackSet:
-        before, homes = self.homes, dict[str, PackHome]()
+    def _loaded(self) -> tuple[Mapping[str, PackHome], Sequence[str]]:
+        """The packs that are on, loaded if nothing did so yet, and why nothing may be sent."""
+        if (on := self._on) is not None:
+            return on
+        with self._lock:
+            return self._on or self._use(self.source.refresh())
+
+    def _use(self, loaded: Sequence[LoadedPack]) -> tuple[Mapping[str, PackHome], Sequence[str]]:
+        """Have these packs from now on, and close those that are gone."""
+        before: Mapping[str, PackHome] = self._on[0] if self._on else {}
+        homes: dict[str, PackHome] = {}
         for one in loaded:
             known = before.get(one.id)
             same = known is not None and known.loaded is one
             homes[one.id] = known if known is not None and same else PackHome(one, self)
-        self._on = homes, (*self.source.unguarded,)
+        on = self._on = homes, (*self.source.unguarded,)
         for home in before.values():
             if home not in homes.values():
                 home.close()
+        return on
+
+    def _set(self, own: Toolbox, loaded: Sequence[LoadedPack]) -> PackSet:
+        homes, _ = self._use(loaded)
         box = Toolbox(dict(own.tools), dict(own.stores), [*own.problems, *self.source.problems])
         for home in homes.values():
             for tool in home.loaded.tools:
@@ -143,8 +168,8 @@ class Packs:
 
     @property
     def homes(self) -> Mapping[str, PackHome]:
-        """The packs that are on, by their ids."""
-        return self._on[0]
+        """The packs that are on, by their ids; blocks if they are not loaded yet."""
+        return self._loaded()[0]
 
     def kinds(self) -> dict[str, OpenKind]:
         """The kinds of drafts of the packs that are on, by the names that drafts have of them."""
@@ -193,7 +218,7 @@ class Packs:
 
     async def closed_rules(self, subject: str) -> list[Rule]:
         """Rules for the folders that packs close to a chat, or a run, about this (KZ-42)."""
-        if not self.homes:
+        if self._on is not None and not self._on[0]:
             return []
         try:
             folders = await in_daemon_thread(lambda: self.closed_folders(subject))
@@ -206,12 +231,15 @@ class Packs:
 
     @property
     def has_policies(self) -> bool:
+        """Whether one may say something of a request; also as long as nobody knows."""
+        if self._on is None:
+            return True
         homes, unguarded = self._on
         return bool(unguarded) or any(one.loaded.pack.policy for one in homes.values())
 
     def ask_policies(self, request: AskedRequest) -> list[Verdict]:
         """What each policy says of a request; blocks, and raises whatever one of them does."""
-        homes, unguarded = self._on
+        homes, unguarded = self._loaded()
         if unguarded:
             return [Verdict(unguarded[0])]
         pack = request.subject.partition(":")[0]
@@ -226,7 +254,7 @@ class Packs:
 
     def close(self) -> None:
         with self._lock:
-            for home in self.homes.values():
+            for home in self._on[0].values() if self._on else ():
                 home.close()
             self._on, self._made = ({}, ()), None
 

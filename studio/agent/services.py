@@ -233,7 +233,9 @@ class Services(ServiceRegistry):
         """Finds notes by their meaning, where that is installed (W-41)."""
         self.note_store = NoteStore(self.notes)
         """The notes of all folders, as the person decides about them (W-44)."""
-        self.toolbox = Toolbox()
+        self._toolbox = Toolbox()
+        self.has_all_tools = False
+        """Whether those of packs are among the tools, too."""
         self.retry_policy = RetryPolicy()
         self.parallelism = Parallelism()
         """How many requests at a time providers take for items (W-56)."""
@@ -254,9 +256,32 @@ class Services(ServiceRegistry):
         for listener in self.problem_listeners:
             listener(text)
 
+    def prepare_tools(self) -> None:
+        """Find the tools as far as a start needs them; runs their files, so call it in a thread.
+
+        Where packs are on that run in the program, theirs come with their first use (KZ-9).
+        """
+        if self.packs.source.are_on():
+            self._toolbox = self._discovery.refresh()
+        else:
+            self.discover_tools()
+
     def discover_tools(self) -> None:
-        """Find the tools; runs their files, so call it in a thread."""
-        self.toolbox = self._found().toolbox
+        """Find all tools; runs their files, so call it in a thread."""
+        self._toolbox = self._found().toolbox
+        self.has_all_tools = True
+
+    @property
+    def toolbox(self) -> Toolbox:
+        """All tools; blocks if those of packs are not loaded yet."""
+        if not self.has_all_tools:
+            self.discover_tools()
+        return self._toolbox
+
+    @property
+    def tool_problems(self) -> Sequence[str]:
+        """Why tools were left out, as far as it is known."""
+        return self._toolbox.problems
 
     def _found(self) -> PackSet:
         """All tools as their files are now, with those of packs; blocks."""
@@ -267,8 +292,8 @@ class Services(ServiceRegistry):
         self._take((await asyncio.to_thread(self._found)).toolbox)
 
     def _take(self, toolbox: Toolbox) -> None:
-        known = set(self.toolbox.problems)
-        self.toolbox = toolbox
+        known = set(self._toolbox.problems)
+        self._toolbox, self.has_all_tools = toolbox, True
         for problem in toolbox.problems:
             if problem not in known:
                 self.report_problem(problem)

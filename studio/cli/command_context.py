@@ -59,8 +59,10 @@ class CommandContext:
         return settings
 
     async def new_engine(self) -> Engine:
-        """An engine that the caller closes; raises StorageError."""
-        return await self._open_engine(self.paths, await self.settings())
+        """An engine with all tools, which the caller closes; raises StorageError."""
+        engine = await self._open_engine(self.paths, await self.settings())
+        await engine.refresh_tools()
+        return engine
 
     async def engine(self) -> Engine:
         """The command's engine, opened the first time; raises StorageError.

@@ -26,7 +26,6 @@ from studio.tools.packs.persons_act import PersonsAct
 from studio.tools.packs.policy import ALLOWED, AskedRequest, Mask, RequestPolicy, Verdict
 from studio.tools.packs.sources import Mark, Source
 from studio.tools.packs.verbs import Verb, verb
-from studio.tools.packs.window import PageEntry, PaletteEntry
 from studio.tools.sdk.context import Context
 from studio.tools.sdk.definition import tool
 from studio.tools.sdk.result import Result
@@ -44,8 +43,6 @@ __all__ = [
     "Mark",
     "Mask",
     "Pack",
-    "PageEntry",
-    "PaletteEntry",
     "Person",
     "PersonsAct",
     "Records",

@@ -1,6 +1,7 @@
 """Packs: folders of skills, servers, agents and more that people pass on (X-1, X-2).
 
 - ``manifest``: Reads what a pack says of itself, and finds what it brings.
+- ``window``: Reads which pages by widgets and lines of the palette a manifest names.
 - ``servers``: Reads the MCP servers of a pack.
 - ``contents``: Lists the files of a pack, digests and copies them, and tells two versions apart.
 - ``origins``: Says where a pack is from.

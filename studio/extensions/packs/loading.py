@@ -83,6 +83,16 @@ class ProgramPacks:
         """The digest of each, what was loaded, and why nothing was."""
         self.problems: Sequence[str] = ()
 
+    def are_on(self) -> bool:
+        try:
+            return any(True for _ in self._places())
+        except StudioError:
+            return True  # ``refresh`` says why
+
+    def why_not(self, pack: str) -> str:
+        known = self._known.get(pack)
+        return known[2] if known else ""
+
     def refresh(self) -> Sequence[LoadedPack]:
         before, self._known = self._known, {}
         problems: list[str] = []

@@ -20,6 +20,9 @@ from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.errors import ConfigurationError
 from studio.domain.jsonvalue import Json, JsonObject, as_object
 from studio.domain.records import dataclass
+from studio.tools.packs.window import PageEntry, PaletteEntry
+
+from .window import palette_lines, window_pages
 
 NAMESPACE = "org.agent-studio"
 """Our folder in a pack, and our key among the ``extensions`` of its manifest."""
@@ -81,7 +84,7 @@ _KNOWN = {
     *("$schema", "name", "version", "description", "author", "homepage", "repository", "license"),
     *("keywords", "extensions"),
 }
-_OURS = {"title", "least_studio", "language", "python", "wants"}
+_OURS = {"title", "least_studio", "language", "python", "wants", "pages", "palette"}
 _WANTS = {"folders", "hosts", "keychain"}
 _FOREIGN_PATHS = {"commands", "agents", "skills", "hooks", "mcpServers"}
 """Keys of Claude Code's manifest that name further files."""
@@ -118,6 +121,9 @@ class Part:
 class PackManifest:
     """What a pack says of itself. ``name`` is for people; ``python`` are requirements of its tools.
 
+    ``pages`` are those by widgets, which are shown of a pack that runs in the program, as the lines
+    of the ``palette`` are.
+
     ``foreign``: it is a plugin of Claude Code. ``problems`` are sentences about what was left out.
     """
 
@@ -131,6 +137,8 @@ class PackManifest:
     author: str = ""
     python: tuple[str, ...] = ()
     wants: Wants = field(default_factory=Wants)
+    pages: tuple[PageEntry, ...] = ()
+    palette: tuple[PaletteEntry, ...] = ()
     foreign: bool = False
     found: Mapping[PartName, Part] = field(default_factory=dict[PartName, Part], hash=False)
     problems: tuple[str, ...] = ()
@@ -203,6 +211,8 @@ def read_manifest(folder: Path) -> PackManifest:
             _texts(wants, "hosts", path),
             _texts(wants, "keychain", path),
         ),
+        pages=window_pages(ours, problems),
+        palette=palette_lines(ours, problems),
         foreign=foreign,
         found=found,
         problems=tuple(problems),

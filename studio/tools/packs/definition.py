@@ -15,7 +15,6 @@ from .policy import RequestPolicy
 from .settings import settings_schema
 from .sources import Source
 from .verbs import Verb
-from .window import PageEntry, PaletteEntry
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,9 +26,9 @@ class Pack:
     ``kinds`` are its kinds of drafts, ``policy`` says which providers may see what.
 
     ``source`` says in a thread what an address of the pack leads to, None if to nothing (KZ-8).
-    ``settings`` is a dataclass. ``pages`` and ``palette`` are for the window, ``verbs`` for the
-    terminal (KZ-9); a function that returns them is called when the terminal asks, so that it can
-    import what they alone need.
+    ``settings`` is a dataclass. ``verbs`` are for the terminal (KZ-9); a function that returns them
+    is called when the terminal asks, so that it can import what they alone need. Pages and lines of
+    the palette stand in the manifest.
     """
 
     services: Sequence[Callable[[Home], Any]] = ()
@@ -47,25 +46,19 @@ class Pack:
     are some, the records get no new key unasked."""
     source: Callable[[str, Home], Source | None] | None = None
     settings: type[Any] | None = None
-    pages: Sequence[PageEntry] = ()
-    palette: Sequence[PaletteEntry] = ()
     verbs: Sequence[Verb] | Callable[[], Sequence[Verb]] = ()
 
     def __post_init__(self) -> None:
         """Raises TypeError or ValueError for what cannot be used."""
         if self.settings is not None:
             settings_schema(self.settings)
-        _refuse_twice("pages", [one.key for one in self.pages])
         if not callable(self.verbs):
             self.all_verbs()
 
     def all_verbs(self) -> Sequence[Verb]:
         """Blocks; raises ValueError, and whatever the pack's own function does."""
         verbs = self.verbs() if callable(self.verbs) else self.verbs
-        _refuse_twice("verbs", [one.name for one in verbs])
+        names = [one.name for one in verbs]
+        if twice := next((one for one in names if names.count(one) > 1), ""):
+            raise ValueError(f"Two verbs are called {twice}.")
         return verbs
-
-
-def _refuse_twice(what: str, names: Sequence[str]) -> None:
-    if twice := next((one for one in names if names.count(one) > 1), ""):
-        raise ValueError(f"Two {what} are called {twice}.")

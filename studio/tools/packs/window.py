@@ -1,6 +1,7 @@
 """What a pack shows in the window: pages by widgets, and lines of the palette (KZ-9).
 
-No word here is a widget's: a page's module is imported when the page is first opened.
+They stand in the pack's manifest. No word here is a widget's: a page's module is imported when the
+page is first opened.
 """
 
 from __future__ import annotations

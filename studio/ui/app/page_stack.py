@@ -6,7 +6,7 @@ A page of the registry is made when it is first shown.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -33,16 +33,21 @@ if TYPE_CHECKING:
     from studio.agent.engine import Engine
     from studio.agent.session.session import Session
     from studio.extensions.packs.installed import InstalledPacks
+    from studio.tools.packs.window import PageEntry
     from studio.workflows.workflow_runs import RunOptions
 
 
 @dataclass(frozen=True, slots=True)
 class PackPlaces:
     """The pages of one pack: the key, title and icon of each, and its lines of the palette: title,
-    icon, key of a page, what on it is wanted."""
+    icon, key of a page, what on it is wanted. ``widgets`` are its pages by widgets, by their keys,
+    and ``root`` is its folder of ours."""
 
+    id: str
     name: str
+    root: Path
     pages: tuple[tuple[str, str, str], ...]
+    widgets: Mapping[str, PageEntry]
     palette: tuple[tuple[str, str, str, tuple[str, ...]], ...] = ()
 
 
@@ -73,6 +78,8 @@ class PageStack(QStackedWidget):
         self._theme, self._chat, self._sidebar, self._run = theme, chat, sidebar, run
         self._engine: Engine | None = None
         self._made: dict[str, Page] = {}
+        self._wanted: Callable[[], None] | None = None
+        """Shows what is wanted, once the tools that pages name are loaded."""
         self.of_packs: list[PackPlaces] = []
         self._forget_packs: Callable[[], None] = lambda: None
         give_role(self, QAccessible.Role.Client)  # else readers say “layered pane” at each turn
@@ -98,6 +105,7 @@ class PageStack(QStackedWidget):
 
     def raise_chat(self) -> None:
         """Put the chat in the place of the page, and do not mark it yet."""
+        self._wanted = None
         self.take_chat()
         self.setCurrentWidget(self._chat)
 
@@ -146,6 +154,11 @@ class PageStack(QStackedWidget):
     def _show(self, key: str, target: Sequence[str], *, keeps_chat: bool) -> None:
         if self._engine is None:
             return
+        if not self._engine.services.has_all_tools:
+            self._wanted = partial(self._show, key, target, keeps_chat=keeps_chat)
+            self._run(self._show_wanted(self._engine))
+            return
+        self._wanted = None
         page = self._page(key, self._engine)
         if page is not self.currentWidget():
             page.subject = ""  # until it says what it shows now
@@ -154,6 +167,12 @@ class PageStack(QStackedWidget):
         self.subject_shown.emit()
         self._sidebar.select_page(key)
         page.open(*target)
+
+    async def _show_wanted(self, engine: Engine) -> None:
+        """Load the code of packs, and show the page that was wanted last."""
+        await engine.refresh_tools()
+        if isValid(self) and self._wanted is not None:
+            self._wanted()
 
     async def begin_run(self, path: Path, folder: Path, options: RunOptions) -> None:
         """Begin a run of a workflow, which its page then tells of; raises StudioError."""
@@ -202,10 +221,11 @@ class PageStack(QStackedWidget):
 
     def _of_pack(self, key: str, engine: Engine) -> Page:
         from studio.ui.pages.pack_page import DeclaredPage
-        from studio.ui.pages.widget_page import WidgetPage, widget_page
+        from studio.ui.pages.widget_page import WidgetPage
 
-        if (found := widget_page(engine, key)) is not None:
-            return WidgetPage(self._theme, engine, self._run, *found)
+        for pack in self.of_packs:
+            if (entry := pack.widgets.get(key)) is not None:
+                return WidgetPage(self._theme, engine, self._run, pack.id, pack.root, entry)
         return DeclaredPage(self._theme, engine, self._run, key)
 
     def show_pack_pages(self) -> None:
@@ -254,17 +274,21 @@ class PageStack(QStackedWidget):
             return
         self.of_packs = listed
         self._sidebar.set_pack_pages([(one.name, one.pages) for one in listed])
-        await self._drop_pack_pages({key for one in listed for key, _, _ in one.pages})
+        await self._drop_pack_pages(listed)
 
-    async def _drop_pack_pages(self, known: set[str]) -> None:
+    async def _drop_pack_pages(self, listed: Sequence[PackPlaces]) -> None:
         """Forget the pages that are gone, and those by widgets whose code is another now."""
-        from studio.ui.pages.widget_page import WidgetPage, widget_page
+        from studio.ui.pages.widget_page import WidgetPage
 
         assert self._engine is not None
+        packs = self._engine.services.packs
+        known = {key for one in listed for key, _, _ in one.pages}
+        widgets = {key: entry for one in listed for key, entry in one.widgets.items()}
         for key, page in [*self._made.items()]:
-            found = widget_page(self._engine, key)
-            home = found[0] if found is not None else None
-            same = home is page.home if isinstance(page, WidgetPage) else home is None
+            if isinstance(page, WidgetPage):
+                same = page.entry == widgets.get(key) and page.is_of_code(packs)
+            else:
+                same = key not in widgets
             if not key.startswith(PACK_PAGE) or (key in known and same):
                 continue
             shown = self.currentWidget() is page
@@ -299,6 +323,7 @@ class PageStack(QStackedWidget):
 
 def _pack_places(engine: Engine) -> list[PackPlaces]:
     """The pages of the packs that are on, and their lines of the palette; blocks."""
+    from studio.extensions.packs.brought import IN_PROGRAM
     from studio.extensions.packs.installed import InstalledPacks
     from studio.extensions.packs.pages import find_pages
 
@@ -313,11 +338,13 @@ def _pack_places(engine: Engine) -> list[PackPlaces]:
         pages.setdefault(one.pack.id, []).append(line)
     found: list[PackPlaces] = []
     for pack, _ in packs.running("pages"):
-        home = engine.services.packs.homes.get(pack.id)
-        code = home.loaded.pack if home is not None else None
-        for entry in code.pages if code is not None else ():
+        in_program = pack.origin.kind in IN_PROGRAM and pack.part("tools") is not None
+        own = pages.setdefault(pack.id, [])
+        widgets: dict[str, PageEntry] = {}
+        for entry in pack.manifest.pages if in_program else ():
             key = f"{PACK_PAGE}{pack.id}/{entry.key}"
-            pages.setdefault(pack.id, []).append((key, entry.title, drawn(entry.icon, "list")))
+            widgets[key] = entry
+            own.append((key, entry.title, drawn(entry.icon, "list")))
         palette = tuple(
             (
                 entry.title,
@@ -325,8 +352,9 @@ def _pack_places(engine: Engine) -> list[PackPlaces]:
                 f"{PACK_PAGE}{pack.id}/{entry.page}",
                 entry.target,
             )
-            for entry in (code.palette if code is not None else ())
+            for entry in (pack.manifest.palette if in_program else ())
         )
-        if pack.id in pages:
-            found.append(PackPlaces(pack.name, tuple(pages[pack.id]), palette))
+        if own:
+            root = pack.manifest.root
+            found.append(PackPlaces(pack.id, pack.name, root, tuple(own), widgets, palette))
     return found

@@ -82,6 +82,9 @@ class SettingsController(QObject):
         """Show a page of the settings; ``at`` is a provider or a limit on it."""
         if self._engine is None:
             return
+        if not self._engine.services.has_all_tools:  # pages name the tools of packs
+            self._later(self._open_with_tools(self._engine, page, at))
+            return
         chat = self._current()
         if self.dialog is not None and self.dialog.parentWidget() is not chat.window():
             self.dialog.close()
@@ -90,6 +93,10 @@ class SettingsController(QObject):
         if self.dialog is None:
             self.dialog = self._make_dialog(self._engine, chat)
         self.dialog.open_page(page, at)
+
+    async def _open_with_tools(self, engine: Engine, page: str, at: str) -> None:
+        await engine.refresh_tools()
+        self.open(page, at)
 
     async def leave(self, window: QWidget) -> None:
         """Close the settings, if they were opened from a window that closes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from PySide6.QtCore import Qt, QTimer
@@ -13,7 +14,6 @@ from PySide6.QtWidgets import QVBoxLayout, QWidget
 from shiboken6 import isValid
 
 from studio.domain.errors import StudioError
-from studio.domain.extensions import PACK_PAGE
 from studio.extensions.packs.loading import compile_ahead, load_class, problem_of
 from studio.processes.daemon_thread import in_daemon_thread
 from studio.ui.engine_texts import tr_engine
@@ -28,7 +28,7 @@ from .page import Page, Run
 
 if TYPE_CHECKING:
     from studio.agent.engine import Engine
-    from studio.agent.packs import PackHome
+    from studio.agent.packs import PackHome, Packs
     from studio.tools.packs.home import Home
     from studio.tools.packs.window import PageEntry
 
@@ -153,10 +153,14 @@ class WidgetPage(Page):
     """The place of one page of a pack."""
 
     def __init__(
-        self, theme: Theme, engine: Engine, run: Run, home: PackHome, entry: PageEntry
+        self, theme: Theme, engine: Engine, run: Run, pack: str, root: Path, entry: PageEntry
     ) -> None:
+        """``root`` is the folder of ours in the pack."""
         super().__init__(theme, engine, run)
-        self.home, self.entry = home, entry
+        self.pack, self.entry, self._root = pack, entry, root
+        self._packs = engine.services.packs
+        self.home: PackHome | None = None
+        """None before the page was made, or where the pack's code cannot be loaded."""
         self.shown: PackWidget | None = None
         self.problem: ProblemCard | None = None
         self._target: tuple[str, ...] = ()
@@ -179,16 +183,19 @@ class WidgetPage(Page):
         ends the program now and then.
         """
         try:
-            # The page is shown empty first. To compile takes longer than to import.
-            await in_daemon_thread(lambda: compile_ahead(self.home.id))
+            home = await in_daemon_thread(self._prepare)  # the page is shown empty first
             if not isValid(self):
                 return
-            found = load_class(self.home.id, self.entry.source)
+            self.home = home
+            if home is None:
+                self._show_problem(tr_engine(self._packs.source.why_not(self.pack)))
+                return
+            found = load_class(self.pack, self.entry.source)
             if not issubclass(found, PackWidget):
                 words = tr("{name} is no Page of studio.packs.ui.").format(name=self.entry.source)
                 self._show_problem(words)
                 return
-            made = found(PackWindow(self, self.home))
+            made = found(PackWindow(self, home))
         except StudioError as error:
             if isValid(self):
                 self._show_problem(tr_engine(str(error)))
@@ -201,6 +208,13 @@ class WidgetPage(Page):
         self.shown = made
         self._column.addWidget(made)
         self._open(made)
+
+    def _prepare(self) -> PackHome | None:
+        """What the pack's code works with, loaded if it was not yet; blocks."""
+        home = self._packs.homes.get(self.pack)
+        if home is not None:
+            compile_ahead(self.pack)  # which takes longer than to import
+        return home
 
     def _open(self, page: PackWidget) -> None:
         try:
@@ -243,14 +257,20 @@ class WidgetPage(Page):
         """Show in the page's place what its code raised."""
         if not isValid(self) or self.problem is not None:
             return
-        root = self.home.folder
-        place = root.joinpath(*self.entry.source.partition(":")[0].split(".")).with_suffix(".py")
-        words = str(error) if isinstance(error, StudioError) else problem_of(root, place, error)
+        place = self._root.joinpath(*self.entry.source.partition(":")[0].split("."))
+        place = place.with_suffix(".py")
+        told = isinstance(error, StudioError)
+        words = str(error) if told else problem_of(self._root, place, error)
         self._show_problem(tr_engine(words))
+
+    def is_of_code(self, packs: Packs) -> bool:
+        """Whether it is made, or will be, by the code that its pack has now."""
+        unmade = self.home is None and self.problem is None
+        return unmade or self.home is packs.homes.get(self.pack)
 
     def is_of(self, error: BaseException) -> bool:
         """Whether this page's code raised an error that nobody caught."""
-        trace, root = error.__traceback__, str(self.home.folder)
+        trace, root = error.__traceback__, str(self._root)
         while trace is not None:
             if trace.tb_frame.f_code.co_filename.startswith(root):
                 return self.shown is not None
@@ -308,12 +328,3 @@ class ProblemCard(QWidget):
         column_of([card, STRETCH], margins=(24, 24, 24, 24), on=self)
         self.setAccessibleName(head)
         QTimer.singleShot(0, self, lambda: self.again.setFocus(Qt.FocusReason.OtherFocusReason))
-
-
-def widget_page(engine: Engine, key: str) -> tuple[PackHome, PageEntry] | None:
-    """The page of a pack by its key, ``pack:notes/topics``, if it is one by widgets."""
-    pack, _, name = key.removeprefix(PACK_PAGE).partition("/")
-    home = engine.services.packs.homes.get(pack)
-    entries = home.loaded.pack.pages if home is not None else ()
-    entry = next((one for one in entries if one.key == name), None)
-    return (home, entry) if home is not None and entry is not None else None

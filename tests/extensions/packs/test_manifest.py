@@ -10,6 +10,7 @@ import pytest
 
 from studio.extensions.packs.manifest import PackError, read_manifest
 from studio.extensions.packs.servers import pack_servers
+from studio.tools.packs.window import PageEntry, PaletteEntry
 from support.pack_files import OURS, SKILL, manifest, write_pack
 
 
@@ -145,3 +146,41 @@ def test_a_wrong_server_says_why(tmp_path: Path, entry: object, words: str) -> N
     found = pack_servers(read_manifest(pack), tmp_path / "kept")
     assert not found.by_name
     assert words in found.problems[0]
+
+
+def test_kz9_pages_and_lines_of_the_palette_stand_in_the_manifest(tmp_path: Path) -> None:
+    """KZ-9: a start shows them without the pack's code; one wrong entry spoils no other."""
+    said = {
+        "pages": [
+            {"key": "topics", "title": "Topics", "widget": "pages.topics:TopicsPage"},
+            {"key": "topics", "title": "Again", "widget": "pages.topics:TopicsPage"},
+            {"key": "No key", "widget": "pages.topics:TopicsPage"},
+            {"key": "days", "widget": "pages.days", "icon": "sun"},
+            {"key": "years", "widget": "pages.years:Years", "icon": 3},
+            "words",
+            {"key": "hours", "widget": "pages.hours:Hours", "icon": "clock"},
+        ],
+        "palette": [
+            {"title": "Rivers", "page": "topics", "target": ["rivers"], "icon": "waves"},
+            {"title": "Nowhere"},
+            {"title": "Lakes", "page": "topics", "target": "lakes"},
+        ],
+    }
+    pack = read_manifest(write_pack(tmp_path / "1", extensions={OURS: said}))
+    assert pack.pages == (
+        PageEntry("topics", "Topics", "pages.topics:TopicsPage"),
+        PageEntry("hours", "hours", "pages.hours:Hours", "clock"),
+    )
+    assert pack.palette == (PaletteEntry("Rivers", "topics", ("rivers",), "waves"),)
+    assert [one.partition(" was")[0] for one in pack.problems] == [
+        "Two pages are called topics: the second",
+        "“pages”, entry 3,",
+        "“pages”, entry 4,",
+        "“pages”, entry 5,",
+        "“pages”, entry 6,",
+        "“palette”, entry 2,",
+        "“palette”, entry 3,",
+    ]
+    said = {"pages": {}, "palette": 1}
+    pack = read_manifest(write_pack(tmp_path / "2", extensions={OURS: said}))
+    assert not pack.pages and not pack.palette and len(pack.problems) == 2

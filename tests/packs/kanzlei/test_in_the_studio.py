@@ -10,10 +10,11 @@ import pytest
 
 import studio
 from studio.agent.agent_files.finder import AgentFiles
+from studio.domain.errors import ToolFailed
 from studio.domain.events import ToolFinished
 from studio.extensions.packs.brought import brought_packs, code_places
 from studio.extensions.packs.installed import InstalledPacks
-from studio.extensions.packs.loading import ProgramPacks, package_of
+from studio.extensions.packs.loading import ProgramPacks, forget, package_of
 from studio.simulator import Call, Text, Turn
 from support.engine_home import engine_home, say
 from support.office_home import switch_on
@@ -75,3 +76,32 @@ def test_the_studio_has_no_word_of_the_office() -> None:
         if OFFICE.search(line)
     ]
     assert not found, "\n".join(found)
+
+
+async def test_kz7_kz9_its_code_runs_when_something_needs_it(tmp_path: Path) -> None:
+    """KZ-7, KZ-9: a start costs nothing of it, and no request goes out before it was asked."""
+    async with engine_home(tmp_path, CHAT, []) as home:
+        home.engine.services.get(InstalledPacks).switch("kanzlei", True)
+    own = f"{package_of('kanzlei')}."
+
+    def loaded() -> bool:
+        return any(name.startswith(own) for name in [*sys.modules])
+
+    forget("kanzlei")
+    async with engine_home(tmp_path, CHAT, []) as home:
+        services = home.engine.services
+        assert not loaded() and services.packs.has_policies, "nobody knows what it says"
+        gate = services.gate("kanzlei:akte/7")
+        with pytest.raises(ToolFailed) as told:
+            await gate.ask_about_call("fetch", "https://example.com", "words")
+        assert "not on" not in str(told.value), "its policy was asked"
+        assert loaded()
+    forget("kanzlei")
+    async with engine_home(tmp_path, CHAT, []) as home:
+        assert not loaded()
+        assert "read_akte" in home.engine.tools() and loaded()
+    forget("kanzlei")
+    async with engine_home(tmp_path, CHAT, [Turn(Text("Yes."))]) as home:
+        assert not loaded()
+        await say(await home.session())
+        assert loaded() and "read_akte" in home.engine.tools()

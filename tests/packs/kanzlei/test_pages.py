@@ -28,7 +28,7 @@ from shiboken6 import isValid
 
 from studio.domain.errors import StorageError, ToolFailed
 from studio.extensions.packs.installed import InstalledPacks
-from studio.extensions.packs.loading import load_class
+from studio.extensions.packs.loading import forget, load_class, package_of
 from studio.simulator import Text, Turn
 from studio.ui.pages.widget_page import WidgetPage
 from studio.ui.transcript.items.answer_item import TextItem
@@ -94,6 +94,39 @@ def enter(
     fristen.add(person, draft, akte, row)
     if state == "geprüft":
         fristen.check(person, fristen.of_draft(draft))
+
+
+@on_window_loop
+async def test_kz9_a_start_shows_the_pages_and_runs_nothing_of_the_pack(tmp_path: Path) -> None:
+    """KZ-9: its code runs with the first page, of the studio's too, or with the settings."""
+    own = f"{package_of('kanzlei')}."
+
+    def loaded() -> bool:
+        return any(name.startswith(own) for name in [*sys.modules])
+
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        await until(lambda: "pack:kanzlei/heute" in person.window.sidebar._rows)
+
+    forget("kanzlei")
+    async with at_window(tmp_path, "anthropic", []) as person:
+        window = person.window
+        await until(lambda: "pack:kanzlei/heute" in window.sidebar._rows)
+        window.show_palette()
+        assert any(one.title == "Neue Akte" for one in window._entries._entries["actions"])
+        assert not loaded()
+        window.sidebar._rows["agents"].click()
+        window.sidebar._rows["pack:kanzlei/heute"].click()
+        await until(lambda: window.pages.shown == "pack:kanzlei/heute")
+        assert loaded() and "agents" not in window.pages._made, "what was wanted last is shown"
+        await page_of(person, "heute")
+
+    forget("kanzlei")
+    async with at_window(tmp_path, "anthropic", []) as person:
+        assert not loaded()
+        person.window.preferences.open("permissions")
+        dialog = await until(lambda: person.window.preferences.dialog)
+        assert loaded() and dialog.isVisible()
 
 
 @on_window_loop

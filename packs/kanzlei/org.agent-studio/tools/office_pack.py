@@ -1,4 +1,4 @@
-"""What the pack brings besides its tools: services, drafts, roles, secrecy, pages, commands."""
+"""What the pack brings besides its tools: services, drafts, roles, secrecy, commands."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from studio.packs import Home, Pack, PageEntry, PaletteEntry, Source, ToolFailed, Verb
+from studio.packs import Home, Pack, Source, ToolFailed, Verb
 
 from . import _german as german
 from ._patterns import lazy_pattern
@@ -157,15 +157,6 @@ pack = Pack(
     source=source,
     settings=OfficeSettings,
     verbs=commands,
-    pages=(
-        PageEntry("heute", "Heute", "pages.today:TodayPage", "calendar-check"),
-        PageEntry("akten", "Akten", "pages.akten:AktenPage", "briefcase"),
-        PageEntry("kalender", "Kalender", "pages.kalender:KalenderPage", "calendar-days"),
-        PageEntry("kosten", "Kosten", "pages.kosten:KostenPage", "receipt-euro"),
-        PageEntry("recherche", "Recherche", "pages.recherche:RecherchePage", "library"),
-        PageEntry("kontakte", "Kontakte", "pages.kontakte:KontaktePage", "contact"),
-    ),
-    palette=(PaletteEntry("Heute fällig", "heute"), PaletteEntry("Neue Akte", "akten", ("neu",))),
 )
 
 __all__ = ["ADDRESS", "pack"]

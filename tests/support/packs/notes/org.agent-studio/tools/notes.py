@@ -9,8 +9,6 @@ from studio.packs import (
     KindDraft,
     Mark,
     Pack,
-    PageEntry,
-    PaletteEntry,
     PersonsAct,
     Result,
     Shown,
@@ -131,7 +129,5 @@ pack = Pack(
     kinds=(NOTE,),
     source=source,
     settings=NoteSettings,
-    pages=(PageEntry("topics", "Topics", "pages.topics:TopicsPage", "lightbulb"),),
-    palette=(PaletteEntry("Rivers", "topics", ("rivers",)),),
     verbs=(topics,),
 )
