@@ -3,9 +3,10 @@
     python benchmarks/packs.py [rounds]
 
 The engine is built with the pack of the tests beside one without it, each in a process of its own,
-in turn: processor time until it is built, and the memory then. The pack has tools, a kind of
-drafts, a verb, settings and two pages, and runs in the program. The same with the office that
-ships, which has 26 tools, 80 verbs and six pages.
+in turn: processor time until it is built, and the memory then; after that, what the first use
+costs, which runs the pack's code. The pack has tools, a kind of drafts, a verb, settings and two
+pages, and runs in the program. The same with the office that ships, which has 26 tools, 80 verbs
+and six pages.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ async def build_engine(place: Path) -> None:
     spent = (time.process_time() - began) * 1000
     status = Path("/proc/self/smaps_rollup").read_text()
     kept = next(int(line.split()[1]) for line in status.splitlines() if line.startswith("Pss:"))
+    began = time.process_time()
     on = "draft_note" in engine.tools()
+    first = (time.process_time() - began) * 1000
     packs = engine.services.get(InstalledPacks)
     if "--approve" in sys.argv:
         packs.approve("notes", packs.get("notes").digest)
@@ -45,7 +48,7 @@ async def build_engine(place: Path) -> None:
         packs.switch("kanzlei", on=True)
     office = "read_akte" in engine.tools()
     await engine.close()
-    print(json.dumps({"ms": spent, "mb": kept / 1024, "on": on or office}))
+    print(json.dumps({"ms": spent, "first": first, "mb": kept / 1024, "on": on or office}))
 
 
 def distribution(place: Path) -> Path:
@@ -78,9 +81,12 @@ def main() -> None:
                 found[name].append(figures)
     rows: list[Row] = []
     for name in ("a pack", "the office"):
-        for key, unit, goal in (("ms", "ms", "< 30 ms more"), ("mb", "MB", "< 5 MB more")):
+        for what, key, unit, goal in (
+            (f"engine built, {name} on", "ms", "ms", "< 30 ms more"),
+            ("memory then", "mb", "MB", "< 5 MB more"),
+            ("its code run with its first use", "first", "ms", ""),
+        ):
             here, base = (middle(one[key] for one in found[way]) for way in (name, ""))
-            what = f"engine built, {name} on" if key == "ms" else "memory then"
             rows.append(Row(what, here, base, unit, goal, "without the pack"))
     show(rows)
 
