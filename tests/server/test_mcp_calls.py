@@ -16,6 +16,7 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 
 from studio.agent.prompts import NOBODY_ANSWERS
+from studio.domain.errors import StorageError
 from studio.domain.questions import ServerAnswer
 from studio.server.mcp.calls import Calls, OpenCall, _answer, _Asked, _has_forms
 from studio.server.mcp.forms import Form
@@ -280,7 +281,11 @@ async def test_m25_what_a_server_of_ours_asks_is_answered_at_the_client(
     tmp_path: Path, action: Any
 ) -> None:
     """M-25, M-19: by its name; an address is declined, as nobody here opens it."""
-    schema = {"type": "object", "properties": {"size": {"type": "integer"}}}
+    form: Any = {
+        "message": "Size?",
+        "schema": {"type": "object", "properties": {"size": {"type": "integer"}}},
+    }
+    page: Any = {"message": "Pay", "url": "https://example.com"}
     asked: list[str] = []
 
     async def person(context: Any, params: Any) -> types.ElicitResult:
@@ -289,7 +294,6 @@ async def test_m25_what_a_server_of_ours_asks_is_answered_at_the_client(
         return types.ElicitResult(action=action, content=content)
 
     shop = ListedServer(tmp_path)
-    form, page = ({"message": "Size?", "schema": schema}, {"message": "Pay", "url": "https://a.b"})
     shop.offer({**tool("order"), "asks": form}, {**tool("pay"), "asks": page})
     script = [Turn(Call("shop__order", {})), Turn(Call("shop__pay", {})), Turn(Text("Done."))]
     async with studio(tmp_path, script, server_rules={"allow": ["shop__*"]}) as (house, calls):
@@ -300,6 +304,40 @@ async def test_m25_what_a_server_of_ours_asks_is_answered_at_the_client(
     assert asked == ["shop asks: Size?"]
     assert action in order and ('"size": 4' in order) == (action == "accept")
     assert "decline" in pay
+
+
+async def test_m25_a_call_that_holds_a_secret_is_no_form(tmp_path: Path) -> None:
+    """M-25: nobody allows what they do not see whole; it is denied without a window."""
+    key = "sk-ant-api03-" + "a1B2" * 20
+    asked: list[str] = []
+
+    async def person(context: Any, params: Any) -> types.ElicitResult:
+        asked.append(params.message)
+        return ALLOW
+
+    script = [Turn(Call("run", {"command": f"touch ran; echo {key}"})), Turn(Text("Done."))]
+    async with studio(tmp_path, script) as (house, calls):
+        async with client(calls, elicitation_callback=person) as mine:
+            result = await mine.call_tool("ask_agent", {"message": "Go"})
+        assert words(result).startswith("Done.") and not (house.folder / "ran").exists()
+    assert not asked
+
+
+async def test_m25_the_client_is_asked_where_no_window_can_be_looked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with studio(tmp_path, [TOUCH, Turn(Text("Done."))]) as (house, calls):
+
+        async def unreadable() -> bool:
+            raise StorageError("The database cannot be read.")
+
+        async def person(context: Any, params: Any) -> types.ElicitResult:
+            return ALLOW
+
+        monkeypatch.setattr(house.engine.questions, "has_window", unreadable)
+        async with client(calls, elicitation_callback=person) as mine:
+            assert not (await mine.call_tool("ask_agent", {"message": "Go"})).is_error
+        assert (house.folder / "ran").exists()
 
 
 def test_m25_an_answer_is_what_the_client_says() -> None:

@@ -109,7 +109,7 @@ async def engine_home(
         engine = await ready_engine(paths, settings)
         engine.services.retry_policy = patience or RetryPolicy(attempts=1)
         engine.services.orientation_seconds = FOREVER
-        engine.services.servers.times = ServerTimes(start=FOREVER)
+        engine.services.servers.servers.times = ServerTimes(start=FOREVER)
         if provider != "ollama":
             engine.keychain.keep_for_session(provider, key)
         try:
