@@ -830,7 +830,8 @@ async def test_l14_an_end_of_an_earlier_version_has_its_answers_in_its_chat(
 ) -> None:
     """It does not say how much the cap allowed."""
     async with at_window(tmp_path, COMPATIBLE, [FULL], setup=capped) as person:
-        await reach_cap(person, "Numbers")
+        session = await reach_cap(person, "Numbers")
+        await session.flush()
         with closing(sqlite3.connect(person.engine.paths.database)) as db, db:
             db.execute("UPDATE transcript SET body = json_remove(body, '$.limit')")
         person.window.pages.show_page("needs")
