@@ -115,6 +115,14 @@ class Segmented(PaintedWidget):
         if button is not None:
             button.setChecked(True)
 
+    def set_words(self, index: int, text: str) -> None:
+        """Show other words on a segment, such as with a number."""
+        segment = self._segments[index]
+        if text != segment.text():
+            segment.setText(text)
+            segment.setAccessibleName(joined((self.accessibleName(), text)))
+            segment.updateGeometry()
+
     def fold(self, folded: bool) -> None:
         self.folded = folded
         for segment in self._segments:

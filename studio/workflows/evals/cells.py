@@ -19,7 +19,7 @@ from studio.domain.records import dataclass
 from studio.workflows.expressions import ExpressionError, as_words, parse_template
 from studio.workflows.missions.check_steps import VERDICT
 
-from .graders import ASKED, grade
+from .graders import ASKED, grade, values_of
 
 PAIR: JsonObject = {
     "type": "object",
@@ -113,21 +113,17 @@ def tries(one: Eval, workers: Mapping[str, Worker], folder: str) -> list[Try]:
 def words_of(variant: Variant, case: Case) -> str:
     """What the agent of a variant is told; raises ConfigurationError."""
     try:
-        return as_words(parse_template(variant.prompt).evaluate({"item": _values(case)}))
+        return as_words(parse_template(variant.prompt).evaluate({"item": values_of(case)}))
     except ExpressionError as error:
         raise ConfigurationError(
             f"The prompt of {variant.label} cannot be filled in for the case {case.id}: {error}."
         ) from error
 
 
-def _values(case: Case) -> JsonObject:
-    return {**case.values, "id": case.id, "title": case.label}
-
-
 def item_of(one: Try, answer: JsonObject) -> JsonObject:
     """What graders know of an answer."""
     known = {name: answer.get(name) for name in ("dollars", "seconds", "tokens")}
-    return {**_values(one.case), "answer": str(answer.get("text", "")), **known}
+    return {**values_of(one.case), "answer": str(answer.get("text", "")), **known}
 
 
 def cell(one: Try, answers: Mapping[str, JsonObject], baseline: str) -> Cell:

@@ -6,13 +6,14 @@ What a model wrote is never evaluated: it is a value that expressions and patter
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, cast
 
 import regex
 
 from studio.agent.loop.structured_output import parse_answer
 from studio.agent.usage_costs import format_dollars
-from studio.domain.evals import Grade, Grader
+from studio.domain.evals import Case, Grade, Grader
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.workflows.expressions import (
     ExpressionError,
@@ -74,6 +75,19 @@ def _wrong(grader: Grader, item: Mapping[str, Json]) -> str:
             return "" if fits else f"It took {took} s."
         case _:
             raise AssertionError(grader.kind)
+
+
+def target_words(grader: Grader, case: Case) -> str:
+    """What a grader wants of an answer to a case, as far as that does not depend on the answer."""
+    if grader.kind in ("equals", "contains", "command"):
+        with suppress(ExpressionError):
+            return as_words(_filled(grader.target, {"item": values_of(case)}))
+    return as_words(grader.target)
+
+
+def values_of(case: Case) -> JsonObject:
+    """What prompts and graders know of a case."""
+    return {**case.values, "id": case.id, "title": case.label}
 
 
 def _filled(target: Json, names: Mapping[str, Json]) -> Json:

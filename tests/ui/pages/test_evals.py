@@ -5,17 +5,22 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtTest import QTest
 
 from studio.agent.engine import Engine
 from studio.domain.agents import NO_CAPS
+from studio.domain.evals import Case, Grader
 from studio.simulator import RequestView, Text, Turn
+from studio.ui.pages.workflows.evals.case_list import columns_of
 from studio.ui.pages.workflows.evals.eval_facts import (
     FLIPPED,
     SectionRow,
-    difference_words,
+    answer_marks,
     section_words,
     spoken_case,
 )
+from studio.ui.pages.workflows.evals.eval_inspector import CELL, HISTORY, against_facts
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.workflows.evals.eval_file import read_eval
 from studio.workflows.evals.eval_runs import EvalOptions, EvalRuns
@@ -85,21 +90,31 @@ async def test_w58_two_variants_side_by_side(tmp_path: Path) -> None:
         assert view.title.text() == "Capitals, run 1"
         assert "2 cases, 1 try each, 0 of 4 from the record" in view.counts.text()
         assert (view.cards[0].rate.text(), view.cards[1].rate.text()) == ("50%", "100%")
-        assert view.cards[0].interval.text() == "9% to 91%, 1 of 2 cases"
-        assert "1 better, 0 worse" in view.words.text()
+        assert view.cards[0].interval.text() == "9% to 91%"
+        assert view.cards[0].of.text().startswith("1 of 2 cases")
+        against = [one.spoken for one in view.inspector.cell.against.facts]
+        assert against[:4] == [
+            "A against B",
+            "Better, 1 case",
+            "Worse, 0 cases",
+            "Chance of no difference, 100.0%",
+        ]
         with language("de"):
-            words = difference_words(difference(view.report, view.report, "plain", "exact"))
-            assert words.endswith("100,0\u00a0%"), words
+            facts = against_facts(difference(view.report, view.report, "plain", "exact"), "B")
+            assert facts[3].right.endswith("100,0\u00a0%"), facts
             assert section_words(SectionRow(-1, 2))[1] == "2, A gegen B"
         # What flipped comes first, and is all that is listed if the person wants that.
         assert next(spoken_case(row) for row in view.rows).endswith("flipped to passed")
         person.click(view.kinds.segment(FLIPPED))
         assert [row.case.id for row in view.rows] == ["au"]
         view.list.setCurrentIndex(view.list.model().index(1, 0))
-        first, second, third = (one.text() for one in view.answers)
-        assert not third and view.cards[2].isHidden()
-        assert "Sydney, of course." in first and "does not contain “Canberra”" in first
-        assert second.startswith("B, try 1 of 1: Passed")
+        first, second = view.inspector.cell.cards
+        assert view.cards[2].isHidden() and second.head.text() == "B, try 1 of 1"
+        assert first.text.edit.toPlainText() == "Sydney, of course."
+        assert "does not contain “Canberra”" in first.verdicts.text()
+        assert second.verdicts.text() == "✓ contains"
+        (mark,) = second.text.edit.extraSelections()
+        assert mark.cursor.selectedText() == "Canberra", "what the check looked for"
         # The other file has not run; the workflow is as it was, and nothing deletes it unseen.
         page.gallery.choose(blank)
         await until(lambda: view.report is None and "eval run later" in view.counts.text())
@@ -168,7 +183,96 @@ async def test_w58_a_third_variant_beside_two_and_sections_of_what_flipped(tmp_p
         assert [row.case.id for row in view.rows] == ["au", "fr"], "also with C alone"
         view.list.setFocus()
         person.press(Key.Key_Down)  # past the heading
-        assert [one.text().split(":")[0] for one in view.answers] == [
-            f"{letter}, try 1 of 1" for letter in "ABC"
-        ]
-        assert "It is Paris." in view.answers[0].text() and "Somewhere" in view.answers[2].text()
+        cell = view.inspector.cell
+
+        def shown() -> list[str]:
+            return [one.head.text() for one in cell.cards if not one.isHidden()]
+
+        assert shown() == ["A, try 1 of 1", "B, try 1 of 1"] and cell.title.text() == "France"
+        person.press(Key.Key_Right)
+        assert shown() == ["A, try 1 of 1", "C, try 1 of 1"]
+        assert cell.against.facts[0].left == "A against C"
+        assert "It is Paris." in cell.cards[0].text.edit.toPlainText()
+        assert "Somewhere" in cell.cards[1].text.edit.toPlainText()
+        for _ in range(3):  # no further than the baseline
+            person.press(Key.Key_Left)
+        assert shown() == ["A, try 1 of 1"] and not cell.against.facts
+
+
+@on_window_loop
+async def test_w58_a_cell_is_run_again_its_chat_opened_and_results_exported(
+    tmp_path: Path,
+) -> None:
+    """Asked by those who answered before, though these are no models of the settings."""
+    own = tmp_path / "studio" / "evals"
+    own.mkdir(parents=True)
+    path = own / "capitals.md"
+    path.write_text(CAPITALS.replace("prompt: What", "repeats: 2\nprompt: What", 1))
+    asked: list[str] = []
+
+    def script(view: RequestView) -> Turn:
+        asked.append(view.model)
+        return answers(view)
+
+    async def prepare(engine: Engine) -> None:
+        async def drive(runner: Runner) -> None:
+            runner.attended = False
+            await runner.carry_out()
+
+        evals = EvalRuns(engine, WorkflowRuns(engine))
+        options = EvalOptions(NO_CAPS, "anthropic", "sim-other")
+        await evals.run(read_eval(path), path, tmp_path, options, drive)
+
+    async with at_window(tmp_path, "anthropic", script, prepare=prepare) as person:
+        person.press(Key.Key_3, CTRL)
+        page = await until(
+            lambda: isinstance(now := person.window.pages.currentWidget(), WorkflowsPage) and now
+        )
+        await until(lambda: page.document is not None, what="a workflow is shown")
+        page.gallery.choose(path)
+        view = page.eval_view
+        await until(lambda: view.isVisible() and view.report, "the eval is shown")
+        cell = view.inspector.cell
+        assert cell.title.text() == "Australia", "it flipped"
+        # The tries of the cell, one after the other.
+        person.click(cell.after)
+        assert cell.which.text() == "Try 2 of 2" and not cell.after.isEnabled()
+        assert [one.head.text() for one in cell.cards] == ["A, try 2 of 2", "B, try 2 of 2"]
+        # By mouse to the baseline, and by key anew: only that cell is asked.
+        line = view.list.visualRect(view.list.currentIndex())
+        place = columns_of(view.theme, QRectF(line), 2).tries[0].center().toPoint()
+        QTest.mouseClick(view.list.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        assert view.list.variant == 0 and cell.cell is not None and cell.cell.variant == "plain"
+        asked.clear()
+        view.list.setFocus()
+        person.press(Key.Key_R)
+        await until(lambda: view.title.text() == "Capitals, run 2", "it has run again")
+        assert asked == ["sim-other"] * 2
+        assert "6 of 8 from the record" in view.counts.text()
+        assert cell.title.text() == "Australia" and view.list.variant == 0, "it stays chosen"
+        assert "from the record" not in cell.cards[0].used.text()
+        # The one before is in the history.
+        view.inspector.show_page(HISTORY)
+        history = view.inspector.history
+        told = [str(history.model().index(at, 0).data()) for at in range(2)]
+        assert [one.split(", ")[1] for one in told] == ["run 2", "run 1"], told
+        history.setCurrentIndex(history.model().index(1, 0))
+        await until(lambda: view.title.text() == "Capitals, run 1", "the one before")
+        # What is exported is what is shown.
+        await view.export_to(tmp_path / "tries.csv")
+        assert view.told.text() == "The results are in tries.csv."
+        assert (tmp_path / "tries.csv").read_text().count("sim-other") == 8
+        # Its chat is opened.
+        view.inspector.show_page(CELL)
+        person.click(cell.chat)
+        assert cell.cell is not None
+        wanted, chat = cell.cell.session_id, person.window.chat
+        await until(lambda: chat.session and chat.session.info.id == wanted, "its chat is open")
+
+
+def test_w58_what_another_answer_has_not_is_marked() -> None:
+    case = Case("one", graders=(Grader("cost", 1.0),))
+    text, other = "Close the pool in the test.", "Close the window in the test."
+    assert [text[a:b] for a, b in answer_marks(text, other, case)] == ["pool"]
+    assert not answer_marks("Nothing of that.", other, case), "they have too little in common"
+    assert not answer_marks(text, text, case)

@@ -132,6 +132,7 @@ class WorkflowsPage(FilesPage[WorkflowText]):
         """The files of the list that are evals."""
         self.eval_view = EvalView(theme, engine, self.live, run, self._run_folder)
         self.eval_view.run_wanted.connect(lambda id: self._run(self.show_run(id)))
+        self.eval_view.chat_wanted.connect(self.open_wanted)
         self.eval_view.setParent(self)
         self.eval_view.list_button.clicked.connect(self._toggle_list)
         self.eval_view.hide()

@@ -1,5 +1,8 @@
-"""Evals in the window: two variants side by side (W-58).
+"""Evals in the window: up to three variants side by side (W-58).
 
 - ``eval_facts``: The figures and cases of an eval that ran, in words; free of Qt.
-- ``eval_view``: Shows rates with intervals, the cases with those that flipped, and both answers.
+- ``eval_view``: Runs evals, shows one that ran, and exports it; places what follows.
+- ``variant_card``: A variant: its rate with the interval, what it costs, and the verdict.
+- ``case_list``: The cases with the tries of each variant; those that flipped come first.
+- ``eval_inspector``: The chosen cell with its answers, the whole in figures, those that ran.
 """

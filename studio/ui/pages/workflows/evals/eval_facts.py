@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from pathlib import Path
 
 from studio.agent.permission.invisible_characters import escape_line
-from studio.domain.evals import Case, Cell, EvalReport
+from studio.domain.evals import Case, Cell, EvalReport, Grader
 from studio.storage.evals import EvalRow
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import decimal, dollars, duration, number, percent
+from studio.ui.formatting import dollars, duration, number, percent
 from studio.ui.pages.files.row import FileRow
 from studio.ui.theme import joined
 from studio.ui.translation import tr, tr_later, tr_plural
-from studio.workflows.evals.figures import Difference, VariantFigures, difference
+from studio.workflows.evals.figures import VariantFigures, difference
+from studio.workflows.evals.graders import target_words
 
 VERDICTS = {
     "better": ("ok", tr_later("better")),
@@ -23,6 +26,7 @@ VERDICTS = {
 }
 """The kind of a verdict's tag, and its word."""
 ALL, FLIPPED, FAILED = range(3)
+WORDS = re.compile(r"\S+")
 LETTERS = "ABC"
 """Of the variants that stand side by side, the baseline first."""
 
@@ -86,11 +90,15 @@ def section_words(row: SectionRow) -> tuple[str, str]:
 def spoken_case(row: CaseRow | SectionRow) -> str:
     if isinstance(row, SectionRow):
         return joined(section_words(row))
-    flips = {1: tr("flipped to passed"), -1: tr("flipped to failed"), 0: ""}
-    said: list[str] = []
-    for letter, cells, flip in zip(LETTERS, row.tries, (0, *row.flips), strict=False):
-        said += [f"{letter} {passed_of(cells)}", flips[flip]]
+    said = [spoken_cell(row, at) for at in range(len(row.tries))]
     return joined((escape_line(row.case.label, 200), row.checks, *said))
+
+
+def spoken_cell(row: CaseRow, at: int) -> str:
+    """A cell of a row in words: “B 3 of 3, flipped to passed”."""
+    flip = (0, *row.flips)[at]
+    words = {1: tr("flipped to passed"), -1: tr("flipped to failed"), 0: ""}[flip]
+    return joined((f"{LETTERS[at]} {passed_of(row.tries[at])}", words))
 
 
 def passed_of(cells: Sequence[Cell]) -> str:
@@ -120,18 +128,16 @@ def case_rows(report: EvalReport, variants: Sequence[str], shown: int) -> list[C
     return sorted(rows, key=lambda row: [*SECTIONS].index(row.flip))
 
 
-def figure_words(found: VariantFigures) -> tuple[str, str, str]:
-    """The rate, its interval, and what a try costs and takes."""
-    interval = tr("{low} to {high}, {passed} of {cases} cases").format(
-        low=percent(found.low),
-        high=percent(found.high),
-        passed=number(found.passed),
-        cases=number(found.cases),
+def figure_words(found: VariantFigures) -> tuple[str, str, str, str]:
+    """The rate, its interval, what it is of with the time of a try, and what a try costs."""
+    interval = tr("{low} to {high}").format(low=percent(found.low), high=percent(found.high))
+    of = tr("{passed} of {cases} cases").format(
+        passed=number(found.passed), cases=number(found.cases)
     )
     cost = tr("no price known")
     if found.dollars is not None:
         cost = tr("{cost} a try").format(cost=dollars(found.dollars, 4))
-    return percent(found.rate), interval, f"{cost} · {duration(found.seconds)}"
+    return percent(found.rate), interval, f"{of} · {duration(found.seconds)}", cost
 
 
 def variant_title(report: EvalReport, variant: str) -> str:
@@ -139,16 +145,61 @@ def variant_title(report: EvalReport, variant: str) -> str:
     return escape_line(one.label, 80)
 
 
-def difference_words(found: Difference) -> str:
-    return tr("{better} better, {worse} worse, chance of no difference {chance}").format(
-        better=number(len(found.better)),
-        worse=number(len(found.worse)),
-        chance=tr("{number}%").format(number=decimal(100 * found.chance)),
+CHECKS = {
+    "equals": tr_later("Must be"),
+    "contains": tr_later("Must contain"),
+    "pattern": tr_later("Must match"),
+    "schema": tr_later("Must fit"),
+    "expression": tr_later("Must hold"),
+    "command": tr_later("Must succeed"),
+    "cost": tr_later("Costs at most"),
+    "time": tr_later("Takes at most"),
+    "grader": tr_later("Judged by"),
+    "pairwise": tr_later("Compared by"),
+}
+"""What graders of each kind want, before that."""
+MARKED = 20_000
+"""Characters of an answer in which differences are looked for."""
+ALIKE = 0.5
+"""The part of their words that two answers share at least where differences are marked."""
+
+
+def check_words(grader: Grader, case: Case) -> tuple[str, str]:
+    """“Must contain” and “await pool.close()”."""
+    wanted = grader.target
+    if grader.kind == "cost" and isinstance(wanted, int | float):
+        wanted = dollars(wanted)
+    elif grader.kind == "time" and isinstance(wanted, int | float):
+        wanted = duration(wanted)
+    else:
+        wanted = target_words(grader, case)
+    return grader.title or tr(CHECKS[grader.kind]), escape_line(wanted, 200)
+
+
+def answer_marks(text: str, other: str, case: Case) -> list[tuple[int, int]]:
+    """What is marked in an answer: what a check wants to be in it, else what another has not."""
+    for grader in case.graders:
+        if grader.kind == "contains":
+            wanted = target_words(grader, case)
+            if wanted and (at := text.find(wanted)) >= 0:
+                return [(at, at + len(wanted))]
+    if not text or not other or text == other or len(text) + len(other) > MARKED:
+        return []
+    mine = [*WORDS.finditer(text)]
+    matcher = SequenceMatcher(
+        None, WORDS.findall(other), [one.group() for one in mine], autojunk=False
     )
+    if matcher.ratio() < ALIKE:
+        return []
+    return [
+        (mine[first].start(), mine[last - 1].end())
+        for what, _, _, first, last in matcher.get_opcodes()
+        if what in ("replace", "insert")
+    ]
 
 
-def counts_words(row: EvalRow, report: EvalReport) -> str:
-    """“120 cases, 3 tries each, 642 of 1,080 from the record”."""
+def counts_words(report: EvalReport) -> str:
+    """“120 cases, 3 tries each, 642 of 1,080 from the record”, and what is missing."""
     cells = report.cells
     old = sum(one.answered and not one.fresh for one in cells)
     cases = tr_plural("{count} case", "{count} cases", len(report.eval.cases))
@@ -160,22 +211,23 @@ def counts_words(row: EvalRow, report: EvalReport) -> str:
         count=number(len(cells)),
         cost=dollars(report.dollars),
     )
-    left = sum(not one.graded for one in cells)
-    if row.state != "done" and left:
-        open_ = tr("{count} without a result").format(count=number(left))
-        words = f"{words} · {open_}"
-    return words
+    return f"{words} · {tr_engine(report.reason)}" if report.reason else words
 
 
-def why_failed(cell: Cell) -> str:
-    """Why a try did not pass; empty if it did."""
+def verdict_words(cell: Cell) -> list[tuple[bool | None, str]]:
+    """What each grader says of a try: whether it passed, and its words."""
     if cell.reason:
-        return tr_engine(cell.reason)
+        return [(False, tr_engine(cell.reason))]
     if not cell.answered:
-        return tr("no result")
-    return "\n".join(
-        f"{one.label}: {tr_engine(one.words)}" for one in cell.grades if not one.passed
-    )
+        return [(None, tr("no result"))]
+    return [(one.passed, joined((one.label, tr_engine(one.words)))) for one in cell.grades]
+
+
+def use_words(cell: Cell) -> str:
+    """“$0.041 · 18 s · from the record”."""
+    cost = dollars(cell.dollars, 4) if cell.dollars is not None else tr("no price known")
+    kept = "" if cell.fresh or not cell.answered else tr("from the record")
+    return " · ".join(filter(None, (cost, duration(cell.seconds), kept)))
 
 
 def eval_rows(files: Mapping[str, Path], ran: Mapping[str, EvalRow]) -> list[FileRow]:
