@@ -306,7 +306,8 @@ class Engine:
         """
         found = agent or self.settings.values.default_agent or DEFAULT_AGENT
         if not isinstance(found, Agent):
-            found = await self.agent(found, folder or Path.cwd(), kept=kept)
+            files = await self.services.agents_of_files(folder or Path.cwd(), kept=kept)
+            found = files.named(found)
         if not agent and not found.trusted:
             raise ConfigurationError(
                 f"Your default agent {found.name} is this folder’s here, and you do not trust the "

@@ -287,6 +287,11 @@ class Services(ServiceRegistry):
         """All tools as their files are now, with those of packs; blocks."""
         return self.packs.refresh(self._discovery.refresh())
 
+    async def load_tools(self) -> None:
+        """Load the tools of packs, if they are not loaded yet."""
+        if not self.has_all_tools:
+            await self.refresh_tools()
+
     async def refresh_tools(self) -> None:
         """Load the person's tool files that were saved since; reports new errors in them."""
         self._take((await asyncio.to_thread(self._found)).toolbox)
@@ -466,8 +471,10 @@ class Services(ServiceRegistry):
 
         Those that are ``kept`` are so in place of their files, see ``kept_of``.
         """
-        found, served = await asyncio.gather(
-            self.agents_of_files(folder, layers, kept), asyncio.to_thread(self.served)
+        found, served, _ = await asyncio.gather(
+            self.agents_of_files(folder, layers, kept),
+            asyncio.to_thread(self.served),
+            self.load_tools(),
         )
         ready = {name: self._ready(one, served) for name, one in found.by_name.items()}
         return replace(found, by_name=ready)
@@ -517,8 +524,10 @@ class Services(ServiceRegistry):
         kept: Mapping[str, Agent] = NO_AGENTS,
     ) -> Agent:
         """Raises ConfigurationError that lists the known ones, or says why a file was skipped."""
-        found, served = await asyncio.gather(
-            self.agents_of_files(folder, layers, kept), asyncio.to_thread(self.served)
+        found, served, _ = await asyncio.gather(
+            self.agents_of_files(folder, layers, kept),
+            asyncio.to_thread(self.served),
+            self.load_tools(),
         )
         return self._ready(found.named(name), served)
 

@@ -170,7 +170,7 @@ class PageStack(QStackedWidget):
 
     async def _show_wanted(self, engine: Engine) -> None:
         """Load the code of packs, and show the page that was wanted last."""
-        await engine.refresh_tools()
+        await engine.services.load_tools()
         if isValid(self) and self._wanted is not None:
             self._wanted()
 

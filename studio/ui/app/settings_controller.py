@@ -95,7 +95,7 @@ class SettingsController(QObject):
         self.dialog.open_page(page, at)
 
     async def _open_with_tools(self, engine: Engine, page: str, at: str) -> None:
-        await engine.refresh_tools()
+        await engine.services.load_tools()
         self.open(page, at)
 
     async def leave(self, window: QWidget) -> None:

@@ -320,7 +320,8 @@ class SessionOptions:
 
     async def _load_agents(self) -> None:
         assert self._chat.engine is not None
-        found = await self._chat.engine.agents(Path(self.folder))
+        # Without their tools: a start needs no code of packs for the names (KZ-9).
+        found = await self._chat.engine.services.agents_of_files(Path(self.folder))
         self.agents = list(found.by_name.values())
         for problem in found.problems:
             self._chat.report(problem)
