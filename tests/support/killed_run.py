@@ -24,6 +24,7 @@ from studio.domain.permissions import Rule
 from studio.domain.run_events import RunEvent, StepAsked
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
+from studio.storage.runs import RunInUse
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 from support.engine_home import KEY, give_time
@@ -43,7 +44,7 @@ async def life(home: Path, url: str) -> None:
     runs = WorkflowRuns(engine)
     infos = [one for one in await runs.store.list() if one.state not in ("done", "failed")]
     if infos:
-        runner = await runs.open(infos[0].id)
+        runner = await opened(runs, infos[0].id)
         await runner.resume()
     else:
         path = folder / ".agents" / "workflows" / "story.md"
@@ -60,6 +61,15 @@ async def life(home: Path, url: str) -> None:
         answers.append(asyncio.create_task(answer(runner, one, folder)))
     await runner.carry_out()
     await engine.close()
+
+
+async def opened(runs: WorkflowRuns, run_id: str) -> Runner:
+    """The run, once nothing of a killed program holds it: what that was starting just then has its
+    files until it is another program."""
+    while True:
+        with suppress(RunInUse):
+            return await runs.open(run_id)
+        await asyncio.sleep(0.01)
 
 
 async def answer(runner: Runner, question: str, folder: Path) -> None:
