@@ -746,23 +746,6 @@ def answers_on(page: NeedsPage) -> list[str]:
 
 
 @on_window_loop
-async def test_l14_the_cap_of_a_chat_is_raised_there_to_what_was_offered(tmp_path: Path) -> None:
-    async with at_window(tmp_path, COMPATIBLE, [FULL, says("Counted.")], setup=capped) as person:
-        session = await reach_cap(person, "Numbers")
-        person.window.pages.show_page("needs")
-        page = person.window.pages.currentWidget()
-        assert isinstance(page, NeedsPage)
-        await until(lambda: page.rows, "the chat")
-        assert answers_on(page) == ["Raise to 40,000 tokens"]
-        person.press(Key.Key_1)
-        person.press(Key.Key_Return)
-        await until(lambda: not page.rows and texts_of(session) == ["Counted."], "it goes on")
-        await until(lambda: not session.running, "its end")
-        assert session.info.caps == Caps(tokens=40_000)
-        assert person.window.pages.currentWidget() is page
-
-
-@on_window_loop
 async def test_l14_a_run_and_a_chat_at_the_cap_of_a_day_lead_to_its_setting(
     tmp_path: Path,
 ) -> None:
