@@ -14,7 +14,7 @@ from PySide6.QtWidgets import QApplication
 
 from studio.agent.session.session import Session
 from studio.domain.agents import Caps
-from studio.domain.blocks import NoticeBlock, TextBlock
+from studio.domain.blocks import NoticeBlock
 from studio.domain.messages import Text as Said
 from studio.domain.run_events import ItemsFound, RunQuestion, RunStarted, StepAsked, StepStarted
 from studio.domain.runs import Run, item_keys
@@ -711,11 +711,6 @@ async def reach_cap(person: Person, title: str) -> Session:
     return session
 
 
-def texts_of(session: Session) -> list[str]:
-    """What the model said."""
-    return [one.text for one in session.transcript.blocks if isinstance(one, TextBlock)]
-
-
 @on_window_loop
 async def test_l14_a_chat_that_reached_its_cap_unseen_stands_there_until_it_is_opened(
     tmp_path: Path,
@@ -787,26 +782,6 @@ async def test_l14_a_run_and_a_chat_at_the_cap_of_a_day_lead_to_its_setting(
             while (end := (await runs.read(paused.id)).end) is None:  # noqa: ASYNC110 (a table tells nobody)
                 await asyncio.sleep(0.02)
         assert end.state == "done", end
-
-
-@on_window_loop
-async def test_l14_a_chat_at_the_cap_of_a_turn_goes_on_with_another_one(tmp_path: Path) -> None:
-    def in_a_turn(settings: SettingsFile) -> None:
-        settings.values.turn_tokens = 20_000
-
-    script = [FULL, says("Counted.")]
-    async with at_window(tmp_path, COMPATIBLE, script, setup=in_a_turn) as person:
-        session = await reach_cap(person, "Numbers")
-        person.window.pages.show_page("needs")
-        page = person.window.pages.currentWidget()
-        assert isinstance(page, NeedsPage)
-        await until(lambda: page.rows, "the chat")
-        assert answers_on(page) == ["Go on"]
-        person.press(Key.Key_1)
-        person.press(Key.Key_Return)
-        await until(lambda: not page.rows and texts_of(session) == ["Counted."], "it goes on")
-        await until(lambda: not session.running, "its end")
-        assert session.info.caps == Caps()
 
 
 @on_window_loop
