@@ -26,11 +26,20 @@ class BreakableLabel(Label):
 
 
 class ElidedLabel(PaintedWidget):
-    """One line of text whose middle is left out where there is no room for it."""
+    """One line of text whose middle, or else its end, is left out where there is no room for it."""
 
-    def __init__(self, theme: Theme, text: str, role: str = "small", token: str = "text2") -> None:
+    def __init__(
+        self,
+        theme: Theme,
+        text: str,
+        role: str = "small",
+        token: str = "text2",
+        *,
+        middle: bool = True,
+    ) -> None:
         super().__init__(theme)
         self._text, self._role, self._token = "", role, token
+        self._mode = Qt.TextElideMode.ElideMiddle if middle else Qt.TextElideMode.ElideRight
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
         self.set_text(text)
 
@@ -52,8 +61,8 @@ class ElidedLabel(PaintedWidget):
         return QSize(min(self.theme.px(60), self.sizeHint().width()), self.sizeHint().height())
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
-        middle, metrics = Qt.TextElideMode.ElideMiddle, self.theme.metrics(self._role)
-        text = metrics.elidedText(self._text, middle, int(rect.width()))
+        metrics = self.theme.metrics(self._role)
+        text = metrics.elidedText(self._text, self._mode, int(rect.width()))
         paint_text(painter, self.theme, rect, text, self._role, self._token)
 
 

@@ -5,8 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import QRectF, Qt
+from PySide6.QtCore import QEvent, QRectF, Qt
+from PySide6.QtGui import QHelpEvent
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QApplication, QToolTip
 
 from studio.agent.engine import Engine
 from studio.domain.agents import NO_CAPS
@@ -14,6 +16,7 @@ from studio.domain.evals import Case, Grader
 from studio.simulator import RequestView, Text, Turn
 from studio.ui.pages.workflows.evals.case_list import columns_of
 from studio.ui.pages.workflows.evals.eval_facts import (
+    ALL,
     FLIPPED,
     SectionRow,
     answer_marks,
@@ -22,6 +25,7 @@ from studio.ui.pages.workflows.evals.eval_facts import (
 )
 from studio.ui.pages.workflows.evals.eval_inspector import CELL, HISTORY, against_facts
 from studio.ui.pages.workflows.page import WorkflowsPage
+from studio.ui.widgets.painting import tag_width
 from studio.workflows.evals.eval_file import read_eval
 from studio.workflows.evals.eval_runs import EvalOptions, EvalRuns
 from studio.workflows.evals.figures import difference
@@ -174,11 +178,17 @@ async def test_w58_a_third_variant_beside_two_and_sections_of_what_flipped(tmp_p
         assert view.cards[2].isVisible() and view.against.isHidden(), "all of them are shown"
         model = view.list.model()
         told = [str(model.index(at, 0).data()) for at in range(model.rowCount())]
-        assert told[0] == "Flipped to passed, 1, A to B" and told[2] == "Unchanged, 1, A to B"
+        assert told[0] == "Flipped to passed, 1, A to B" and told[2] == "Unchanged, 1, folded"
+        assert model.rowCount() == 3
         assert told[1] == (
             "Australia, contains, A 0 of 1, B 1 of 1, flipped to passed, C 0 of 1"
         ), told
-        assert told[3].endswith("B 1 of 1, C 0 of 1, flipped to failed"), told
+        view.list.setFocus()
+        person.press(Key.Key_Down)
+        person.press(Key.Key_Return)
+        assert str(model.index(2, 0).data()) == "Unchanged, 1, A to B"
+        said = str(model.index(3, 0).data())
+        assert said.endswith("B 1 of 1, C 0 of 1, flipped to failed"), said
         person.click(view.kinds.segment(FLIPPED))
         assert [row.case.id for row in view.rows] == ["au", "fr"], "also with C alone"
         view.list.setFocus()
@@ -197,6 +207,87 @@ async def test_w58_a_third_variant_beside_two_and_sections_of_what_flipped(tmp_p
         for _ in range(3):  # no further than the baseline
             person.press(Key.Key_Left)
         assert shown() == ["A, try 1 of 1"] and not cell.against.facts
+
+
+@on_window_loop
+async def test_w58_sections_list_the_first_cases_and_unfold_the_others(tmp_path: Path) -> None:
+    own = tmp_path / "studio" / "evals"
+    own.mkdir(parents=True)
+    path = own / "capitals.md"
+    long = "Australia, of which many think that Sydney is its capital, since it is the largest city"
+    head = CAPITALS.split("  - {id: fr")[0].replace("As it is", "As it is and has been since")
+    same = "  - {{id: f{0}, title: France {0}, land: France, city: Paris}}\n"
+    flips = "  - {{id: a{0}, title: {1}, land: Australia {0}, city: Canberra}}\n"
+    path.write_text(
+        head
+        + "".join(same.format(one) for one in range(3))
+        + "".join(flips.format(one, f"'{long}'" if not one else "Short") for one in range(12))
+        + "---\n"
+    )
+
+    async def prepare(engine: Engine) -> None:
+        async def drive(runner: Runner) -> None:
+            runner.attended = False
+            await runner.carry_out()
+
+        evals = EvalRuns(engine, WorkflowRuns(engine))
+        options = EvalOptions(NO_CAPS, "anthropic", "sim-model")
+        await evals.run(read_eval(path), path, tmp_path, options, drive)
+
+    async with at_window(tmp_path, "anthropic", answers, prepare=prepare) as person:
+        person.press(Key.Key_3, CTRL)
+        page = await until(
+            lambda: isinstance(now := person.window.pages.currentWidget(), WorkflowsPage) and now
+        )
+        await until(lambda: page.document is not None, what="a workflow is shown")
+        page.gallery.choose(path)
+        view = page.eval_view
+        await until(lambda: view.isVisible() and view.report, "the eval is shown")
+        model, cases = view.list.model(), view.list
+
+        def told() -> list[str]:
+            return [str(model.index(at, 0).data()).split(", A ")[0] for at in range(len(rows()))]
+
+        def rows() -> list[object]:
+            return [model.index(at, 0).data(256) for at in range(model.rowCount())]
+
+        heads = "Flipped to passed, 12, A to B", "Unchanged, 3, folded"
+        assert [str(model.index(at, 0).data()) for at in (0, 9)] == [*heads]
+        assert model.rowCount() == 1 + 7 + 1 + 1 and told()[8] == "5 more, Flipped to passed"
+        assert cases.row is not None and cases.row.case.id == "a0"
+        # By mouse: the first of the others is chosen, and by key they are folded again.
+        place = cases.visualRect(model.index(8, 0)).center()
+        QTest.mouseClick(cases.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        assert model.rowCount() == 1 + 12 + 1 and cases.row.case.id == "a7"
+        cases.setFocus()
+        person.press(Key.Key_Home)
+        assert cases.currentIndex().row() == 0 and view.inspector.cell.cell is None
+        person.press(Key.Key_Left)
+        assert model.rowCount() == 10 and cases.currentIndex().row() == 0
+        # What did not flip is unfolded by its heading, also with another filter in between.
+        place = cases.visualRect(model.index(9, 0)).center()
+        QTest.mouseClick(cases.viewport(), Qt.MouseButton.LeftButton, pos=place)
+        assert told()[9:] == ["Unchanged, 3", *(f"France {at}, contains" for at in range(3))]
+        person.click(view.kinds.segment(FLIPPED))
+        assert told()[-1] == "5 more, Flipped to passed"
+        person.click(view.kinds.segment(ALL))
+        assert model.rowCount() == 13
+        # A title that is cut is told in a tool tip, another one not; the verdict has an arrow.
+        cases.scrollToTop()
+
+        def tip(at: int) -> str:
+            place = cases.visualRect(model.index(at, 0)).center()
+            place.setX(40)
+            help_ = QHelpEvent(QEvent.Type.ToolTip, place, cases.viewport().mapToGlobal(place))
+            QApplication.sendEvent(cases.viewport(), help_)
+            return QToolTip.text()
+
+        assert not tip(2) and tip(1) == long
+        tag = view.cards[1].tag
+        assert tag.accessibleName() == "better"
+        assert tag.sizeHint().width() == tag_width(view.theme, "better", "arrow-up")
+        assert view.cards[0].title.minimumSizeHint().width() <= view.theme.px(60)
+        assert view.cards[0].title.toolTip() == "A  As it is and has been since"
 
 
 @on_window_loop

@@ -6,15 +6,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QKeyEvent, QMouseEvent, QPainter
-from PySide6.QtWidgets import QStyle, QStyledItemDelegate, QStyleOptionViewItem
+from PySide6.QtGui import QHelpEvent, QKeyEvent, QMouseEvent, QPainter
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QStyle,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QToolTip,
+)
 
+from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.evals import Cell
 from studio.ui.pages.workflows.runs.letter_list import LetterList
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import mirrored_row
 from studio.ui.translation import tr, tr_in
-from studio.ui.widgets import Index
+from studio.ui.widgets import Index, plain_tip
 from studio.ui.widgets.announcement import announce
 from studio.ui.widgets.painting import (
     PaintedWidget,
@@ -29,8 +36,11 @@ from studio.ui.widgets.row_list import RowModel, paint_row_ground
 from .eval_facts import (
     LETTERS,
     CaseRow,
+    ListRow,
+    MoreRow,
     SectionRow,
     in_sections,
+    more_words,
     section_words,
     spoken_case,
     spoken_cell,
@@ -40,6 +50,9 @@ TRIES = 200
 """Pixels of the tries of one variant."""
 CHECKS = 96
 """Pixels of the kinds of checks of a case."""
+LONGEST_TIP = 400
+"""Characters of a case's title in a tool tip."""
+_TOGGLES = (Qt.Key.Key_Return, Qt.Key.Key_Enter, Qt.Key.Key_Space)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +80,11 @@ def columns_of(t: Theme, row: QRectF, variants: int) -> Columns:
 
 
 class _Rows(RowModel):
-    """Cases below headings; these cannot be chosen."""
+    """Cases below headings; these can be chosen where they hide cases."""
 
     def flags(self, index: Index) -> Qt.ItemFlag:
-        if isinstance(index.data(Qt.ItemDataRole.UserRole), SectionRow):
+        row = index.data(Qt.ItemDataRole.UserRole)
+        if isinstance(row, SectionRow) and not row.folds:
             return Qt.ItemFlag.NoItemFlags
         return super().flags(index)
 
@@ -110,7 +124,10 @@ class _Line(QStyledItemDelegate):
         t, row = self._theme, index.data(Qt.ItemDataRole.UserRole)
         whole = QRectF(option.rect)
         if isinstance(row, SectionRow):
-            self._section(painter, whole, row)
+            self._section(painter, whole, row, option)
+            return
+        if isinstance(row, MoreRow):
+            self._more(painter, whole, row, option)
             return
         places = columns_of(t, whole, len(row.tries))
         right = places.tries[-1].right()
@@ -135,9 +152,34 @@ class _Line(QStyledItemDelegate):
             if chosen and at == self._cases.variant:
                 paint_rounded(painter, cell, 6, None, t.color("accent_text"), 2)
 
-    def _section(self, painter: QPainter, whole: QRectF, row: SectionRow) -> None:
+    def helpEvent(
+        self, event: QHelpEvent, view: QAbstractItemView, option: QStyleOptionViewItem, index: Index
+    ) -> bool:
+        row, t = index.data(Qt.ItemDataRole.UserRole), self._theme
+        if not isinstance(row, CaseRow):
+            return super().helpEvent(event, view, option, index)
+        room = columns_of(t, QRectF(option.rect), len(row.tries)).title.width()
+        cut = t.metrics("ui").horizontalAdvance(row.case.label) > room
+        tip = plain_tip(escape_line(row.case.label, LONGEST_TIP)) if cut else ""
+        QToolTip.showText(event.globalPos(), tip, view)
+        return True
+
+    def _more(
+        self, painter: QPainter, whole: QRectF, row: MoreRow, option: QStyleOptionViewItem
+    ) -> None:
+        t = self._theme
+        paint_row_ground(painter, t, option, whole.adjusted(t.px(8), 0, -t.px(8), 0), 6)
+        place = whole.adjusted(t.px(20), 0, -t.px(8), 0)
+        paint_text(painter, t, place, more_words(row), "ui", "accent_text", room=place.width())
+        painter.fillRect(QRectF(whole.x(), whole.bottom() - 1, whole.width(), 1), t.color("hair"))
+
+    def _section(
+        self, painter: QPainter, whole: QRectF, row: SectionRow, option: QStyleOptionViewItem
+    ) -> None:
         t = self._theme
         painter.fillRect(whole, t.color("sunken"))
+        if row.folds:
+            paint_row_ground(painter, t, option, whole.adjusted(t.px(8), 0, -t.px(8), 0), 6)
         painter.fillRect(QRectF(whole.x(), whole.bottom() - 1, whole.width(), 1), t.color("hair"))
         place = whole.adjusted(t.px(20), 0, -t.px(8), 0)
         title, count = section_words(row)
@@ -166,8 +208,19 @@ class _Line(QStyledItemDelegate):
         return x
 
 
+def _key(row: ListRow | None) -> object:
+    """What tells a row from the others of an eval."""
+    if isinstance(row, CaseRow):
+        return row.case.id
+    return row and (type(row), row.flip)
+
+
 class CaseList(LetterList):
-    """Up and down choose a case, left and right a variant: these are a cell."""
+    """Up and down choose a case, left and right a variant: these are a cell.
+
+    On the heading of a section, or on what stands for its other cases, Enter unfolds or folds it,
+    as right and left do.
+    """
 
     cell_chosen = Signal()
 
@@ -176,9 +229,11 @@ class CaseList(LetterList):
         self._theme = theme
         self.variant = 1
         """The place among the variants that are shown of the one that is chosen."""
-        self._model = _Rows(
-            spoken_case, lambda row: row.case.id if isinstance(row, CaseRow) else row
-        )
+        self._rows: Sequence[CaseRow] = ()
+        self._folds = False
+        self._unfolded: set[int] = set()
+        """The sections of which the person wants to see all cases."""
+        self._model = _Rows(spoken_case, _key)
         self.head = _Head(theme)
         self.setUniformItemSizes(True)
         self.setModel(self._model)
@@ -196,13 +251,42 @@ class CaseList(LetterList):
         row = self.currentIndex().data(Qt.ItemDataRole.UserRole)
         return row if isinstance(row, CaseRow) else None
 
-    def show_cases(self, rows: Sequence[CaseRow], variants: int) -> None:
+    def show_cases(self, rows: Sequence[CaseRow], variants: int, *, folds: bool = False) -> None:
+        """Show cases; with ``folds`` those that did not flip are folded at first."""
         self.head.variants = variants
         self.head.update()
         self.variant = min(self.variant, variants - 1)
-        self._model.show(in_sections(rows))
-        if rows and self.row is None:
-            self.setCurrentIndex(self._model.index(self._model.rows.index(self.cases[0])))
+        self._rows, self._folds = rows, folds
+        self._fill()
+
+    def fold_all(self) -> None:
+        """Fold what was unfolded, before another eval is shown."""
+        self._unfolded.clear()
+        self._fill()
+
+    def _fill(self) -> None:
+        """List the cases; what was chosen stays chosen if it is still listed."""
+        chosen = _key(self.currentIndex().data(Qt.ItemDataRole.UserRole))
+        rows = in_sections(self._rows, self._unfolded, folds=self._folds)
+        self._model.show(rows)
+        keys = [*map(_key, rows)]
+        if chosen in keys:
+            self._choose(keys.index(chosen))
+        elif cases := self.cases:
+            self._choose(rows.index(cases[0]))
+
+    def _choose(self, at: int) -> None:
+        if at != self.currentIndex().row():
+            self.setCurrentIndex(self._model.index(at))
+
+    def _toggle(self, row: SectionRow | MoreRow, unfold: bool | None = None) -> None:
+        """Unfold the section of a row, or fold it; from “11 more” on to the first of these."""
+        at = self._model.rows.index(row)
+        self._unfolded ^= {row.flip} if unfold is not (row.flip in self._unfolded) else set()
+        self._fill()
+        self._choose(at)
+        if isinstance(row, SectionRow):
+            announce(self, spoken_case(self._model.rows[at]))
 
     def choose_variant(self, at: int) -> None:
         if self.row is not None and 0 <= at < len(self.row.tries) and at != self.variant:
@@ -212,10 +296,16 @@ class CaseList(LetterList):
             self.cell_chosen.emit()
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
+        row = self.currentIndex().data(Qt.ItemDataRole.UserRole)
+        if isinstance(row, SectionRow | MoreRow) and event.key() in _TOGGLES:
+            self._toggle(row)
+            return
         step = {Qt.Key.Key_Left: -1, Qt.Key.Key_Right: 1}.get(Qt.Key(event.key()), 0)
         if self.isRightToLeft():
             step = -step
-        if step and not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
+        if step and isinstance(row, SectionRow | MoreRow):
+            self._toggle(row, step > 0)
+        elif step and not event.modifiers() & ~Qt.KeyboardModifier.KeypadModifier:
             self.choose_variant(self.variant + step)
         else:
             super().keyPressEvent(event)
@@ -223,6 +313,11 @@ class CaseList(LetterList):
     def mousePressEvent(self, event: QMouseEvent) -> None:
         super().mousePressEvent(event)
         index = self.indexAt(event.position().toPoint())
+        pressed = index.data(Qt.ItemDataRole.UserRole)
+        left = event.button() == Qt.MouseButton.LeftButton
+        if left and (isinstance(pressed, MoreRow) or getattr(pressed, "folds", False)):
+            self._toggle(pressed)
+            return
         if self.row is None or index != self.currentIndex():
             return
         line, x = QRectF(self.visualRect(index)), event.position().x()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from pathlib import Path
+from typing import TypeAlias
 
 from studio.agent.permission.invisible_characters import escape_line
 from studio.domain.evals import Case, Cell, EvalReport, Grader
@@ -20,15 +21,17 @@ from studio.workflows.evals.figures import VariantFigures, difference
 from studio.workflows.evals.graders import target_words
 
 VERDICTS = {
-    "better": ("ok", tr_later("better")),
-    "worse": ("err", tr_later("worse")),
-    "unclear": ("neutral", tr_later("unclear")),
+    "better": ("ok", tr_later("better"), "arrow-up"),
+    "worse": ("err", tr_later("worse"), "arrow-down"),
+    "unclear": ("neutral", tr_later("unclear"), ""),
 }
-"""The kind of a verdict's tag, and its word."""
+"""The kind of a verdict's tag, its word and its icon."""
 ALL, FLIPPED, FAILED = range(3)
 WORDS = re.compile(r"\S+")
 LETTERS = "ABC"
 """Of the variants that stand side by side, the baseline first."""
+LISTED = 7
+"""Cases of a section that are listed at first, where one more at least is left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +59,6 @@ class CaseRow:
         return any(one.graded and not one.passed for cells in self.tries for one in cells)
 
 
-@dataclass(frozen=True, slots=True)
-class SectionRow:
-    """Heads the cases that flipped alike from A to B."""
-
-    flip: int
-    count: int
-
-
 SECTIONS = {
     1: tr_later("Flipped to passed"),
     -1: tr_later("Flipped to failed"),
@@ -71,25 +66,67 @@ SECTIONS = {
 }
 
 
-def in_sections(rows: Sequence[CaseRow]) -> list[CaseRow | SectionRow]:
-    """The cases below what became of them with B; without a B as they are."""
+@dataclass(frozen=True, slots=True)
+class SectionRow:
+    """Heads the cases that flipped alike from A to B. ``folds``: some of them can be hidden."""
+
+    flip: int
+    count: int
+    folds: bool = False
+    folded: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MoreRow:
+    """Stands for the cases of a section that are not listed."""
+
+    flip: int
+    count: int
+
+
+ListRow: TypeAlias = CaseRow | SectionRow | MoreRow
+
+
+def in_sections(
+    rows: Sequence[CaseRow], unfolded: Container[int] = (), *, folds: bool = False
+) -> list[ListRow]:
+    """The cases below what became of them with B; without a B as they are.
+
+    Of a long section the first ones are listed, and with ``folds`` none of the unchanged ones,
+    until it is ``unfolded``.
+    """
     if not any(row.flips for row in rows):
         return [*rows]
-    found: list[CaseRow | SectionRow] = []
+    found: list[ListRow] = []
     for flip in SECTIONS:
-        if some := [row for row in rows if row.flip == flip]:
-            found += [SectionRow(flip, len(some)), *some]
+        if not (some := [row for row in rows if row.flip == flip]):
+            continue
+        short = len(some) if len(some) <= LISTED + 1 else LISTED
+        if folds and not flip and len(some) < len(rows):
+            short = 0
+        shown = some if flip in unfolded else some[:short]
+        left = len(some) - len(shown)
+        found += [SectionRow(flip, len(some), short < len(some), left > 0), *shown]
+        if left and shown:
+            found.append(MoreRow(flip, left))
     return found
 
 
 def section_words(row: SectionRow) -> tuple[str, str]:
-    """“Flipped to passed” and “18, A to B”."""
-    return tr(SECTIONS[row.flip]), tr("{count}, A to B").format(count=number(row.count))
+    """“Flipped to passed” and “18, A to B”; of one that lists nothing “98, folded”."""
+    words = tr("{count}, folded") if row.folded and not row.flip else tr("{count}, A to B")
+    return tr(SECTIONS[row.flip]), words.format(count=number(row.count))
 
 
-def spoken_case(row: CaseRow | SectionRow) -> str:
+def more_words(row: MoreRow) -> str:
+    return tr_plural("{count} more", "{count} more", row.count)
+
+
+def spoken_case(row: ListRow) -> str:
     if isinstance(row, SectionRow):
         return joined(section_words(row))
+    if isinstance(row, MoreRow):
+        return joined((more_words(row), tr(SECTIONS[row.flip])))
     said = [spoken_cell(row, at) for at in range(len(row.tries))]
     return joined((escape_line(row.case.label, 200), row.checks, *said))
 

@@ -25,6 +25,7 @@ from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import put
 from studio.ui.translation import tr
 from studio.ui.widgets import Button, Combo, Hairline, IconButton, Label, MenuItem, Segmented
+from studio.ui.widgets.breakable import ElidedLabel
 from studio.ui.widgets.layouts import column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
 from studio.workflows.evals.eval_file import read_eval
@@ -96,8 +97,8 @@ class EvalView(PaintedWidget):
     def _make_parts(self) -> None:
         t = self.theme
         self.column = _Column(t, self)
-        self.title = Label(t, "", "heading")
-        self.file = Label(t, "", "small", "text2")
+        self.title = ElidedLabel(t, "", "heading", "text1", middle=False)
+        self.file = ElidedLabel(t, "")
         self.counts = Label(t, "", "small", "text2", wrap=True, digits=True)
         self.against = Combo(t, tr("Compare with"), chosen=lambda _: self._show())
         self.kinds = Segmented(t, [tr("All"), tr("Flipped"), tr("Failed")], name=tr("Show cases"))
@@ -259,8 +260,10 @@ class EvalView(PaintedWidget):
 
     async def show_eval(self, path: Path, name: str) -> None:
         """Show the last one of a file that came to something."""
+        if path != self._path:
+            self.list.fold_all()
         self._path, self._name = path, name
-        self.file.setText("/".join(path.parts[-2:]))
+        self.file.set_text("/".join(path.parts[-2:]))
         await self._show_row(None)
 
     async def _show_row(self, wanted_row: EvalRow | None) -> None:
@@ -288,7 +291,7 @@ class EvalView(PaintedWidget):
         if wanted != self._wanted:
             return
         self.row, self.report = shown, found
-        self.title.setText(title)
+        self.title.set_text(title)
         self.counts.setText(words)
         self.inspector.show_report(rows, shown or wanted_row, found)
         others = found.eval.variants[1:] if found is not None else ()
@@ -325,7 +328,7 @@ class EvalView(PaintedWidget):
             rows = case_rows(report, shown, kind)
             self.kinds.set_words(kind, f"{title} {number(len(rows))}")
             if kind == self.kinds.current:
-                self.list.show_cases(rows, len(shown))
+                self.list.show_cases(rows, len(shown), folds=kind == ALL)
         self._show_cell()
 
     def _show_cell(self) -> None:

@@ -9,6 +9,7 @@ from studio.domain.evals import EvalReport
 from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets import Label, Tag
+from studio.ui.widgets.breakable import ElidedLabel
 from studio.ui.widgets.layouts import column_of, row_of
 from studio.ui.widgets.painting import PaintedWidget, paint_rounded
 from studio.workflows.evals.figures import Difference, VariantFigures, figures
@@ -57,8 +58,8 @@ class VariantCard(PaintedWidget):
     def __init__(self, theme: Theme, letter: str) -> None:
         super().__init__(theme)
         self.letter = letter
-        self.title = Label(theme, "", "ui_strong")
-        self.model = Label(theme, "", "small", "text2")
+        self.title = ElidedLabel(theme, "", "ui_strong", "text1", middle=False)
+        self.model = ElidedLabel(theme, "")
         self.tag = Tag(theme, "")
         self.rate = Label(theme, "", "display", digits=True)
         self.interval = Label(theme, "", "small", "text2", digits=True)
@@ -78,13 +79,13 @@ class VariantCard(PaintedWidget):
         self, report: EvalReport, variant: str, against: Difference | None, baseline: float | None
     ) -> None:
         found = figures(report, variant)
-        self.title.setText(f"{self.letter}  {variant_title(report, variant)}")
-        self.model.setText(report.models.get(variant, ""))
+        self.title.set_text(f"{self.letter}  {variant_title(report, variant)}")
+        self.model.set_text(report.models.get(variant, ""))
         if against is None:
             self.tag.set(tr("Baseline"), "accent")
         else:
-            kind, word = VERDICTS[against.verdict]
-            self.tag.set(tr(word), kind)
+            kind, word, icon = VERDICTS[against.verdict]
+            self.tag.set(tr(word), kind, icon)
         rate, interval, of, cost = figure_words(found)
         self.rate.setText(rate)
         self.interval.setText(interval)
