@@ -72,6 +72,7 @@ async def test_x2_a_pack_is_seen_installed_updated_and_removed(tmp_path: Path) -
         assert "servers and hooks are off" in page.notice.text()
         row = page.rows["office"]
         assert packs.get("office").runs and row.toggle.isChecked() and row.contents is None
+        assert row._state() == "Works"
         row.open.click()
         assert row.contents is not None and {*row.contents.parts} == {
             "skills", "commands", "agents", "workflows", "mcp", "hooks", "tools"
@@ -93,6 +94,7 @@ async def test_x2_a_pack_is_seen_installed_updated_and_removed(tmp_path: Path) -
         change = page.rows["office"].change
         assert change is not None and change.title.text() == "1.0.0 is there"
         assert not change.difference.lines, "texts alone are others"
+        assert page.rows["office"].status.isHidden(), "the row says what there is to know"
         await until(lambda: in_focus(change.leave))
         change.all.click()
         await until(lambda: page.offered is not None)

@@ -12,10 +12,13 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel
 
 from studio.agent.skills import list_tokens
+from studio.extensions.packs.installed import InstalledPacks
 from studio.simulator import Text, Turn
 from studio.ui.formatting import number
 from studio.ui.settings.pages.skills import SkillsPage
+from studio.ui.widgets import Tag
 from support.engine_home import say
+from support.pack_files import write_pack
 from support.waiting import until
 from support.window import alone, at_window, in_focus, on_window_loop
 
@@ -151,3 +154,59 @@ async def test_k4_skills_are_brought_from_elsewhere_and_say_what_they_run(tmp_pa
         await until(lambda: "is there already" in page.notice.text())
         page.bring_in(str(tmp_path / "nowhere.zip"))
         await until(lambda: "nowhere.zip" in page.notice.text())
+
+
+@on_window_loop
+async def test_k4_the_skills_of_a_pack_are_one_row_with_one_switch(tmp_path: Path) -> None:
+    """K-4, X-2: its arrow shows each of them, and leads to the pack where they are off with it."""
+    source = write_pack(tmp_path / "office")
+    for name in ("notary", "release"):
+        (source / "skills" / name).mkdir()
+        (source / "skills" / name / "SKILL.md").write_text(f"---\ndescription: {name}\n---\nDo.")
+    wish = "allowed-tools: Bash(pytest:*)"
+    (source / "skills" / "notary" / "SKILL.md").write_text(f"---\ndescription: N\n{wish}\n---\nDo.")
+    async with at_window(tmp_path, "anthropic", []) as person:
+        packs = person.engine.services.get(InstalledPacks)
+        packs.add(packs.look(str(source)))
+        person.window.preferences.open("skills")
+        dialog = person.window.preferences.dialog
+        assert dialog is not None
+        page = dialog.pages["skills"]
+        assert isinstance(page, SkillsPage)
+        await until(lambda: "office" in page.packs)
+        row = page.packs["office"]
+        assert row.line.text() == "3 skills: deed, notary, release"
+        assert row.toggle.isChecked() and row.body.isHidden()
+        assert {*page.rows} == {"deed", "notary", "release"}
+        tokens = sum(one.tokens for one in page._found.skills)
+        assert row.tokens.text() == f"{tokens} tokens"
+        assert "Wants rights" in {one.accessibleName() for one in row.findChildren(Tag)}
+        row.open.setFocus(Qt.FocusReason.TabFocusReason)
+        QTest.keyClick(row.open, Qt.Key.Key_Space)
+        assert not row.body.isHidden()
+        page.rows["deed"].toggle.click()
+        assert person.engine.settings.values.skills_off == ["deed"]
+        page.search.setText("release")
+        assert [*page.rows] == ["release"] and not page.packs["office"].body.isHidden()
+        assert page.packs["office"].tokens.text() == f"{tokens} tokens", "of all that it brings"
+        page.search.setText("nothing like it")
+        assert not page.packs
+        page.search.clear()
+        row = page.packs["office"]
+        assert not row.body.isHidden(), "it is still open"
+        QTest.keyClick(row.toggle, Qt.Key.Key_Space)
+        await until(lambda: page.packs["office"] is not row)
+        row = page.packs["office"]
+        assert packs.get("office").off == {"skills"} and not row.toggle.isChecked()
+        assert not page.rows and not row.tokens.text() and row.body.isHidden()
+        await until(lambda: in_focus(row.toggle))
+        QTest.keyClick(row.toggle, Qt.Key.Key_Space)
+        await until(lambda: "notary" in page.rows)
+        assert not page.packs["office"].body.isHidden()
+        packs.switch("office", on=False)
+        page.refresh()
+        await until(lambda: not page.packs["office"].toggle.isEnabled())
+        row = page.packs["office"]
+        assert row.line.text() == "3 skills, off with their pack" and not row.toggle.isChecked()
+        row.open.click()
+        await until(lambda: "packs" in dialog.pages and dialog.pages["packs"].isVisible())

@@ -17,6 +17,7 @@
 - ``data``: Where data lies, export, import with a preview, deletion.
 - ``about``: Versions, licences of what ships, and facts for a bug report.
 - ``skills``: The skills of the folder and the person, each with a switch.
+- ``pack_skills``: A row for the skills of a pack, with one switch for all.
 - ``hooks``: The hooks of the folder, the person and packs, each with a switch that approves it.
 - ``packs``: Packs, each with its switch and those of its parts.
 - ``pack_rows``: A row for each pack, with what it brings and what an update may newly do.

@@ -67,6 +67,8 @@ class PackRow(QWidget):
             self.remove.hide()
         if not without_uv:
             self.uv.hide()
+        if without_uv or offer is not None:  # the row says what there is to know
+            self.status.hide()
         self.open = IconButton(theme, "chevron-right", "", 24, 14, clicked=self._open_or_close)
         self.contents: PackContents | None = None
         """All it brings, from the first time that it is shown."""
@@ -92,7 +94,7 @@ class PackRow(QWidget):
         if self.change is not None:
             lines.append(row_of([self.change], margins=inset))
         column_of([*lines, self.body], spacing=8, margins=(0, 8, 0, 8), on=self)
-        self.setAccessibleName(joined((pack.name, state)))
+        self.setAccessibleName(joined((pack.name, "" if without_uv else state)))
         self._name_arrow()
 
     def _state(self) -> str:
@@ -100,7 +102,7 @@ class PackRow(QWidget):
         if pack.approved and pack.approved != pack.digest:
             state, look = tr("Changed"), "warn"
         else:
-            state, look = (tr("On"), "ok") if pack.runs else (tr("Off"), "off")
+            state, look = (tr("Works"), "ok") if pack.runs else (tr("Off"), "off")
         self.status.set(state, look)
         return state
 

@@ -30,9 +30,12 @@ from studio.ui.widgets import Button, Field, IconButton, Label, Mark, Tag, Toggl
 from studio.ui.widgets.breakable import BreakableLabel, ElidedLabel, breakable
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
+from .pack_skills import PackSkillsRow
+
 if TYPE_CHECKING:
     from studio.agent.permission.wishes import Wish
     from studio.domain.extensions import Extension, Finding
+    from studio.extensions.packs.installed import InstalledPack
 
 FIELD = 180
 SKILL_FILE = "SKILL.md"
@@ -59,8 +62,16 @@ class SkillsPage(SettingsPage):
         """The files of each skill that are run as commands."""
         self._since = 0.0
         """When the person trusted the folder; 0.0 if they do not."""
+        self._with_skills: Sequence[InstalledPack] = ()
+        """The packs that bring skills."""
+        self._open: set[str] = set()
+        """The ids of packs whose skills are shown."""
+        self._to_focus = ""
+        """The pack whose skills were switched just now."""
         self.rows: dict[str, SkillRow] = {}
         """The skills that can be used, by their names."""
+        self.packs: dict[str, PackSkillsRow] = {}
+        """The packs that bring skills, by their ids."""
         self.left: list[LeftRow] = []
         self.asked: WishCard | None = None
         self.since: Label | None = None
@@ -115,6 +126,7 @@ class SkillsPage(SettingsPage):
         engine, where = self._services.engine, Path(folder or Path.home())
         found = await engine.services.extensions(where)
         scripts = await asyncio.to_thread(_scripts_of, found.skills)
+        packs = await asyncio.to_thread(self._packs.list)
         since = await engine.rules.trusted_since(where) if folder else 0.0
         wishes: dict[str, Wished] = {}
         if any(one.wishes for one in found.skills):
@@ -130,17 +142,33 @@ class SkillsPage(SettingsPage):
             self._found, self._folder, self._wishes = found, folder, wishes
             self._room = list_tokens(options.model.context_window)
             self._scripts, self._since = scripts, since
+            self._with_skills = [one for one in packs if "skills" in one.manifest.parts()]
             self._show()
+            if (row := self.packs.get(self._to_focus)) is not None:
+                row.toggle.setFocus(Qt.FocusReason.OtherFocusReason)
+            self._to_focus = ""
 
     def _show(self) -> None:
         """Show the skills that the field above fits, and the files of those that are left out."""
         wanted = self.search.text().strip().casefold()
         rows: dict[Place, list[QWidget]] = {"folder": [], "own": [], "pack": []}
-        self.rows, self.left = {}, []
-        for one in self._found.skills:
-            if wanted in f"{one.name} {one.description}".casefold():
-                row = self.rows[one.name] = self._row(one)
-                rows[one.place].append(row)
+        self.rows, self.packs, self.left = {}, {}, []
+        fit = [
+            one
+            for one in self._found.skills
+            if wanted in f"{one.name} {one.description} {one.pack}".casefold()
+        ]
+        for pack in self._with_skills:
+            place = pack.manifest.parts()["skills"].path
+            its = [one for one in self._found.skills if Path(one.path).is_relative_to(place)]
+            shown = [one for one in its if one in fit]
+            fit = [one for one in fit if one not in its]
+            if shown or wanted in pack.name.casefold():
+                row = self.packs[pack.id] = self._pack_row(pack, its, shown)
+                row.show_rows(pack.id in self._open or bool(wanted))
+                rows["pack"].append(row)
+        for one in fit:
+            rows[one.place].append(self._row(one))
         for finding in self._found.findings:
             left = LeftRow(self.theme, finding)
             if finding.left_out and wanted in left.name.casefold():
@@ -177,9 +205,46 @@ class SkillsPage(SettingsPage):
         of_folder = self._folder and Path(path).is_relative_to(self._folder)
         return "folder" if of_folder else "own"
 
+    def _pack_row(
+        self, pack: InstalledPack, its: Sequence[Extension], fit: Sequence[Extension]
+    ) -> PackSkillsRow:
+        """The row of a pack with all ``its`` skills; those that ``fit`` the field are below it."""
+        wishes = [self._wishes[one.name] for one in its if one.name in self._wishes]
+        rows, tokens = [self._row(one) for one in fit], sum(one.tokens for one in its)
+        wants = any(not one.is_given for one in wishes)
+        row = PackSkillsRow(self.theme, pack, rows, tokens, wants)
+        row.toggle.toggled.connect(partial(self._switch_pack, pack.id))
+        row.opened.connect(partial(self._opened, pack.id))
+        row.pack_wanted.connect(partial(self.page_wanted.emit, "packs"))
+        return row
+
+    def _opened(self, id: str, is_open: bool) -> None:
+        self._open = self._open | {id} if is_open else self._open - {id}
+
+    def _switch_pack(self, id: str, on: bool) -> None:
+        """Switch all skills of a pack."""
+
+        async def then_show() -> None:
+            try:
+                await asyncio.to_thread(self._packs.switch_part, id, "skills", on)
+            finally:
+                self._to_focus = id
+                if isValid(self):
+                    self.refresh()
+
+        self._services.tasks.start(then_show())
+
+    @property
+    def _packs(self):
+        from studio.extensions.packs.installed import InstalledPacks
+
+        return self._services.engine.services.get(InstalledPacks)
+
     def _row(self, one: Extension) -> SkillRow:
         wished = self._wishes.get(one.name)
-        row = SkillRow(self.theme, one, wished, self._scripts.get(one.name, ()))
+        row = self.rows[one.name] = SkillRow(
+            self.theme, one, wished, self._scripts.get(one.name, ())
+        )
         row.toggle.show_value(one.name not in self._values.skills_off)
         row.toggle.toggled.connect(partial(self._switch, one.name))
         if wished is not None:
@@ -331,8 +396,6 @@ class SkillRow(QWidget):
         super().__init__()
         middle = Qt.AlignmentFlag.AlignVCenter
         title = row_of([(Label(theme, skill.name, "ui_medium"), middle)], spacing=8)
-        if skill.pack:
-            title.addWidget(Tag(theme, skill.pack), 0, middle)
         self.scripts = Tag(theme, tr_plural("{count} script", "{count} scripts", len(scripts)))
         names = escape_line(", ".join(scripts), MOST_NAMED)
         how = tr("Run as commands, so they ask and are in the sandbox: {names}")
