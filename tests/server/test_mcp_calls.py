@@ -483,6 +483,43 @@ async def test_m25_the_persons_usual_agent_answers(tmp_path: Path) -> None:
         assert all(" Go " in str(one.json["messages"][-1]) for one in house.asked)
 
 
+async def test_m25_an_agent_that_is_not_listed_is_not_asked(tmp_path: Path) -> None:
+    """M-25: such as the bare model, which is asked for as the person's usual agent alone."""
+    script = [Turn(Text("One.")), Turn(Text("Two."))]
+    async with (
+        studio(tmp_path, script, default_agent="Plain") as (house, calls),
+        client(calls) as mine,
+    ):
+        listed: Any = (await mine.call_tool("list_agents", {})).structured_content
+        names = ", ".join(one["name"] for one in listed["agents"])
+        for name in ("Plain", "plain", "Nobody"):
+            refused = await mine.call_tool("ask_agent", {"message": "Go", "agent": name})
+            assert refused.is_error
+            assert words(refused) == f"There is no agent “{name}”. Known are {names}."
+        result = await mine.call_tool("ask_agent", {"message": "Go", "agent": "wRiter"})
+        assert words(result).startswith("One.")
+        assert words(await mine.call_tool("ask_agent", {"message": "Go"})).startswith("Two.")
+        stored = await house.engine.sessions.list()
+        assert sorted(one.agent for one in stored) == ["Plain", "Writer"]
+
+
+async def test_m25_a_strangers_agent_is_not_the_usual_one(tmp_path: Path) -> None:
+    """M-25: one of a folder that nobody trusts is asked by its name alone."""
+    script = [Turn(Text("One."))]
+    async with (
+        studio(tmp_path, script, default_agent="Scout") as (house, calls),
+        client(calls) as mine,
+    ):
+        place = house.folder / ".agents" / "agents"
+        place.mkdir(parents=True)
+        (place / "scout.md").write_text("---\nname: Scout\ndescription: Scouts.\n---\nScout.\n")
+        refused = await mine.call_tool("ask_agent", {"message": "Go"})
+        assert refused.is_error and "you do not trust the folder" in words(refused)
+        assert not house.asked
+        result = await mine.call_tool("ask_agent", {"message": "Go", "agent": "Scout"})
+        assert words(result).startswith("One.")
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [

@@ -8,6 +8,7 @@ import pytest
 
 from studio.agent.prompts import NOBODY_ANSWERS
 from studio.domain.events import AwaitingReply
+from studio.domain.forms import SECRET
 from studio.domain.permissions import Question
 from studio.domain.questions import AskedQuestion, Choice, ServerAnswer, ServerQuestion
 from studio.domain.run_events import RunQuestion
@@ -119,6 +120,61 @@ def test_m25_what_a_server_asks_has_its_name() -> None:
     assert run_answer(in_run, given(name="Ada")) == {"action": "accept", "content": {"name": "Ada"}}
     assert run_answer(in_run, given("decline")) == {"action": "decline", "content": None}
     assert run_answer(in_run, given("cancel")) is None
+
+
+def test_m25_all_words_of_a_servers_form_are_plain() -> None:
+    """M-25: what its program shows hides nothing; names and values go back as they came."""
+    odd, named = f"b{BACKWARDS}", f"n{BACKWARDS}"
+    schema: Any = {
+        "type": "object",
+        "title": f"Order {KEY}",
+        "properties": {
+            "plain": {"type": "string", "title": "Name", "default": "Ada", "enum": ["Ada", "Bob"]},
+            named: {"type": "string", "description": odd, "default": odd},
+            "key": {"type": "string", "title": f"Say {odd}", "default": KEY},
+            "one": {"type": "string", "enum": ["a", odd]},
+            "named": {"type": "string", "enum": [odd], "enumNames": [f"Of {odd}"]},
+            "titled": {"oneOf": [{"const": "a", "title": odd}, {"const": odd}, {"const": "c"}]},
+            "some": {"type": "array", "items": {"anyOf": [{"const": odd}]}, "default": [odd]},
+            "default": {"type": "integer", "default": 3, "minimum": 1},
+        },
+        "required": ["plain", named],
+    }
+    form = server_form(ServerQuestion("shop", "Which?", schema))
+    seen = "b\\u202e"
+    assert form is not None and form.schema == {
+        "type": "object",
+        "title": "Order [key]",
+        "properties": {
+            "plain": schema["properties"]["plain"],
+            named: {"type": "string", "description": seen, "title": "n\\u202e"},
+            "key": {"type": "string", "title": f"Say {seen}"},
+            "one": {"type": "string", "enum": ["a", odd], "enumNames": ["a", seen]},
+            "named": {"type": "string", "enum": [odd], "enumNames": [f"Of {seen}"]},
+            "titled": {
+                "oneOf": [
+                    {"const": "a", "title": seen},
+                    {"const": odd, "title": seen},
+                    {"const": "c"},
+                ]
+            },
+            "some": {"type": "array", "items": {"anyOf": [{"const": odd, "title": seen}]}},
+            "default": {"type": "integer", "default": 3, "minimum": 1},
+        },
+        "required": ["plain", named],
+    }
+    deep: Any = {}
+    for _ in range(5_000):
+        deep = {"properties": {"a": deep}}
+    form = server_form(ServerQuestion("shop", "Which?", deep))
+    assert form is not None and len(str(form.schema)) < 1_000
+
+
+def test_m25_a_servers_form_that_wants_a_secret_warns() -> None:
+    """M-25, M-19: as in the window, the terminal and an editor."""
+    schema: Any = {"type": "object", "properties": {"password": {"type": "string"}}}
+    form = server_form(ServerQuestion("shop", "Sign in", schema))
+    assert form is not None and form.message == f"shop asks: Sign in\n{SECRET}"
 
 
 def test_m25_the_questions_of_a_run_are_forms() -> None:

@@ -15,7 +15,8 @@ from studio.agent.prompts import NOBODY_ANSWERS
 from studio.agent.session.session import Session
 from studio.domain.errors import StorageError
 from studio.domain.events import AwaitingReply
-from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.forms import SECRET, fields_of
+from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects
 from studio.domain.permissions import Answer, Question
 from studio.domain.questions import DECLINED, ServerAnswer, ServerQuestion
 from studio.domain.records import dataclass
@@ -110,7 +111,10 @@ def server_form(asked: ServerQuestion) -> Form | None:
     if asked.schema is None:
         return None
     wants = f"wants {asked.model} to answer" if asked.model else "asks"
-    return Form(_shown(f"{asked.server} {wants}: {asked.message}"), asked.schema)
+    text = f"{asked.server} {wants}: {asked.message}"
+    if any(one.secret for one in fields_of(asked.schema)):
+        text = f"{text}\n{SECRET}"
+    return Form(_shown(text), _shown_schema(asked.schema))
 
 
 def run_form(question: RunQuestion) -> Form | None:
@@ -146,6 +150,47 @@ def run_answer(question: RunQuestion, answer: ServerAnswer) -> Json:
 
 def _shown(text: str) -> str:
     return escape_invisible(without_secrets(text))
+
+
+def _shown_schema(schema: JsonObject, deep: int = 8) -> JsonObject:
+    """A server's schema as it is shown, with plain words; the names and values that go back stay.
+
+    Such a name or value that is not plain gets a title that is, and such a default is left out.
+    A form is flat: what lies deeper than one can is left out, too.
+    """
+    found: JsonObject = {}
+    for word, value in schema.items():
+        match value:
+            case str() if word in ("title", "description"):
+                found[word] = _shown(value)
+            case list() if word == "enumNames":
+                found[word] = [_shown(str(one)) for one in value]
+            case str() | list() if word == "default" and not _is_plain(value):
+                pass
+            case dict() if deep:
+                found[word] = _shown_schema(value, deep - 1)
+            case list() if deep and word in ("oneOf", "anyOf"):
+                found[word] = [_shown_schema(one, deep - 1) for one in as_objects(value)]
+            case dict():
+                pass
+            case _:
+                found[word] = value
+    values = schema.get("enum")
+    if isinstance(values, list) and "enumNames" not in found and not _is_plain(values):
+        found["enumNames"] = [_shown(str(one)) for one in values]
+    value = schema.get("const")
+    if isinstance(value, str) and "title" not in found and not _is_plain(value):
+        found["title"] = _shown(value)
+    for name, field in as_object(found.get("properties")).items():
+        if isinstance(field, dict) and "title" not in field and not _is_plain(name):
+            field["title"] = _shown(name)
+    return found
+
+
+def _is_plain(value: Json) -> bool:
+    """Whether a value is shown as it is."""
+    texts = value if isinstance(value, list) else [value]
+    return all(_shown(one) == one for one in texts if isinstance(one, str))
 
 
 def _yes_or_no(text: str) -> Form | None:

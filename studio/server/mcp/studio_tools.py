@@ -12,9 +12,10 @@ from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
 from pathlib import Path
 
-from studio.agent.engine import DEFAULT_AGENT, Engine
+from studio.agent.engine import Engine
 from studio.agent.permission.invisible_characters import escape_line
 from studio.agent.studios_above import studios_above
+from studio.domain.agents import Agent
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.messages import Message, Text
 from studio.domain.questions import ServerAnswer
@@ -150,11 +151,9 @@ class StudioTools:
         await self._responder.runs.close()
 
     async def _list(self) -> ToolAnswer:
-        found = (await self._engine.agents(self._folder)).by_name.values()
+        found = await self._agents()
         agents: list[Json] = [
-            {"name": one.name, "description": one.description}
-            for one in sorted(found, key=lambda one: one.name)
-            if one.name != PLAIN
+            {"name": one.name, "description": one.description} for one in found.values()
         ]
         paths, packs = self._engine.paths, self._engine.services.sources.pack_places
         files = await asyncio.to_thread(find_workflows, paths, self._folder, packs)
@@ -178,12 +177,7 @@ class StudioTools:
         message = _text_of(arguments, "message", needed=True)
         if studios_above() >= MOST_ASKED:
             return ToolAnswer(TOO_DEEP, is_error=True)
-        name = _text_of(arguments, "agent")
-        agents = await self._engine.agents(self._folder)
-        name = name or self._engine.settings.values.default_agent or DEFAULT_AGENT
-        if agents.get(name) is None:
-            known = ", ".join(sorted(one for one in agents.by_name if one != PLAIN))
-            raise BadRequest(f"There is no agent “{escape_line(name, 100)}”. Known are {known}.")
+        name = await self._agent(_text_of(arguments, "agent"))
         request = ApiRequest(
             f"{AGENT}{name}",
             (Message("user", (Text(message),)),),
@@ -202,6 +196,21 @@ class StudioTools:
         more = GO_ON.format(chat=chat) if chat and end.stop != "error" else ""
         structured: JsonObject = {"answer": text, "chat": chat, "end": end.stop}
         return _answer(text, end, more, structured)
+
+    async def _agents(self) -> dict[str, Agent]:
+        """The agents that can be asked, by their names in small letters."""
+        found = (await self._engine.agents(self._folder)).by_name
+        return {name.casefold(): found[name] for name in sorted(found) if name != PLAIN}
+
+    async def _agent(self, asked: str) -> str:
+        """The name of the agent that answers; raises BadRequest for one that is not listed."""
+        if not asked:  # a stranger's does not pass for the usual one
+            return (await self._engine.choose(folder=self._folder)).agent
+        agents = await self._agents()
+        if (agent := agents.get(asked.casefold())) is None:
+            known = ", ".join(one.name for one in agents.values())
+            raise BadRequest(f"There is no agent “{escape_line(asked, 100)}”. Known are {known}.")
+        return agent.name
 
     async def _run_workflow(
         self, arguments: JsonObject, tell: Callable[[str], object], ask: AskClient | None
