@@ -132,22 +132,25 @@ def _told(path: Path) -> str:
 def project_agent_paths(folder: Path) -> Iterator[Path]:
     """The agent files that a folder brings, in the order in which they count."""
     for place, ending in AGENT_PLACES:
-        yield from sorted(agent_paths(below(folder, place), ending))
+        yield from agent_paths(below(folder, place), ending)
 
 
 _parsed = lru_cache(maxsize=4_000)(Path)
 """One object for each path, see ``below``."""
 
 
-def agent_paths(folder: Path, ending: str = ".md") -> Iterator[Path]:
-    """The agent files in a folder, in no order; none if it cannot be listed."""
+def agent_paths(folder: Path, ending: str = ".md") -> list[Path]:
+    """The agent files in a folder by their names; none if it cannot be listed."""
     try:
-        with os.scandir(folder) as found:
-            for entry in found:
-                if os.path.normcase(entry.name).endswith(ending):
-                    yield _parsed(entry.path)
+        with os.scandir(folder) as inside:
+            named = [
+                (name, entry.path)
+                for entry in inside
+                if (name := os.path.normcase(entry.name)).endswith(ending)
+            ]
     except OSError:  # none there, no folder, a link to itself
-        return
+        return []
+    return [_parsed(path) for _, path in sorted(named)]
 
 
 def read_agent_file(path: Path) -> bytes:

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import Path
+from typing import TypeAlias
 
 from studio.agent.folder_files import (
     MAX_AGENTS,
@@ -110,6 +110,23 @@ def _below_folder(path: Path) -> str:
     return escape_line(Path(*path.parts[-3:]).as_posix())
 
 
+_File: TypeAlias = tuple[Path, Origin, str, bytes | OSError | ValueError]
+"""An agent file, whose it is, its pack, and its contents or why they could not be read."""
+
+
+@dataclass(slots=True)
+class _Own:
+    """The agents of the program, of packs and of the person's own folders.
+
+    ``taken`` has the names that exist, by what they look like.
+    """
+
+    files: list[_File]
+    agents: dict[str, Agent] = field(default_factory=dict[str, Agent])
+    problems: list[str] = field(default_factory=list[str])
+    taken: dict[str, str] = field(default_factory=dict[str, str])
+
+
 class AgentFiles:
     """Reads the folders at each call, so that saved changes apply at once."""
 
@@ -123,6 +140,7 @@ class AgentFiles:
         self._packs = packs
         self._parsed: dict[tuple[str, Origin, bool], tuple[bytes, Agent | str]] = {}
         """Files with their contents, and the agent or the problem of each, while unchanged."""
+        self._own: _Own | None = None
         self._contents: dict[str, tuple[tuple[int, ...], bytes]] = {}
         """Files of the program and of the person's own folders, with what tells of a change."""
 
@@ -132,24 +150,9 @@ class AgentFiles:
 
     def read(self, project: FolderFiles | None = None, *, trusted: bool = False) -> Agents:
         """Load the agents. Blocks."""
-        agents: dict[str, Agent] = {}
-        problems: list[str] = []
-        taken: dict[str, str] = {}
-        """The names that exist, by what they look like."""
-        for folder, origin, pack in self._all_places():
-            for path in sorted(agent_paths(folder), key=_by_name):
-                try:
-                    agent = self._agent(path, self._read(path), origin)
-                except (OSError, ValueError) as error:
-                    problems.append(describe_problem(path, error))
-                    taken[skeleton(path.stem)] = path.stem  # it may be the file's name
-                    continue
-                known = origin == "pack" and _alike(agent.name, agents)
-                if known:
-                    problems.append(_line(f"{path}: left out, there is an agent {known} already"))
-                else:
-                    _put(agents, replace(agent, pack=pack) if pack else agent)
-        if project is None:
+        own = self._of_own_places()
+        agents, problems, taken = dict(own.agents), list(own.problems), dict(own.taken)
+        if project is None or not (project.agents or project.crowded):
             return Agents(agents, tuple(problems))
         taken |= {key: name for name in agents for key in (name.casefold(), skeleton(name))}
         replaced: set[str] = set()
@@ -167,6 +170,39 @@ class AgentFiles:
                 taken |= dict.fromkeys((alike, agent.name.casefold()), agent.name)
                 agents[agent.name] = agent
         return Agents(agents, tuple(problems), frozenset(replaced), left_out)
+
+    def _of_own_places(self) -> _Own:
+        """The agents that need no trust, put together again only where their files changed."""
+        files: list[_File] = []
+        for folder, origin, pack in self._all_places():
+            for path in agent_paths(folder):
+                try:
+                    files.append((path, origin, pack, self._read(path)))
+                except (OSError, ValueError) as error:
+                    files.append((path, origin, pack, error))
+        known = self._own
+        if known is None or known.files != files:
+            known = self._own = self._put_together(files)
+        return known
+
+    def _put_together(self, files: list[_File]) -> _Own:
+        found = _Own(files)
+        for path, origin, pack, data in files:
+            try:
+                if isinstance(data, Exception):
+                    raise data
+                agent = self._agent(path, data, origin)
+            except (OSError, ValueError) as error:
+                found.problems.append(describe_problem(path, error))
+                found.taken[skeleton(path.stem)] = path.stem  # it may be the file's name
+                continue
+            known = origin == "pack" and _alike(agent.name, found.agents)
+            if known:
+                there = f"{path}: left out, there is an agent {known} already"
+                found.problems.append(_line(there))
+            else:
+                _put(found.agents, replace(agent, pack=pack) if pack else agent)
+        return found
 
     def _all_places(self) -> Iterator[tuple[Path, Origin, str]]:
         """The folders, in the order in which they count, with the names of packs."""
@@ -243,10 +279,6 @@ def _alike(name: str, agents: Mapping[str, Agent]) -> str:
     """The agent that a name is, or looks like; empty for none."""
     wanted = {name.casefold(), skeleton(name)}
     return next((one for one in agents if wanted & {one.casefold(), skeleton(one)}), "")
-
-
-def _by_name(path: Path) -> str:
-    return os.path.normcase(path.name)
 
 
 def _line(problem: str) -> str:
