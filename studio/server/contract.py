@@ -6,7 +6,8 @@ A dialect is pure translation between an API's JSON and these values. One reques
     writer = dialect.response_writer(request, info, body)    # one for each response
     async for part in parts: ...            # text, reasoning, progress, calls, then one Outcome
         yield writer.frames(part)           # streamed: bytes of server-sent events
-    writer.body()                           # whole: what the same parts come to
+        writer.take(part)                   # whole
+    writer.body()                           # what the parts came to
 """
 
 from __future__ import annotations
@@ -152,7 +153,11 @@ class TurnRef:
 
 
 class ResponseWriter(Protocol):
-    """Writes one response in one dialect; takes every part, streamed or not."""
+    """Writes one response in one dialect: all its parts are streamed, or all taken."""
+
+    def take(self, part: ResponsePart) -> None:
+        """Take a part of a response that goes out in one piece."""
+        ...
 
     def frames(self, part: ResponsePart) -> bytes:
         """Return the server-sent events of a part; the first one's come after the beginning."""
@@ -177,6 +182,10 @@ class ListedModel:
     created: int = SINCE
 
 
+_COMPACT = json.JSONEncoder(separators=(",", ":"))
+"""``json.dumps`` makes a new one for each text."""
+
+
 def sse_event(data: JsonObject, name: str = "") -> bytes:
     """One server-sent event.
 
@@ -184,7 +193,7 @@ def sse_event(data: JsonObject, name: str = "") -> bytes:
     line, and half of a character, cut in two by a provider, breaks nothing.
     """
     head = f"event: {name}\n" if name else ""
-    return f"{head}data: {json.dumps(data, separators=(',', ':'))}\n\n".encode()
+    return f"{head}data: {_COMPACT.encode(data)}\n\n".encode()
 
 
 def join_texts(texts: Sequence[str]) -> str:

@@ -87,6 +87,10 @@ def check_tool_results(
                 waiting[block.call_id] -= 1
 
 
+_SORTED = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
+"""``json.dumps`` makes a new one for each text."""
+
+
 def conversation_digest(request: ApiRequest, dialect: str, messages: Sequence[Message]) -> bytes:
     """The digest that identifies a conversation of one client, with its pictures and files.
 
@@ -104,7 +108,7 @@ def conversation_digest(request: ApiRequest, dialect: str, messages: Sequence[Me
         tools,
         list(_canonical(messages)),
     ]
-    text = json.dumps(whole, sort_keys=True, separators=(",", ":"))
+    text = _SORTED.encode(whole)
     return hashlib.sha256(text.encode()).digest()
 
 

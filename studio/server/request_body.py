@@ -40,11 +40,12 @@ class Gone(Exception):
 async def read(receive: Receive, limit: int) -> bytes:
     """Read the whole body; raises BadRequest (413, 408) and Gone."""
     found = bytearray()
+    loop = asyncio.get_running_loop()
+    end = loop.time() + LONGEST
     try:
-        async with asyncio.timeout(LONGEST):
+        async with asyncio.timeout(min(PATIENCE, LONGEST)) as patience:
             while True:
-                async with asyncio.timeout(PATIENCE):
-                    message = await receive()
+                message = await receive()
                 if message["type"] == "http.disconnect":
                     raise Gone
                 found += message.get("body", b"")
@@ -52,6 +53,7 @@ async def read(receive: Receive, limit: int) -> bytes:
                     raise too_large(limit)
                 if not message.get("more_body", False):
                     return bytes(found)
+                patience.reschedule(min(loop.time() + PATIENCE, end))
     except TimeoutError:
         raise BadRequest("The request did not arrive in time.", status=408) from None
 

@@ -12,6 +12,8 @@ from typing import Any, TypeAlias
 from starlette.responses import JSONResponse, Response
 from starlette.types import Receive, Scope, Send
 
+from studio.domain.aio import ended
+
 from .contract import (
     ApiRequest,
     Outcome,
@@ -53,7 +55,8 @@ class ResponseStream:
         self._created = int(created)
         self._place = place
         self._parts: list[ResponsePart] = []
-        self._more = asyncio.Event()
+        self._waiting: set[asyncio.Future[None]] = set()
+        """Wake those who wait for the next part."""
         self._readers = 0
         self._fault: ApiError | None = None
         self._task = asyncio.create_task(self._collect(begin(self._begun)))
@@ -97,11 +100,16 @@ class ResponseStream:
         Nothing if none came ``within`` seconds, or if there are no more to come.
         """
         if len(self._parts) <= count and not self.ended:
+            loop = asyncio.get_running_loop()
+            more = loop.create_future()
+            late = None if within is None else loop.call_later(within, _wake, more)
+            self._waiting.add(more)
             try:
-                async with asyncio.timeout(within):
-                    await self._more.wait()
-            except TimeoutError:
-                return ()
+                await more
+            finally:
+                self._waiting.discard(more)
+                if late is not None:
+                    late.cancel()
         return self._parts[count:]
 
     def stop(self, why: ApiError) -> None:
@@ -121,7 +129,7 @@ class ResponseStream:
 
     async def settled(self) -> None:
         """Wait until its turn is over, and saved."""
-        await asyncio.wait([self._task])
+        await ended(self._task)
 
     def _begun(self, place: TurnRef) -> None:
         self._place = place
@@ -150,8 +158,13 @@ class ResponseStream:
             case ToolCallPart():
                 words = str(part)
         self.size += _SMALL + len(words)
-        more, self._more = self._more, asyncio.Event()
-        more.set()
+        for more in self._waiting:
+            _wake(more)
+
+
+def _wake(waiting: asyncio.Future[None]) -> None:
+    if not waiting.done():
+        waiting.set_result(None)
 
 
 PAUSE = 15.0
@@ -217,7 +230,7 @@ class HttpResponse:
                 return self.run.fault
             spoken = spoken or self.speak()
             for part in parts:
-                spoken.frames(part)
+                spoken.take(part)
             taken += len(parts)
             if isinstance(parts[-1], Outcome):
                 await JSONResponse(spoken.body())(scope, receive, send)

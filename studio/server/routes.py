@@ -155,7 +155,7 @@ class Routes:
                 return self.refuse(scope, run.fault)
             writer = dialect.response_writer(api_request, run.about, body)
             for part in parts:
-                writer.frames(part)
+                writer.take(part)
             return JSONResponse(writer.body())
         return HttpResponse(
             run,

@@ -29,6 +29,7 @@ from studio.server.contract import (
     TextPart,
     ToolCallPart,
 )
+from studio.server.dialects import DIALECTS
 from studio.server.dialects.chat import ChatDialect
 from support import dialect_cases, local_site
 from support.dialect_cases import ABOUT, NUMBER, USED
@@ -764,3 +765,24 @@ def test_an_error_ends_the_stream_for_clients_that_wait_for_done() -> None:
     )
     assert json.loads(events[-2][1])["error"]["message"] == "No."
     assert events[-1] == ("", "[DONE]")
+
+
+@given(dialect_cases.answers(), st.sampled_from(sorted(DIALECTS)))
+def test_s3_an_answer_in_one_piece_is_what_the_streamed_one_comes_to(
+    parts: list[ResponsePart], name: str
+) -> None:
+    dialect = DIALECTS[name]
+    body: dict[str, Any] = {
+        "model": "agent/Coder",
+        "messages": HELLO,
+        "input": "Hi",
+        "max_tokens": 9,
+    }
+    streamed, whole = dialect_cases.spoken(dialect, body), dialect_cases.spoken(dialect, body)
+    for part in parts:
+        streamed.frames(part)
+        whole.take(part)
+    times = ("created_at", "completed_at")
+    assert {k: v for k, v in whole.body().items() if k not in times} == {
+        k: v for k, v in streamed.body().items() if k not in times
+    }

@@ -44,6 +44,9 @@ class ChatResponse:
         self._refusal: str | None = None
         self._outcome = Outcome("end")
 
+    def take(self, part: ResponsePart) -> None:
+        self._deltas(part)
+
     def frames(self, part: ResponsePart) -> bytes:
         if isinstance(part, Outcome) and part.stop == "error":
             error = error_body(repair_surrogates(part.detail), status=part.status, code=part.code)

@@ -40,7 +40,7 @@ class Fields:
 
     def text(self, name: str, default: str = "") -> str:
         """Read a text, lone surrogates replaced, since they cannot be stored or sent."""
-        value = self.get(name)
+        value = self.values.get(name)
         if value is None:
             return default
         if not isinstance(value, str):
@@ -58,7 +58,7 @@ class Fields:
         return BadRequest(f"“{place}” is missing.", param=place, code="missing_required_parameter")
 
     def flag(self, name: str, default: bool) -> bool:
-        value = self.get(name)
+        value = self.values.get(name)
         if value is None:
             return default
         if not isinstance(value, bool):
@@ -66,7 +66,7 @@ class Fields:
         return value
 
     def number(self, name: str, least: float, most: float) -> float | None:
-        value = self.get(name)
+        value = self.values.get(name)
         if value is None:
             return None
         if not isinstance(value, int | float) or isinstance(value, bool):
@@ -77,7 +77,7 @@ class Fields:
 
     def count(self, name: str, least: int = 1) -> int | None:
         """A whole number; ``4096.0`` is one."""
-        value = self.get(name)
+        value = self.values.get(name)
         if value is None:
             return None
         if isinstance(value, float) and math.isfinite(value) and value.is_integer():
@@ -87,7 +87,7 @@ class Fields:
         return value
 
     def one_of(self, name: str, choices: Collection[T]) -> T | None:
-        value = self.get(name)
+        value = self.values.get(name)
         if value is None:
             return None
         for choice in choices:
@@ -104,7 +104,7 @@ class Fields:
 
     def inner(self, name: str) -> Fields | None:
         """The object in a field."""
-        value = self.get(name)
+        value = self.values.get(name)
         if value is None:
             return None
         if not isinstance(value, dict):
@@ -120,7 +120,7 @@ class Fields:
 
     def items(self, name: str) -> list[Json]:
         """The list in a field, empty where there is none."""
-        value = self.get(name)
+        value = self.values.get(name)
         if value is None:
             return []
         if not isinstance(value, list):

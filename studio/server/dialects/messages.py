@@ -81,6 +81,9 @@ class MessagesResponse:
         self._end: JsonObject = {"stop_reason": None, "stop_sequence": None, "stop_details": None}
         self._usage = NO_USAGE
 
+    def take(self, part: ResponsePart) -> None:
+        self.frames(part)
+
     def frames(self, part: ResponsePart) -> bytes:
         if not self._begun:
             self._begun = True

@@ -136,6 +136,9 @@ class ResponsesResponse:
         self._ended: JsonObject = {}
         """What the end changes in the object."""
 
+    def take(self, part: ResponsePart) -> None:
+        self.frames(part)
+
     def frames(self, part: ResponsePart) -> bytes:
         if not self._events:
             self._send("response.created", response=self.body())
@@ -325,7 +328,7 @@ def stored_response(
     """
     answer = ResponsesResponse(echoed_settings(body or {}), about, clock=lambda: ended)
     for part in parts:
-        answer.frames(part)
+        answer.take(part)
     return answer.body()
 
 
