@@ -12,7 +12,7 @@ from collections.abc import Coroutine
 
 from studio.agent.budget import OverBudget
 from studio.agent.request_meter import OverRate
-from studio.domain.aio import settled
+from studio.domain.aio import ended, settled
 from studio.domain.events import CompletionReason, Notice, TurnComplete
 from studio.providers.recording import RECORDER
 
@@ -56,7 +56,7 @@ class Turn:
         if (requests := self.requests) is not None:
             requests.when_slow = lambda: watch(self._watch_requests(requests))
         try:
-            await asyncio.wait([self._task])
+            await ended(self._task)
         finally:
             late.cancel()
             for one in watches:

@@ -26,7 +26,7 @@ from studio.agent.permission.policy import Policy
 from studio.agent.services import Services
 from studio.agent.session.event_channel import EventEnvelope
 from studio.domain.agents import NO_CAPS, Caps, Limits, Mode
-from studio.domain.aio import settled
+from studio.domain.aio import ended, settled
 from studio.domain.blocks import DraftBlock, ToolBlock
 from studio.domain.drafts import Draft
 from studio.domain.errors import ConfigurationError, StudioError
@@ -309,7 +309,7 @@ class Session:
         if self._stop_asked:  # before there was anything to cancel
             self._hearing.cancel()
         try:
-            await asyncio.wait([self._hearing])
+            await ended(self._hearing)
             if self._hearing.cancelled():
                 raise ConfigurationError(
                     "This was stopped before your hooks had looked at it, so it was not sent."
@@ -336,7 +336,7 @@ class Session:
         self._builder.opened = []
         self._preparing = preparing = asyncio.ensure_future(self._prepare(started, options, look))
         try:
-            await asyncio.wait([preparing])
+            await ended(preparing)
             if not preparing.cancelled() and isinstance(preparing.exception(), SessionInUse):
                 preparing.result()
             if turn := self._built_turn(preparing):
@@ -540,7 +540,7 @@ class Session:
         """Stop what runs and save; the session cannot be used afterwards."""
         self.stop()
         if self._work is not None:
-            await asyncio.wait([self._work])
+            await ended(self._work)
         with suppress(StudioError, OSError):
             await self._builder.hooks.end()
         await self.jobs.end(self.info.id)
