@@ -98,7 +98,8 @@ class Account:
         self.used = self.reserved = NO_AMOUNT
         self.open = 0
         """Requests that are being answered."""
-        self._settled = asyncio.Event()
+        self._settled: asyncio.Event | None = None
+        """Wakes those who wait for a request to be done; None where nobody waits."""
 
     def room(self, likely: Amount, most: Amount, rate: float) -> float:
         """Tokens that an answer may have beside requests on their way.
@@ -107,16 +108,16 @@ class Account:
         ``most``; ``rate`` are the dollars of a token of the answer. Raises OverBudget if no
         answer would probably fit even without the others.
         """
-        left, rooms = self.caps_left, [math.inf]
-        if self.caps.tokens:
-            alone = left.tokens - likely.tokens
-            beside = left.tokens - self.reserved.tokens - most.tokens
-            rooms.append(self._room("tokens", alone, beside))
-        if self.caps.dollars and (most.dollars or rate):
-            alone = _answers(left.dollars - likely.dollars, rate)
-            beside = _answers(left.dollars - self.reserved.dollars - most.dollars, rate)
-            rooms.append(self._room("dollars", alone, beside))
-        return min(rooms)
+        caps, used, found = self.caps, self.used, math.inf
+        if caps.tokens:
+            left = caps.tokens - used.tokens
+            beside = left - self.reserved.tokens - most.tokens
+            found = self._room("tokens", left - likely.tokens, beside)
+        if caps.dollars and (most.dollars or rate):
+            left = caps.dollars - used.dollars
+            beside = _answers(left - self.reserved.dollars - most.dollars, rate)
+            found = min(found, self._room("dollars", _answers(left - likely.dollars, rate), beside))
+        return found
 
     def _room(self, unit: Unit, alone: float, beside: float) -> float:
         if alone < LEAST_ANSWER:
@@ -135,11 +136,14 @@ class Account:
         self.open -= 1
         self.reserved -= most
         self.used += used
-        self._settled.set()
-        self._settled = asyncio.Event()
+        if self._settled is not None:
+            self._settled.set()
+            self._settled = None
 
     async def change(self) -> None:
         """Return when a request that was being answered is done."""
+        if self._settled is None:
+            self._settled = asyncio.Event()
         await self._settled.wait()
 
     @property
@@ -154,7 +158,11 @@ class Account:
 
     @property
     def nearly(self) -> bool:
-        return max(self.shares.values(), default=0.0) > NEARLY
+        used, caps = self.used, self.caps
+        return bool(
+            (caps.tokens and used.tokens / caps.tokens > NEARLY)
+            or (caps.dollars and used.dollars / caps.dollars > NEARLY)
+        )
 
     @property
     def shares(self) -> dict[Unit, float]:

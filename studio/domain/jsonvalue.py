@@ -113,10 +113,14 @@ def sanitize_json(value: Json, depth: int = MAX_DEPTH) -> Json:
             return value
 
 
+_STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+"""``json.dumps`` makes a new one for each text."""
+
+
 def is_clean_json(value: Json, depth: int = MAX_DEPTH) -> bool:
     """Whether every server can read ``value`` as it is: ``sanitize_json`` would change nothing."""
     try:
-        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+        text = _STRICT.encode(value)
         text.encode()
     except (ValueError, RecursionError):
         return False

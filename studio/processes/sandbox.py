@@ -157,6 +157,8 @@ class SandboxProbe:
     async def sandbox(self) -> Sandbox:
         """The sandbox that the settings ask for now."""
         wanted = self._wanted()
+        if self._found is not None and self._found[0] == wanted and not self._probing.locked():
+            return self._found[1]
         async with self._probing:
             if self._found is None or self._found[0] != wanted:
                 found = await asyncio.to_thread(

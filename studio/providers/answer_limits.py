@@ -27,6 +27,8 @@ FILE = 2 << 30
 FILES = ("/results", "/content", ":download", ".whl")
 """How the paths of these end."""
 _PIECE = 1 << 18
+_PLAIN = ("", "identity")
+"""What a body says that is not packed."""
 
 
 async def limit_answer(response: httpx2.Response) -> None:
@@ -56,10 +58,8 @@ class _Limited(httpx2.AsyncByteStream):
         room = self._most
         raw = cast("AsyncGenerator[bytes, None]", aiter(self._stream))
         try:
-            async with (
-                aclosing(raw),
-                aclosing(_unpacked(raw, self._packed)) as pieces,
-            ):
+            pieces = raw if self._packed in _PLAIN else _unpacked(raw, self._packed)
+            async with aclosing(raw), aclosing(pieces):
                 async for piece in pieces:
                     yield piece[:room]
                     room -= len(piece)
@@ -75,10 +75,6 @@ class _Limited(httpx2.AsyncByteStream):
 
 async def _unpacked(raw: AsyncGenerator[bytes, None], packed: str) -> AsyncGenerator[bytes, None]:
     """The body in pieces of a bounded size, however well it is packed; raises DecodingError."""
-    if packed in ("", "identity"):
-        async for data in raw:
-            yield data
-        return
     if packed not in ("gzip", "x-gzip", "deflate"):
         raise httpx2.DecodingError("packed in a way that was not asked for")
     unpacker = None

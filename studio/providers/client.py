@@ -5,7 +5,7 @@ Imports the HTTP library: import this in a thread.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any, cast
 
 import httpx2
@@ -84,8 +84,7 @@ def _exchange(
 ) -> tuple[Exchange, tuple[str, ...]]:
     """The exchange, and the keys that were sent with it: its texts may still name them."""
     url = request.url
-    sent = dict(request.headers.items())
-    keys = [sent[name].rpartition(" ")[2] for name in _SECRET_HEADERS if name in sent]
+    keys = [value.rpartition(" ")[2] for value in _named(request.headers, _SECRET_HEADERS).values()]
     if url.query:
         parameters = url.params
         for name in [one for one in _SECRET_PARAMETERS if one in parameters]:
@@ -96,8 +95,7 @@ def _exchange(
         url = url.copy_with(username=None, password=None)
     kept: dict[str, str] = {}
     if response is not None:
-        came = dict(response.headers.items())
-        kept = {name: came[name] for name in _HEADERS if name in came}
+        kept = _named(response.headers, _HEADERS)
     exchange = Exchange(
         request.method,
         str(url),
@@ -108,6 +106,12 @@ def _exchange(
         end,
     )
     return exchange, tuple(filter(None, keys))
+
+
+def _named(headers: httpx2.Headers, names: Sequence[str]) -> dict[str, str]:
+    """Those of ``names`` that are there: to read all takes as long as to send the request."""
+    there = {name.lower() for name, _ in headers.raw}
+    return {name: headers[name] for name in names if name.encode() in there}
 
 
 def _name(error: BaseException) -> str:

@@ -44,6 +44,8 @@ class Http:
         self._importing = asyncio.Lock()
 
     async def client(self) -> httpx2.AsyncClient:
+        if self._client is not None and not self._lock.locked():
+            return self._client
         async with self._lock:
             if self._client is None:
                 self._client = await self.imported(self._make)

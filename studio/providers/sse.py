@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 DONE: JsonObject = {"[DONE]": True}
 """Stands for the ``[DONE]`` line that ends a Chat Completions stream."""
 
+_STRICT = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
+"""``json.dumps`` makes a new one for each text."""
+
 BODY_LIMIT = 16 * 1024 * 1024
 """Bytes of one line or body that we are ready to hold."""
 
@@ -64,7 +67,7 @@ class Endpoint:
         """
         client = await self._http.client()
         try:
-            content = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
+            content = _STRICT.encode(body).encode()
         except (ValueError, RecursionError) as error:
             raise self.errors.error("bad_history") from error
         headers = {"content-type": "application/json", **self._authorization()}
@@ -77,7 +80,7 @@ class Endpoint:
             raise self._refusal(
                 response.status_code, await response.aread(), response.headers, model
             )
-        return response.aiter_bytes()
+        return response.aiter_raw()  # ``limit_answer`` has unpacked it
 
     async def get(self, path: str) -> JsonObject:
         """One JSON object; raises ProviderError whatever goes wrong."""

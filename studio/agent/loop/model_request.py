@@ -11,7 +11,7 @@ import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing, suppress
 from dataclasses import fields, replace
-from typing import cast
+from operator import attrgetter
 
 from studio.agent.budget import SHARES, Reservation
 from studio.agent.context.token_count import RequestTokens
@@ -44,6 +44,7 @@ _OPTIONS = [
     if field.name not in ("history", "system", "tools", "session")
 ]
 """What a request has beside what is stored elsewhere."""
+_options: Callable[[Request], tuple[object, ...]] = attrgetter(*_OPTIONS)
 REJECTED = "The provider did not accept the history. It was built anew from the conversation."
 
 
@@ -340,7 +341,7 @@ class ModelRequests:
 
 def request_setting(request: Request) -> JsonObject:
     """What a request was made with beside the history, which is stored elsewhere (W-27)."""
-    return {name: encode(cast("object", getattr(request, name))) for name in _OPTIONS}
+    return dict(zip(_OPTIONS, map(encode, _options(request)), strict=True))
 
 
 def _within(limit: int | None, facts: ModelInfo | None) -> int | None:

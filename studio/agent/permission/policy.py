@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from copy import copy
 from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
@@ -164,8 +163,8 @@ class Policy:
         return policy
 
     def _copy(self) -> Policy:
-        policy = copy(self)
-        policy._known = {}
+        policy = Policy.__new__(Policy)  # ``copy`` takes four times as long
+        vars(policy).update(vars(self), _known={})
         return policy
 
     def offers(self, spec: ToolSpec) -> bool:
