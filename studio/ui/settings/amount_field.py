@@ -126,6 +126,10 @@ def cycles(value: float) -> str:
     return tr_plural("{count} cycle", "{count} cycles", round(value))
 
 
+def tries(value: float) -> str:
+    return tr_plural("{count} try", "{count} tries", round(value))
+
+
 _NOUNS: dict[Callable[[float], str], str] = {
     steps: tr_later("steps"),
     seconds: tr_later("seconds"),

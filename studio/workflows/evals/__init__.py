@@ -8,6 +8,7 @@ that it is made from, and nothing that is there is asked again.
 - ``cells``: Tells what each cell is made from, and makes the runs that fill the record.
 - ``graders``: Grades an answer where nobody has to be asked.
 - ``figures``: Rates with intervals, flipped cases and verdicts.
+- ``cost_estimate``: What the answers that are asked will cost, from what others did.
 - ``export``: Writes what an eval came to as CSV and JSON lines.
 - ``eval_runs``: Runs evals, and finds those that ran.
 """

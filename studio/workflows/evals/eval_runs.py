@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections import Counter
 from collections.abc import Awaitable, Callable, Container, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -47,6 +48,7 @@ from .cells import (
     words_of,
     workflow_text,
 )
+from .cost_estimate import CostEstimate, costs_before, estimate_cost
 from .eval_file import read_eval
 
 Drive: TypeAlias = Callable[[Runner], Awaitable[object]]
@@ -113,6 +115,20 @@ class EvalRuns:
             await self.store.end(id, state, made)
         assert report is not None
         return (await self.store.list(1, start=id))[0], report
+
+    async def estimate(
+        self, one: Eval, path: Path, folder: Path, options: EvalOptions, report: EvalReport | None
+    ) -> CostEstimate:
+        """What an eval will cost that is run now; raises ConfigurationError if it cannot be run.
+
+        ``report`` is of an earlier one.
+        """
+        work = _EvalWork(self._engine, self._runs, one, path, folder, options)
+        every = await work.prepare()
+        record = await self.store.recorded(each.key for each in every)
+        asked = Counter(each.variant.id for each in every if work.wants(each, record))
+        costs = costs_before(every, record, report, work.models)
+        return estimate_cost(one, len(every), asked, costs)
 
     async def run_cell(
         self, report: EvalReport, name: str, path: Path, folder: Path, drive: Drive
@@ -264,6 +280,11 @@ class _EvalWork:
         self._workers: dict[str, Worker] = {}
         self._judges: dict[str, Worker] = {}
 
+    @property
+    def models(self) -> dict[str, str]:
+        """The provider and model of each variant."""
+        return {name: f"{one.provider}/{one.model}" for name, one in self._workers.items()}
+
     async def prepare(self) -> list[Try]:
         """Who answers and judges, and all cells; raises ConfigurationError."""
         for variant in self._eval.variants:
@@ -284,7 +305,7 @@ class _EvalWork:
     ) -> EvalReport:
         keys = [one.key for one in every]
         before = await store.recorded(keys)
-        chosen = [one for one in every if self._wants(one, before)]
+        chosen = [one for one in every if self.wants(one, before)]
         wanted: dict[str, list[Json]] = {}
         for one in chosen:
             item: JsonObject = {CELL: one.key, "words": one.words}
@@ -308,7 +329,7 @@ class _EvalWork:
         for kinds, mode in ((("command",), ""), (("grader", "pairwise"), "plan")):
             found = [(every[at], one) for at, _, one in open_ if one.grader.kind in kinds]
             known = await store.recorded(one.key for _, one in found)
-            wanting = [one for its, one in found if self._wants(its, known, one.key)]
+            wanting = [one for its, one in found if self.wants(its, known, one.key)]
             await self._verdicts(id, wanting, mode, carry_out)
         told = await store.recorded(one.key for _, _, one in open_)
         for at, place, one in open_:
@@ -316,13 +337,12 @@ class _EvalWork:
                 grades = list(cells[at].grades)
                 grades[place] = verdict(one, told[one.key])
                 cells[at] = replace(cells[at], grades=tuple(grades))
-        models = {name: f"{one.provider}/{one.model}" for name, one in self._workers.items()}
         marked = tuple(replace(one, fresh=one.answered and one.key in fresh) for one in cells)
         why = self._why(marked, len(chosen) - len(fresh))
         asked_for = self._options.provider, self._options.model
-        return EvalReport(self._eval, models, marked, self._used.dollars, why, *asked_for)
+        return EvalReport(self._eval, self.models, marked, self._used.dollars, why, *asked_for)
 
-    def _wants(self, one: Try, record: Container[str], verdict: str = "") -> bool:
+    def wants(self, one: Try, record: Container[str], verdict: str = "") -> bool:
         """Whether a try is asked, or an agent or a command for a verdict about it."""
         cells = self._options.cells
         if one.place in cells or (self._options.fresh and not cells):

@@ -12,8 +12,8 @@ from PySide6.QtWidgets import QApplication, QToolTip
 
 from studio.agent.engine import Engine
 from studio.domain.agents import NO_CAPS
-from studio.domain.evals import Case, Grader
-from studio.simulator import RequestView, Text, Turn
+from studio.domain.evals import Case, Eval, Grader
+from studio.simulator import RequestView, Text, Turn, Usage
 from studio.ui.pages.workflows.evals.case_list import columns_of
 from studio.ui.pages.workflows.evals.eval_facts import (
     ALL,
@@ -26,6 +26,7 @@ from studio.ui.pages.workflows.evals.eval_facts import (
 from studio.ui.pages.workflows.evals.eval_inspector import CELL, HISTORY, against_facts
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.widgets.painting import tag_width
+from studio.workflows.evals.cost_estimate import estimate_cost
 from studio.workflows.evals.eval_file import read_eval
 from studio.workflows.evals.eval_runs import EvalOptions, EvalRuns
 from studio.workflows.evals.figures import difference
@@ -124,15 +125,21 @@ async def test_w58_two_variants_side_by_side(tmp_path: Path) -> None:
         await until(lambda: view.report is None and "eval run later" in view.counts.text())
         # It is begun here, also after a limit that is missing was said.
         blank.write_text(CAPITALS.replace("budget: {dollars: 1}\n", ""))
+        form = view.form
         person.click(view.run_button)
-        await until(lambda: "has no cap" in view.wrong.text(), what="why it is not run")
+        await until(form.isVisible, what="how it is run is asked")
+        person.click(form.start)
+        assert form.wrong.text() == "Give a limit: money or tokens." and form.isVisible()
         blank.write_text(CAPITALS.replace("name: Capitals", "name: Later"))
         page.gallery.choose(path)
+        await until(lambda: view.report and form.isHidden(), "another eval is shown")
         page.gallery.choose(blank)
-        await until(lambda: view.report is None and view.wrong.isHidden())
+        await until(lambda: view.report is None, "the first one again")
         before = await person.engine.services.database.rows("SELECT count(*) FROM eval_runs")
-        view.run_button.click()
-        view.run_button.click()  # once is enough
+        person.click(view.run_button)
+        await until(form.isVisible, what="how it is run is asked")
+        form.start.click()
+        form.start.click()  # once is enough
         await until(lambda: view.report, what="it has run")
         assert view.title.text() == "Later, run 1" and view.run_button.isEnabled()
         after = await person.engine.services.database.rows("SELECT count(*) FROM eval_runs")
@@ -288,6 +295,86 @@ async def test_w58_sections_list_the_first_cases_and_unfold_the_others(tmp_path:
         assert tag.sizeHint().width() == tag_width(view.theme, "better", "arrow-up")
         assert view.cards[0].title.minimumSizeHint().width() <= view.theme.px(60)
         assert view.cards[0].title.toolTip() == "A  As it is and has been since"
+
+
+@on_window_loop
+async def test_w58_what_of_an_eval_is_run_and_what_it_will_cost(tmp_path: Path) -> None:
+    """Variants, cases, tries, limits, and anew or from the record, as at the terminal."""
+    own = tmp_path / "studio" / "evals"
+    own.mkdir(parents=True)
+    path = own / "capitals.md"
+    path.write_text(
+        CAPITALS.replace("agent: Writer", "agent: Writer, model: anthropic/claude-sonnet-4-5")
+    )
+    asked: list[str] = []
+
+    def script(view: RequestView) -> Turn:
+        asked.append(asked_in(view))
+        return Turn(*answers(view).parts, usage=Usage(1_000, out=1_000))
+
+    async with at_window(tmp_path, "anthropic", script) as person:
+        person.press(Key.Key_3, CTRL)
+        page = await until(
+            lambda: isinstance(now := person.window.pages.currentWidget(), WorkflowsPage) and now
+        )
+        await until(lambda: page.document is not None, what="a workflow is shown")
+        page.gallery.choose(path)
+        view = page.eval_view
+        form = view.form
+        await until(lambda: "eval run capitals" in view.counts.text(), "it has not run")
+        # What it costs is not known before it has run.
+        person.click(view.run_button)
+        await until(lambda: form.cost.text() == "Asks 4 of 4 cells", "what it asks")
+        price, never = form.notes.text().split(" · ")
+        assert price == "The price of the model is not known"
+        assert never == "Never above the budget of $1.00"
+        person.type("2")  # in the field of the tries, which has the focus
+        person.press(Key.Key_Return)
+        await until(lambda: view.report, what="it has run")
+        assert view.title.text() == "Capitals, run 1" and form.isHidden()
+        first = len(asked)
+        assert "2 cases, 2 tries each" in view.counts.text() and first == 8
+        # The record has all of it, until a case is asked anew, by one variant and once.
+        person.click(view.run_button)
+        words = "The record has all answers: no agent is asked for one."
+        await until(lambda: form.isVisible() and form.cost.text() == words, "nothing is asked")
+        person.click(form.fresh)
+        await until(lambda: form.cost.text().startswith("About $0.0720 for 4 of 4"), "all of it")
+        assert "The estimate is from 4 tries" in form.notes.text()
+        await person.choose(form.cases, "Flipped")
+        person.click(form.variants[0])
+        await until(lambda: form.cost.text() == "About $0.0180 for 1 of 1 cells", "one of them")
+        form.dollars.setFocus()
+        form.dollars.selectAll()
+        person.type("0.5")
+        person.press(Key.Key_Tab)
+        await until(lambda: form.notes.text().endswith("budget of $0.50"), "the limit")
+        person.click(form.variants[1])
+        person.click(form.start)
+        assert form.wrong.text() == "Choose one variant at least."
+        person.click(form.variants[1])
+        person.click(form.start)
+        await until(lambda: view.title.text() == "Capitals, run 2", "it has run")
+        (last,) = asked[first:]
+        assert "Exactly: the capital of Australia?" in last
+        assert [card.isHidden() for card in view.cards] == [False, True, True]
+        # In a low window it stands in place of the cards. Escape leaves it, and nothing is run.
+        person.window.resize(1200, 640)
+        person.click(view.run_button)
+        await until(lambda: form.isVisible() and not view.cards[0].isVisible(), "it has room")
+        person.press(Key.Key_Escape)
+        assert form.isHidden() and len(asked) == first + 1 and view.cards[0].isVisible()
+
+
+def test_w58_an_estimate_weighs_each_variant_and_needs_the_price_of_all() -> None:
+    one = Eval("", (Case("c", graders=(Grader("grader", "Critic", prompt="?"),)),))
+    found = estimate_cost(one, 40, {"a": 10, "b": 20}, {"a": [0.1, 0.3], "b": [0.5] * 30})
+    assert (found.asked, found.tries, found.judged) == (30, 32, True)
+    assert found.dollars == pytest.approx(12.0)
+    assert found.least == pytest.approx(12.0 - 1.96) and found.most == pytest.approx(12.0 + 1.96)
+    for costs in ({"a": [0.1]}, {"a": [0.1], "b": [0.5, None]}):
+        assert estimate_cost(one, 40, {"a": 1, "b": 1}, costs).dollars is None
+    assert estimate_cost(one, 40, {}, {}).asked == 0
 
 
 @on_window_loop

@@ -145,12 +145,21 @@ class _Line(QStyledItemDelegate):
             if flip:
                 paint_rounded(painter, cell, 6, t.color("ok_soft" if flip > 0 else "err_soft"))
             end = self._tries(painter, place, cells, tinted=not flip)
-            words = tr("↑ flip") if flip > 0 else tr("↓ flip")
-            if flip and end + tag_width(t, words) < place.right():
-                kind = "ok" if flip > 0 else "err"
-                paint_tag(painter, t, QPointF(end, place.center().y()), words, kind)
+            if flip:
+                self._flip(painter, QRectF(QPointF(end, cell.top()), cell.bottomRight()), flip)
             if chosen and at == self._cases.variant:
                 paint_rounded(painter, cell, 6, None, t.color("accent_text"), 2)
+
+    def _flip(self, painter: QPainter, place: QRectF, flip: int) -> None:
+        """The tag of a flipped case; its arrow alone where there is no room for the word."""
+        t, words = self._theme, tr("flip")
+        icon, kind = ("arrow-up", "ok") if flip > 0 else ("arrow-down", "err")
+        side = t.px(12)
+        if tag_width(t, words, icon) <= place.width():
+            paint_tag(painter, t, QPointF(place.x(), place.center().y()), words, kind, icon)
+        elif side <= place.width():
+            mark = QRectF(place.x(), place.center().y() - side / 2, side, side)
+            t.paint_icon(painter, mark, icon, kind)
 
     def helpEvent(
         self, event: QHelpEvent, view: QAbstractItemView, option: QStyleOptionViewItem, index: Index

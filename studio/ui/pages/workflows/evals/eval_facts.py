@@ -10,13 +10,15 @@ from pathlib import Path
 from typing import TypeAlias
 
 from studio.agent.permission.invisible_characters import escape_line
-from studio.domain.evals import Case, Cell, EvalReport, Grader
+from studio.domain.evals import Case, Cell, Eval, EvalReport, Grader
 from studio.storage.evals import EvalRow
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars, duration, number, percent
 from studio.ui.pages.files.row import FileRow
+from studio.ui.pages.workflows.runs.sample_words import money
 from studio.ui.theme import joined
 from studio.ui.translation import tr, tr_later, tr_plural
+from studio.workflows.evals.cost_estimate import CostEstimate
 from studio.workflows.evals.figures import VariantFigures, difference
 from studio.workflows.evals.graders import target_words
 
@@ -30,6 +32,8 @@ ALL, FLIPPED, FAILED = range(3)
 WORDS = re.compile(r"\S+")
 LETTERS = "ABC"
 """Of the variants that stand side by side, the baseline first."""
+SURE = 20
+"""Answers from which on an estimate does not say from how many it is."""
 LISTED = 7
 """Cases of a section that are listed at first, where one more at least is left out."""
 
@@ -165,6 +169,26 @@ def case_rows(report: EvalReport, variants: Sequence[str], shown: int) -> list[C
     return sorted(rows, key=lambda row: [*SECTIONS].index(row.flip))
 
 
+def case_groups(
+    one: Eval, report: EvalReport | None, variants: Sequence[str], chosen: CaseRow | None
+) -> dict[str, tuple[str, tuple[Case, ...]]]:
+    """The cases of an eval that can be run by themselves, with their title; all of them first."""
+    found = {"all": (tr("All"), one.cases)}
+    if report is None:
+        return found
+    kinds = {"flipped": (tr("Flipped"), FLIPPED), "failed": (tr("Failed"), FAILED)}
+    wanted = {
+        key: (title, {row.case.id for row in case_rows(report, variants, kind)})
+        for key, (title, kind) in kinds.items()
+    }
+    if chosen is not None:
+        wanted["chosen"] = tr("The chosen one"), {chosen.case.id}
+    for key, (title, names) in wanted.items():
+        if cases := tuple(case for case in one.cases if case.id in names):
+            found[key] = title, cases
+    return found
+
+
 def figure_words(found: VariantFigures) -> tuple[str, str, str, str]:
     """The rate, its interval, what it is of with the time of a try, and what a try costs."""
     interval = tr("{low} to {high}").format(low=percent(found.low), high=percent(found.high))
@@ -249,6 +273,33 @@ def counts_words(report: EvalReport) -> str:
         cost=dollars(report.dollars),
     )
     return f"{words} · {tr_engine(report.reason)}" if report.reason else words
+
+
+def estimate_words(found: CostEstimate) -> tuple[str, list[str]]:
+    """“About $1.20 for 42 of 378 cells”, and how sure that is."""
+    asked = {"asked": number(found.asked), "count": number(found.count)}
+    if not found.asked:
+        return tr("The record has all answers: no agent is asked for one."), _judged(found)
+    if found.dollars is None or found.least is None or found.most is None:
+        words = tr("Asks {asked} of {count} cells").format(**asked)
+        return words, [tr("The price of the model is not known"), *_judged(found)]
+    words = tr("About {amount} for {asked} of {count} cells")
+    words = words.format(amount=money(found.dollars), **asked)
+    between = tr("Between {least} and {most} (95%)")
+    notes = [between.format(least=money(found.least), most=money(found.most))]
+    if found.tries < SURE:
+        notes.append(
+            tr_plural(
+                "The estimate is from {count} try",
+                "The estimate is from {count} tries",
+                found.tries,
+            )
+        )
+    return words, notes + _judged(found)
+
+
+def _judged(found: CostEstimate) -> list[str]:
+    return [tr("Agents that judge cost something beside")] if found.judged else []
 
 
 def verdict_words(cell: Cell) -> list[tuple[bool | None, str]]:

@@ -12,9 +12,8 @@ from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QFileDialog
 
 from studio.agent.engine import Engine
-from studio.domain.agents import NO_CAPS
 from studio.domain.errors import StudioError
-from studio.domain.evals import Cell, EvalReport
+from studio.domain.evals import Cell, Eval, EvalReport
 from studio.files.atomic_write import write_atomically
 from studio.storage.evals import EvalRow
 from studio.ui.engine_texts import tr_engine
@@ -29,7 +28,7 @@ from studio.ui.widgets.breakable import ElidedLabel
 from studio.ui.widgets.layouts import column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
 from studio.workflows.evals.eval_file import read_eval
-from studio.workflows.evals.eval_runs import EvalOptions, EvalRuns
+from studio.workflows.evals.eval_runs import Drive, EvalOptions, EvalRuns
 from studio.workflows.evals.export import lines_of
 from studio.workflows.evals.figures import Difference, difference, figures
 from studio.workflows.runner import Runner
@@ -41,18 +40,24 @@ from .eval_facts import (
     FLIPPED,
     LETTERS,
     CaseRow,
+    case_groups,
     case_rows,
     counts_words,
     variant_title,
 )
+from .eval_form import EvalForm
 from .eval_inspector import EvalInspector
 from .variant_card import VariantCard
 
 Folder: TypeAlias = Callable[[], Awaitable[Path]]
 """Tells the folder in which evals of the chat run."""
+Work: TypeAlias = Callable[[Drive], Awaitable[None]]
+"""Runs an eval, or a part of it."""
 INSPECTOR = 320
 LEAST = 560
 """Pixels that the cases have at least beside the inspector; else that lies over them."""
+TALL = 720
+"""Pixels from which on the form has room above the cards."""
 HEAD = 48
 LISTED = 20
 """Evals of a file that are listed."""
@@ -87,6 +92,10 @@ class EvalView(PaintedWidget):
         """What the variants that are shown are against the baseline."""
         self._wanted = 0
         """Counts what was wanted: the last one is shown, however long others take."""
+        self._estimated = 0
+        """Counts the estimates, of which the last one is shown."""
+        self._shown: Sequence[str] = ()
+        """The variants side by side."""
         self._inspector_wanted = True
         self._was_roomy = True
         self._make_parts()
@@ -109,7 +118,7 @@ class EvalView(PaintedWidget):
         self.list.activated.connect(lambda _: self.inspector.cell.open_chat())
         self.list_button = IconButton(t, "list", tr("All workflows"))
         self.export = Button(t, tr("Export…"), icon="download", clicked=self._ask_where_to_export)
-        self.run_button = Button(t, tr("Run"), "primary", icon="play", clicked=self._run_or_show)
+        self.run_button = Button(t, tr("Run…"), icon="play", clicked=self._run_or_show)
         self.side = IconButton(t, "panel-right", tr("Inspector"))
         self.side.setCheckable(True)
         self.side.clicked.connect(lambda: self.show_inspector(not self._inspector_wanted))
@@ -122,11 +131,16 @@ class EvalView(PaintedWidget):
         self._head = head
         self._cards = widget_of(row_of([(one, 1) for one in self.cards], 12, (20, 12, 20, 4)))
         self._tools = widget_of(row_of([(self.counts, 1), self.kinds], 8, (20, 6, 20, 6)))
+        self.form = EvalForm(t)
+        self.form.started.connect(self._run_as_wanted)
+        self.form.shown.connect(self._show_parts)
+        self.form.changed.connect(lambda: self._run(self._estimate()))
         said = [row_of([(one, 1)], 0, (20, 0, 20, 0)) for one in (self.wrong, self.told)]
+        cases = widget_of(column_of([self.list], 0))  # its place stays where it is hidden
         column_of(
             [
-                *(head, Hairline(t), *said, self._cards, self._tools),
-                *(self.list.head, Hairline(t), (self.list, 1)),
+                *(head, Hairline(t), self.form, *said, self._cards, self._tools),
+                *(self.list.head, Hairline(t), (cases, 1)),
             ],
             spacing=0,
             on=self.column,
@@ -139,6 +153,7 @@ class EvalView(PaintedWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
         self._place()
+        self._show_parts()
 
     @property
     def roomy(self) -> bool:
@@ -157,6 +172,14 @@ class EvalView(PaintedWidget):
         self.inspector.setVisible(shown)
         self.inspector.raise_()
         self.side.setChecked(shown)
+
+    def _show_parts(self) -> None:
+        """Show what there is; in a low window the form stands in place of cards and cases."""
+        low = self.height() < self.theme.px(TALL) and self.form.isVisibleTo(self)
+        ran = self.report is not None and not low
+        for one in (self._cards, self.kinds, self.list.head, self.list):
+            one.setVisible(ran)
+        self._tools.setVisible(not low)
 
     def show_inspector(self, wanted: bool) -> None:
         self._inspector_wanted = wanted
@@ -181,38 +204,78 @@ class EvalView(PaintedWidget):
     # Running
 
     def _run_or_show(self) -> None:
-        """Run the eval, or show the run that works for it now."""
+        """Ask how the eval is run, or show the run that works for it now."""
         if (path := self._path) is None:
             return
         if path not in self._running:
-            self._begin(path)
+            self._run(self._ask(path))
         elif self._running[path]:
             self.run_wanted.emit(self._running[path])
 
+    async def _ask(self, path: Path) -> None:
+        """Ask how an eval is run, as its file is now."""
+        self.wrong.show_text("")
+        try:
+            one = await asyncio.to_thread(read_eval, path)
+        except StudioError as error:
+            self.wrong.show_text(tr_engine(str(error)))
+            return
+        if path == self._path and path not in self._running:
+            self.form.ask(one, case_groups(one, self.report, self._shown, self.list.row))
+            await self._estimate()
+
+    async def _estimate(self) -> None:
+        """Show in the form what it will cost as it is wanted now."""
+        self._estimated = wanted = self._estimated + 1
+        path, (one, options) = self._path, self.form.wanted
+        if path is None or self.form.isHidden():
+            return
+        found, why = None, self.form.problem()
+        if one.variants and not self.form.tries.error:
+            try:
+                folder = await self._folder()
+                found = await self.evals.estimate(one, path, folder, options, self.report)
+            except StudioError as error:
+                why = str(error)
+        if wanted == self._estimated:
+            self.form.show_estimate(found, why)
+
+    def _run_as_wanted(self, one: Eval, options: EvalOptions) -> None:
+        path = self._path
+        if path is None or path in self._running:
+            return
+
+        async def work(drive: Drive) -> None:
+            await self.evals.run(one, path, await self._folder(), options, drive)
+
+        self._begin(path, work)
+
     def run_cell(self, name: str) -> None:
         """Ask a cell again, ``CASE:VARIANT``, in the folder in which the eval ran."""
-        path = self._path
-        if path is not None and path not in self._running:
-            self._begin(path, name)
+        path, row, report = self._path, self.row, self.report
+        if path is None or path in self._running or row is None or report is None:
+            return
 
-    def _begin(self, path: Path, cell: str = "") -> None:
+        async def work(drive: Drive) -> None:
+            await self.evals.run_cell(report, name, path, Path(row.folder), drive)
+
+        self._begin(path, work)
+
+    def _begin(self, path: Path, work: Work) -> None:
         self._running[path] = ""  # now, so that a double click runs it once
+        self.form.hide()
         self._show_running()
-        self._run(self._run_eval(path, self._name, cell))
+        self._run(self._run_eval(path, self._name, work))
 
-    async def _run_eval(self, path: Path, name: str, cell: str) -> None:
+    async def _run_eval(self, path: Path, name: str, work: Work) -> None:
         async def drive(runner: Runner) -> None:
             self._running[path] = runner.run.id
             self._show_running()
             await self._live.drive(runner)
 
-        wrong, row, report = "", self.row, self.report
+        wrong = ""
         try:
-            if cell and row is not None and report is not None:
-                await self.evals.run_cell(report, cell, path, Path(row.folder), drive)
-            else:
-                one, folder = await asyncio.to_thread(read_eval, path), await self._folder()
-                await self.evals.run(one, path, folder, EvalOptions(NO_CAPS), drive)
+            await work(drive)
         except StudioError as error:
             wrong = tr_engine(str(error))
         finally:
@@ -223,7 +286,7 @@ class EvalView(PaintedWidget):
 
     def _show_running(self) -> None:
         runs = self._path in self._running
-        self.run_button.set_text(tr("Show the run") if runs else tr("Run"))
+        self.run_button.set_text(tr("Show the run") if runs else tr("Run…"))
         self.run_button.setEnabled(not runs or bool(self._path and self._running[self._path]))
         self.inspector.cell.again.setEnabled(not runs)
 
@@ -262,6 +325,7 @@ class EvalView(PaintedWidget):
         """Show the last one of a file that came to something."""
         if path != self._path:
             self.list.fold_all()
+            self.form.hide()
         self._path, self._name = path, name
         self.file.set_text("/".join(path.parts[-2:]))
         await self._show_row(None)
@@ -306,8 +370,7 @@ class EvalView(PaintedWidget):
 
     def _show(self) -> None:
         report = self.report
-        for one in (self._cards, self.kinds, self.list.head, self.list):
-            one.setVisible(report is not None)
+        self._show_parts()
         self.export.setEnabled(report is not None)
         if report is None:
             self.list.show_cases([], 2)
@@ -315,7 +378,7 @@ class EvalView(PaintedWidget):
             return
         base, *others = [one.id for one in report.eval.variants]
         others.sort(key=lambda one: one != self.against.current)  # the chosen one is B
-        shown = [base, *others[: len(LETTERS) - 1]]
+        self._shown = shown = [base, *others[: len(LETTERS) - 1]]
         rate = figures(report, base).rate
         self._found = [difference(report, report, base, one) for one in shown[1:]]
         for at, card in enumerate(self.cards):

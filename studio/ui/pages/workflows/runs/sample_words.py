@@ -49,7 +49,7 @@ class SampleWords:
         found = tr("{passed} passed, {failed} failed.")
         found = found.format(passed=number(tried - failed), failed=number(failed))
         spent, took = self._figure("spent"), self._figure("took")
-        cost = _money(spent)
+        cost = money(spent)
         more = tr("The sample cost {cost}.").format(cost=cost) if spent else ""
         if spent and took:
             more = tr("The sample cost {cost} and took {span}.")
@@ -72,7 +72,7 @@ class SampleWords:
     def _now(self) -> WayOn:
         start, span = int(self._figure("at_a_time")), rough_span(self._figure("seconds"))
         about = tr("Starts with {count} at a time, finds the limit").format(count=start)
-        cost = _money(self._figure("dollars")) if self._priced else ""
+        cost = money(self._figure("dollars")) if self._priced else ""
         span = tr("about {amount}").format(amount=span)
         return WayOn("all", tr("Now, one by one"), about if start else "", cost, span)
 
@@ -80,7 +80,7 @@ class SampleWords:
         name = str(self._form.get("provider") or "")
         about = tr("{provider} answers within a day")
         about = about.format(provider=PROVIDER_TITLES.get(name, name)) if name else ""
-        cost = _money(self._figure("dollars") / 2) if self._priced else ""
+        cost = money(self._figure("dollars") / 2) if self._priced else ""
         return WayOn("batch", tr("As a batch, half price"), about, cost, tr("up to 24 h"))
 
     @property
@@ -110,16 +110,11 @@ class SampleWords:
         """How sure the figures are, and what bounds them."""
         found = list[str]()
         if self._priced:
-            least, most = _money(self._figure("least")), _money(self._figure("most"))
+            least, most = money(self._figure("least")), money(self._figure("most"))
             found.append(tr("Between {least} and {most} (95%)").format(least=least, most=most))
         else:
             found.append(tr("The price of the model is not known"))
-        never = tr("Never above the budget of {amount}")
-        if cap := self._figure("cap"):
-            found.append(never.format(amount=dollars(cap)))
-        if tokens := int(self._figure("tokens")):
-            amount = tr("{count} tokens").format(count=short_count(tokens))
-            found.append(never.format(amount=amount))
+        found += budget_notes(self._figure("cap"), int(self._figure("tokens")))
         least, most = percent(self._figure("fail_least")), percent(self._figure("fail_most"))
         found.append(tr("{least} to {most} may fail").format(least=least, most=most))
         if (passed := int(self._figure("tried") - self._figure("failed"))) < 20:
@@ -146,6 +141,17 @@ def waits_for_yes(run: Run) -> bool:
     return bool(asked) and run.paused is None and not others
 
 
-def _money(value: float) -> str:
+def budget_notes(dollars_: float, tokens: int) -> list[str]:
+    """What is never paid or used, of the caps that there are."""
+    found, never = list[str](), tr("Never above the budget of {amount}")
+    if dollars_:
+        found.append(never.format(amount=dollars(dollars_)))
+    if tokens:
+        amount = tr("{count} tokens").format(count=short_count(tokens))
+        found.append(never.format(amount=amount))
+    return found
+
+
+def money(value: float) -> str:
     """Small amounts with the digits in which they differ."""
     return dollars(value, 2 if value >= 0.1 or not value else 4)
