@@ -219,6 +219,29 @@ async def test_m25_a_call_again_without_an_answer_is_no_yes(tmp_path: Path) -> N
         assert not (house.folder / "ran").exists()
 
 
+async def test_m25_the_end_of_a_request_stops_the_call_that_waits_for_it_alone(
+    tmp_path: Path,
+) -> None:
+    """M-25: not one that has its question out, nor one that was gone on with before that end."""
+    async with studio(tmp_path, []) as (_, calls):
+        first, second, other = ({"path": path} for path in ("/1", "/2", "/3"))
+        call = OpenCall("ask_agent", forms=True)
+        call.work = asyncio.ensure_future(asyncio.Event().wait())  # type: ignore[assignment]
+        call.request, answer = SimpleNamespace(scope=first), asyncio.Future[ServerAnswer]()
+        call.asked = _Asked(Form("May it?", {}), answer)
+        calls._open[call.id] = call
+        calls.end_request(first)
+        params = types.CallToolRequestParams(name="ask_agent", request_state=call.id)
+        context: Any = SimpleNamespace(request=SimpleNamespace(scope=second))
+        assert calls._begun(context, params) is call and answer.done()
+        calls.end_request(first)
+        calls.end_request(other)
+        assert not call.work.cancelling()
+        calls.end_request(second)
+        assert call.work.cancelling()
+        await asyncio.wait([call.work])
+
+
 @pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
 async def test_m25_a_form_whose_time_is_over_is_not_shown(tmp_path: Path, version: str) -> None:
     """M-25: a client that comes for it late is told what the call came to without it."""
@@ -419,10 +442,15 @@ async def test_m25_the_agents_and_workflows_are_listed_with_their_inputs(tmp_pat
         place.mkdir(parents=True)
         (place / "greet.md").write_text(FLOW)
         (place / "broken.md").write_text("---\nname: [\n---\n")
+        for name in ("Zeno", "Anna"):
+            file = house.folder / ".agents" / "agents" / f"{name}.md"
+            file.parent.mkdir(exist_ok=True)
+            file.write_text(f"---\nname: {name}\ndescription: Prüft.\n---\nPrüfe.\n")
         result = await mine.call_tool("list_agents", {})
         found: Any = result.structured_content
         names = [one["name"] for one in found["agents"]]
-        assert names == sorted(names) and "Coder" in names and "Plain" not in names
+        assert names == sorted(names) and {"Anna", "Coder", "Zeno"} <= {*names}
+        assert "Plain" not in names and "Prüft." in words(result)
         assert all(one["description"] for one in found["agents"])
         flows = {one["name"]: one for one in found["workflows"]}
         assert [*flows] == sorted(flows) and "broken" not in flows

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,6 +17,7 @@ from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from studio.mcp.entries import ServerEntry
+from studio.server.mcp.http import import_sdk
 from studio.server.mcp.studio_tools import TOO_DEEP
 from studio.simulator import Call, Script, Text, Turn
 from support.engine_home import is_locked, reply_requests
@@ -114,6 +116,7 @@ async def test_m25_a_cancelled_call_over_http_stops_what_it_began(tmp_path: Path
         call.cancel()
         await asyncio.wait([call])
         await until(lambda: not is_locked(child))
+        assert len(reply_requests(server.house.simulator)) == 1  # it did not end by itself
         assert not (await mine.call_tool("list_agents", {})).is_error
 
 
@@ -182,6 +185,7 @@ async def test_m25_the_call_of_a_client_that_was_killed_is_stopped(tmp_path: Pat
             assert answer.status_code == 200
             await until(lambda: child.exists() and is_locked(child))
         await until(lambda: not is_locked(child))
+        assert len(reply_requests(server.house.simulator)) == 1  # it did not end by itself
 
 
 async def test_m25_calls_at_once_are_bounded_and_an_unanswered_form_makes_room(
@@ -213,6 +217,19 @@ async def test_m25_calls_at_once_are_bounded_and_an_unanswered_form_makes_room(
         await asyncio.wait([first, second])
         await until(lambda: not is_locked(child))
         assert not (server.house.folder / "ran").exists()
+
+
+def test_m25_what_clients_send_is_not_written_into_the_log(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """M-25: the official SDK's loggers name what they drop, and whom it came from."""
+    loggers = [logging.getLogger(name) for name in ("mcp.server.runner", "mcp.shared", "client")]
+    for name in ("mcp", "client"):
+        logging.getLogger(name).setLevel(logging.NOTSET)
+    import_sdk()
+    for logger in loggers:
+        logger.error("dropped a secret")
+    assert not caplog.records
 
 
 async def test_m25_the_sdk_is_imported_again_after_a_failure(

@@ -26,7 +26,7 @@ from studio.storage.database import Database
 from studio.storage.migrations import MIGRATIONS
 from studio.storage.paths import Paths
 from studio.storage.remote_approvals import RemoteApprovals
-from support.command import ROOT, Command
+from support.command import ROOT, Command, finish
 from support.engine_home import is_locked, reply_requests
 from support.fork_server import forked_python
 from support.mcp_client import ERAS, mcp_client
@@ -191,7 +191,7 @@ async def test_m25_a_cancelled_call_stops_what_it_began(tmp_path: Path) -> None:
     command = f'{sys.executable} -c "{HOLD}"'
     script = [Turn(Call("run", {"command": command})), Turn(Text("."))]
     async with (
-        studio(tmp_path, script, server_rules={"allow": ["run"]}) as (terminal, _),
+        studio(tmp_path, script, server_rules={"allow": ["run"]}) as (terminal, simulator),
         mcp_client(terminal) as client,
     ):
         child = terminal.folder / "child"
@@ -200,6 +200,7 @@ async def test_m25_a_cancelled_call_stops_what_it_began(tmp_path: Path) -> None:
         call.cancel()
         await asyncio.wait([call])
         await until(lambda: not is_locked(child))
+        assert len(reply_requests(simulator)) == 1  # it did not end by itself
         assert not (await client.call_tool("list_agents", {})).is_error
 
 
@@ -208,7 +209,7 @@ async def test_m25_a_killed_client_leaves_nothing(tmp_path: Path) -> None:
     command = f'{sys.executable} -c "{HOLD}"'
     script = [Turn(Call("run", {"command": command})), Turn(Text("."))]
     rules = {"allow": ["run"]}
-    async with studio(tmp_path, script, server_rules=rules) as (terminal, _):
+    async with studio(tmp_path, script, server_rules=rules) as (terminal, simulator):
         child = terminal.folder / "child"
         environment = {
             **terminal.environment,
@@ -228,6 +229,7 @@ async def test_m25_a_killed_client_leaves_nothing(tmp_path: Path) -> None:
         await client.wait()
         await until(lambda: not is_locked(child))
         await until(lambda: not Path(f"/proc/{server[0]}/cmdline").exists())
+        assert len(reply_requests(simulator)) == 1  # it did not end by itself
 
 
 def _serves(process: Path, terminal: Command) -> bool:
@@ -305,6 +307,18 @@ async def test_m25_studios_ask_each_other_two_deep(tmp_path: Path) -> None:
         async with mcp_client(terminal) as client:
             refused = await client.call_tool("run_workflow", {"workflow": "research"})
             assert refused.is_error and words(refused) == TOO_DEEP
+
+
+async def test_m25_a_person_who_types_the_command_is_told_who_starts_it(tmp_path: Path) -> None:
+    """M-25: at a terminal there is no program that speaks; nothing waits for one."""
+    terminal, (ours, theirs) = Command(tmp_path), os.openpty()
+    try:
+        process = await terminal.start("mcp", "serve", stdin=theirs)
+        os.close(theirs)
+        ended = await finish(process)
+    finally:
+        os.close(ours)
+    assert ended.code and "Another program starts this command" in ended.err, ended
 
 
 async def test_m25_a_client_that_left_with_its_question_leaves_no_work(
