@@ -231,6 +231,9 @@ class Services(ServiceRegistry):
         """Agents as they were when a run began, by the sessions that work for it."""
         self.nearness = Nearness(self.environment)
         """Finds notes by their meaning, where that is installed (W-41)."""
+        self.notes = paths.data / "notes"
+        """Where agents' notes are kept, a folder for each folder they are about."""
+        self._outputs = paths.cache / "outputs"
         self.note_store = NoteStore(self.notes)
         """The notes of all folders, as the person decides about them (W-44)."""
         self._toolbox = Toolbox()
@@ -570,11 +573,6 @@ class Services(ServiceRegistry):
             extensible=mode == "long",
         )
 
-    @property
-    def notes(self) -> Path:
-        """Where agents' notes are kept, a folder for each folder they are about."""
-        return self.paths.data / "notes"
-
     async def end_processes(self) -> None:
         """End what runs commands, and remove their temporary folders."""
         await self.jobs.end()
@@ -608,7 +606,7 @@ class Services(ServiceRegistry):
 
     def spill(self, session_id: str) -> Path:
         """Where a session's long results are kept whole; made when there is one."""
-        return self.paths.cache / "outputs" / session_id
+        return self._outputs / session_id
 
     def seen_texts(self, session_id: str) -> Path:
         """Where the texts of files are kept that a session's model was shown."""

@@ -190,10 +190,12 @@ class Agent:
 NO_AGENTS: Mapping[str, Agent] = MappingProxyType({})
 
 
+_MODES: tuple[Mode, ...] = get_args(Mode)
+
+
 def longer(mode: Mode, other: Mode) -> Mode:
     """The mode of the two in which a turn may take longer."""
-    modes = get_args(Mode)
-    return other if modes.index(other) > modes.index(mode) else mode
+    return other if _MODES.index(other) > _MODES.index(mode) else mode
 
 
 def addressed(text: str, names: Iterable[str]) -> str:

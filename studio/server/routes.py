@@ -139,9 +139,9 @@ class Routes:
         """One request for an answer, in any of the APIs."""
         scope, dialect = request.scope, _dialect(request.scope)
         data, body, big = await self._body(request)
-        api_request = await request_body.run_off_loop(
-            lambda: replace(dialect.read_request(body), big=big), big=big
-        )
+        api_request = await request_body.run_off_loop(lambda: dialect.read_request(body), big=big)
+        if big:
+            api_request = replace(api_request, big=True)
         run = await self._responses.run(
             api_request,
             dialect.name,

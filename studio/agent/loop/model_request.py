@@ -265,11 +265,11 @@ class ModelRequests:
         """Record the usage of the request, and compare it with the expected cache hits."""
         await self._access.meter.settle(reservation, reply.usage, reply.cost)
         seconds = time.monotonic() - attempt.began
-        settled = replace(sent, broke="")
+        settled: Sent | None = None
         try:
             settled = await self._context.ledger.settle(sent, reply.usage)
         finally:
-            at = reply.stopped_at
+            settled, at = settled or replace(sent, broke=""), reply.stopped_at
             yield StepEnded(
                 step, reply.stop, reply.usage, seconds, settled, reply.cost, stopped_at=at
             )

@@ -133,7 +133,8 @@ async def load_agent_setup(
     left = unlisted(found.skills, window) if SKILL in tools else ()
     finding = search_tools(served, left, told=not deferred)
     tools = {**tools, **finding}
-    agent = agent if "*" in agent.tools else replace(agent, tools=(*agent.tools, *finding))
+    if finding and "*" not in agent.tools:
+        agent = replace(agent, tools=(*agent.tools, *finding))
     own_tools = [tool for tool in usable if not tool.spec.server]
     described, notice = _described(own_tools, agent, info.model, window)
     described += [] if deferred else served

@@ -272,7 +272,7 @@ class Session:
             agent = await self._reader.agent_named_by(said) if mentions else ""
             said = await self._reader.mask_words(said, agent)
             heard = await self._tell_hooks(said, message)
-            options = replace(message, agent=agent)
+            options = replace(message, agent=agent) if agent else message
             if invokes:
                 called = await self._reader.invocation(said)
                 said, options = called.said, replace(options, opening=called.calls)

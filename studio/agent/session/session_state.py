@@ -77,7 +77,7 @@ class SessionState:
     def publish(self, event: Event, block: int | None) -> None:
         """Save and publish an event that the transcript has; ``block`` is what it changed."""
         self.journal.append(event)
-        if isinstance(event, TurnStarted) and not event.by_agent:
+        if self.info.archived and isinstance(event, TurnStarted) and not event.by_agent:
             self.info = replace(self.info, archived=False)  # as it is stored then
         self.pending.apply(event)
         self.recorded(event)

@@ -405,7 +405,8 @@ class TurnBuilder:
     async def _budget(self, agent: Agent, options: TurnOptions) -> Budget:
         """The budget of all requests for one message (L-14)."""
         if self._message_budget is None:
-            capped = replace(agent, caps=options.caps.within(agent.caps))
+            caps = options.caps.within(agent.caps)
+            capped = agent if caps == agent.caps else replace(agent, caps=caps)
             above = options.parent.budget if options.parent else None
             new = self.history.new
             self._message_budget = await self._services.budgets.for_turn(
@@ -522,6 +523,8 @@ def _generation(asked: Generation, info: SessionInfo, agent: Agent) -> Generatio
     """The options of this turn, or else the session's, or else those of the agent's file."""
     temperature = agent.temperature if asked.temperature is None else asked.temperature
     effort = asked.effort or info.effort or agent.effort
+    if (effort, temperature) == (asked.effort, asked.temperature):
+        return asked
     return replace(asked, effort=effort, temperature=temperature)
 
 

@@ -50,7 +50,9 @@ class TurnUpdates:
             untold.append(Told("skills", catalogue(setup.skills, setup.window)))
         able = {spec.name for spec in callable_tools(history.tools, setup.served)}
         lost = {spec.name for spec in history.tools if spec.server} - able
-        prompt = replace(setup.prompt, tools=setup.prompt.tools - lost)
+        prompt = setup.prompt
+        if lost:
+            prompt = replace(prompt, tools=prompt.tools - lost)
         untold += prompt.untold(told, history.system, frozen)
         if "skill" not in told and (again := told_again(transcript)):
             untold.append(Told("skill", again))

@@ -10,6 +10,7 @@ from functools import partial
 from sqlite3 import Connection
 from typing import TypeAlias
 
+from studio.domain.aio import ended
 from studio.domain.codec import encode_event, event_name
 from studio.domain.errors import StorageError
 from studio.domain.events import (
@@ -153,7 +154,9 @@ class Journal:
             if self._writing.done():  # to await it would not let ``_written`` run
                 await asyncio.sleep(0)
             else:
-                await asyncio.shield(self._writing)
+                writing = self._writing
+                await ended(writing)
+                writing.result()
 
     async def flush_with(self, work: _Work) -> None:
         """Flush, and do ``work`` after it in the same transaction; both or neither is stored."""

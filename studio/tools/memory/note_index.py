@@ -133,10 +133,13 @@ class NoteIndex:
         nearness: Nearness | None = None,
     ) -> None:
         self._place, self._nearness = place, nearness
-        self._path = place / "index.db"
         self._read = read
         self._looked: set[str] = set()
         """The folders whose files were all looked at since the program began."""
+
+    @property
+    def _path(self) -> Path:
+        return self._place / "index.db"
 
     def entries(
         self,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 
 from studio.domain.errors import ToolFailed
@@ -58,11 +59,18 @@ class Notes:
         writer: Writer | None = None,
         nearness: Nearness | None = None,
     ) -> None:
-        self._about = folder
+        self._about, self._all = folder, place
         self._store = NoteStore(place, nearness) if place is not None else None
-        self._place = place_of(folder)
         self._writer = writer or Writer(origin=origin)
-        self.folder = place / self._place if place is not None else None
+
+    @cached_property
+    def _place(self) -> str:
+        """The name of its folder: few turns ask for it."""
+        return place_of(self._about)
+
+    @cached_property
+    def folder(self) -> Path | None:
+        return self._all / self._place if self._all is not None else None
 
     def of_call(self, agent: str, *, keeps: bool) -> Notes:
         """The same for one call of an agent; ``keeps``: a rule allows it."""
