@@ -86,6 +86,10 @@ class SettingsPage(QScrollArea):
         head = Label(self.theme, title, "ui_strong")
         self.column.addLayout(column_of([head, rows], spacing=8, margins=(0, 5, 0, 0)))
 
+    def show_head(self, shown: bool) -> None:
+        """Show the title and what stands beside it, or not: a part may have a head of its own."""
+        _set_visible(self.head, shown)
+
     def reveal(self, control: QWidget) -> None:
         """Scroll until ``control`` and its focus ring are visible."""
         place = QRect(control.mapTo(self.inner, QPoint(0, 0)), control.size())
@@ -96,6 +100,17 @@ class SettingsPage(QScrollArea):
         """Let Tab visit the controls from top to bottom, not in the order of their creation."""
         for control, following in pairwise(_tab_stops(self.column)):
             QWidget.setTabOrder(control, following)
+
+
+def _set_visible(layout: QLayout, shown: bool) -> None:
+    """Show or hide all that stands in a layout."""
+    for index in range(layout.count()):
+        item = layout.itemAt(index)
+        assert item is not None
+        if (widget := item.widget()) is not None:
+            widget.setVisible(shown)
+        elif (inner := item.layout()) is not None:
+            _set_visible(inner, shown)
 
 
 def _tab_stops(layout: QLayout) -> Iterator[QWidget]:

@@ -7,22 +7,22 @@ import json
 from pathlib import Path
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QPoint, Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel
+from PySide6.QtWidgets import QApplication, QLabel, QWidget
 
 from studio.extensions.packs.installed import InstalledPacks
 from studio.extensions.packs.manifest import read_manifest
 from studio.extensions.packs.origins import Origin
 from studio.extensions.packs.overview import overview
 from studio.ui import translation
-from studio.ui.settings.pages.pack_offer import OfferCard, PackContents
+from studio.ui.settings.pages.pack_offer import OfferView, PackContents
 from studio.ui.settings.pages.pack_rows import ChangeView
 from studio.ui.settings.pages.packs import PacksPage
 from studio.ui.settings.pages.servers import ServersPage
 from studio.ui.settings.servers.server_view import ABOUT
 from studio.ui.theme import Theme
-from studio.ui.widgets import Button
+from studio.ui.widgets import Button, Tag
 from studio.ui.widgets.breakable import BreakableLabel, ElidedLabel
 from support.pack_files import OURS, write_pack
 from support.pack_home import PACKS
@@ -212,6 +212,79 @@ async def test_x2_parts_are_switched_before_a_pack_is_installed(tmp_path: Path) 
 
 
 @on_window_loop
+async def test_x2_a_pack_is_looked_at_in_the_place_of_the_list(tmp_path: Path) -> None:
+    """X-2: Escape and Alt+Left lead back to what led there, and nothing is lost."""
+    source = write_pack(tmp_path / "office", ours={"title": "The office"})
+    other = write_pack(tmp_path / "other", name="other")
+    async with at_window(tmp_path, "anthropic", []) as person:
+        packs = person.engine.services.get(InstalledPacks)
+        staged = packs.folder / ".staged"
+        person.window.preferences.open("packs")
+        dialog = person.window.preferences.dialog
+        assert dialog is not None
+        page = dialog.pages["packs"]
+        assert isinstance(page, PacksPage)
+        await until(lambda: "kanzlei" in page.rows)
+
+        async def looked_at(control: QWidget, key: Qt.Key = Qt.Key.Key_Space) -> OfferView:
+            control.setFocus(Qt.FocusReason.TabFocusReason)
+            QTest.keyClick(control, key)
+            await until(lambda: page.offered is not None and page.looking.isHidden())
+            view = page.offered
+            assert view is not None and view.isVisible() and in_focus(view.leave)
+            assert page.all.isHidden() and not page.add.isVisible() and not page.line.isVisible()
+            return view
+
+        page.add.click()
+        page.origin.setText(str(source))
+        view = await looked_at(page.origin, Qt.Key.Key_Return)
+        assert view.title.text() == "The office"
+        assert {"1.0.0"} <= {one.accessibleName() for one in view.findChildren(Tag)}
+        assert f"folder {source}" in {one.text() for one in view.findChildren(ElidedLabel)}
+        await page._look(str(other), "")  # as one that took its time
+        assert page.offered is view and len(list(staged.iterdir())) == 1
+        QTest.keyClick(view.leave, Qt.Key.Key_Escape)
+        assert dialog.isVisible() and page.all.isVisible() and page.add.isVisible()
+        assert in_focus(page.origin) and page.origin.text() == str(source)
+        await until(lambda: not list(staged.iterdir()))
+        await until(page.looking.isHidden)
+        view = await looked_at(page.look)
+        QTest.keyClick(view.agree, Qt.Key.Key_Space)
+        assert in_focus(page.add) and page.adding.isHidden() and not page.origin.text()
+        await until(lambda: "office" in page.rows)
+
+        page.rows["office"].open.click()
+        view = await looked_at(page.rows["office"].look)
+        assert not view.agree.isVisible() and view.question.isHidden()
+        QTest.keyClick(view.text.edit, Qt.Key.Key_Left, Qt.KeyboardModifier.AltModifier)
+        assert page.offered is None and in_focus(page.rows["office"].look)
+
+        (source / "skills/deed/SKILL.md").write_text("---\ndescription: New\n---\nObey.\n")
+        page.rows["office"].update_button.click()
+        await until(lambda: page.rows["office"].change is not None)
+        change = page.rows["office"].change
+        assert change is not None
+        view = await looked_at(change.all)
+        assert view.text.mapTo(view, QPoint()).y() < view.contents.mapTo(view, QPoint()).y()
+        QTest.keyClick(view.leave, Qt.Key.Key_Escape)
+        assert in_focus(change.all) and page.rows["office"].change is change
+        assert len(list(staged.iterdir())) == 1, "the update can still be taken"
+        view = await looked_at(change.all)
+        QTest.keyClick(view.agree, Qt.Key.Key_Space)
+        await until(lambda: page.rows["office"].change is None)
+        await until(lambda: in_focus(page.rows["office"].toggle))
+
+        (source / "skills/deed/SKILL.md").write_text("---\ndescription: Newer\n---\nObey.\n")
+        page.add.click()
+        page.origin.setText(str(source))
+        view = await looked_at(page.look)
+        assert view.agree.text() == "Update"
+        QTest.keyClick(view.leave, Qt.Key.Key_Escape)
+        await until(lambda: not list(staged.iterdir()))
+        assert page.rows["office"].change is None, "it was typed, and is in no row"
+
+
+@on_window_loop
 async def test_x2_an_update_says_first_what_it_may_newly_do(tmp_path: Path) -> None:
     """X-2: in the pack's row; it is taken, or the person stays with what they have."""
     source = write_pack(tmp_path / "office")
@@ -268,13 +341,14 @@ async def test_x2_an_update_says_first_what_it_may_newly_do(tmp_path: Path) -> N
 async def test_x2_the_text_of_a_pack_is_in_the_persons_language(tmp_path: Path) -> None:
     """X-2: the studio's own lines; those of the pack stay as they are."""
     origin = Origin("folder", str(tmp_path))
-    text = overview(read_manifest(write_pack(tmp_path / "pack")), origin, "0" * 64)
+    pack = read_manifest(write_pack(tmp_path / "pack"))
+    text = overview(pack, origin, "0" * 64)
     app = QApplication.instance()
     assert isinstance(app, QApplication)
     translation.use("de", app)
     try:
-        card = OfferCard(Theme(), "The office", text)
-        shown = card.text.text
+        view = OfferView(theme := Theme(), pack, origin, text, PackContents(theme, pack))
+        shown = view.text.text
     finally:
         translation.use("en", app)
     assert "Hooks, Befehle, die bei Ereignissen laufen" in shown

@@ -5,21 +5,22 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QKeySequence, QShortcut
 from PySide6.QtWidgets import QLayout, QWidget
 
 from studio.agent.permission.invisible_characters import escape_line
 from studio.ui.engine_texts import tr_engine
 from studio.ui.forms.text_area import TextArea
-from studio.ui.settings.form import AskCard
 from studio.ui.settings.rows import IconTile, RowCard
 from studio.ui.theme import Theme, joined
 from studio.ui.translation import tr, tr_later, tr_plural
-from studio.ui.widgets import Button, Label, Mark, Toggle
+from studio.ui.widgets import Button, IconButton, Label, Mark, Tag, Toggle
 from studio.ui.widgets.breakable import ElidedLabel
-from studio.ui.widgets.layouts import STRETCH, column_of, row_of
+from studio.ui.widgets.layouts import STRETCH, PlacedPart, column_of, row_of, widget_of
 
 if TYPE_CHECKING:
     from studio.extensions.packs.manifest import PackManifest, Part
+    from studio.extensions.packs.origins import Origin
 
 TEXT_LINES = 14
 LINE = 500
@@ -160,8 +161,8 @@ class PackContents(QWidget):
         return row
 
 
-class OfferCard(AskCard):
-    """All that a pack brings, and the question whether the person wants it.
+class OfferView(QWidget):
+    """All that a pack brings, and whether the person wants it, in the place of the list of packs.
 
     ``contents`` are the rows, and ``text`` is every word. What an update changes begins the text,
     and then that comes first.
@@ -170,34 +171,55 @@ class OfferCard(AskCard):
     def __init__(
         self,
         theme: Theme,
-        name: str,
+        manifest: PackManifest,
+        origin: Origin,
         text: str,
-        contents: PackContents | None = None,
+        contents: PackContents,
         *,
         update: bool = False,
     ) -> None:
-        super().__init__(theme, "raised", "warn_line")
-        words = tr("Update {name}?") if update else tr("Install {name}?")
-        words = words.format(name=name)
-        self.title = Label(theme, words, "ui_strong", wrap=True)
+        super().__init__()
+        middle, name = Qt.AlignmentFlag.AlignVCenter, manifest.name
+        self.title = ElidedLabel(theme, name, "title", "text1")
+        title: list[PlacedPart] = [self.title]
+        if manifest.version:
+            title.append((Tag(theme, manifest.version), middle))
+        whence = ElidedLabel(theme, origin.shown)
+        words = column_of([row_of([*title, STRETCH], spacing=8), whence], spacing=0)
+        self.agree = Button(theme, tr("Update") if update else tr("Install"), "primary")
+        self.leave = Button(theme, tr("Cancel"), "ghost")
+        back = IconButton(theme, "chevron-left", tr("Back to the packs"), clicked=self.leave.click)
+        tile = IconTile(theme, "package")
+        head: list[PlacedPart] = [(one, middle) for one in (back, tile)]
+        head += [(words, 1), (self.leave, middle), (self.agree, middle)]
+        self.question = Label(theme, "", "ui_strong", wrap=True)
+        self.question.hide()
         line = tr("This is all that it brings. What runs has your rights, as any program does.")
+        rights = _note(theme, Mark(theme, "shield-question-mark", "warn", 16), line)
         self.text = TextArea(theme, tr("What it brings"), lines=TEXT_LINES, read_only=True)
         # What stands further in is the pack's own: files, code, words of others.
         lines = (one if one[:1] in ("", " ") else tr_engine(one) for one in text.split("\n"))
         self.text.show_text("\n".join(lines))
-        self.agree = Button(theme, tr("Update") if update else tr("Install"), "primary")
-        self.leave = Button(theme, tr("Leave it"), "ghost")
-        about = [self.title, Label(theme, line, "small", "text2", wrap=True)]
-        tile = IconTile(theme, "shield-question-mark", "warn")
-        head = row_of(
-            [(tile, Qt.AlignmentFlag.AlignTop), (column_of(about, spacing=1), 1)], spacing=10
-        )
+        label = Label(theme, tr("Every word"), "ui_strong")
+        every = widget_of(column_of([label, self.text], spacing=8))
         self.contents = contents
-        rows = [contents] if contents is not None else []
-        below = [self.text, *rows] if update else [*rows, self.text]
-        buttons = row_of([self.agree, self.leave, STRETCH], spacing=8)
-        column_of([head, buttons, *below], spacing=10, margins=(12, 12, 12, 12), on=self)
-        self.setAccessibleName(words)
+        below = [every, contents] if update else [contents, every]
+        line = tr(
+            "Installed exactly as shown. An update says first what changes. "
+            "Removing keeps the data."
+        )
+        foot = _note(theme, Mark(theme, "pin", "text2", 16), line)
+        parts = [row_of(head, spacing=10), self.question, rights, *below, foot]
+        column_of([*parts, STRETCH], spacing=14, on=self)
+        self.setAccessibleName(name)
+        for key in ("Escape", "Alt+Left", "Back"):
+            shortcut = QShortcut(QKeySequence(key), self, self.leave.click)
+            shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+
+
+def _note(theme: Theme, mark: Mark, line: str) -> QLayout:
+    label = Label(theme, line, "small", "text2", wrap=True)
+    return row_of([(mark, Qt.AlignmentFlag.AlignTop), (label, 1)], spacing=8)
 
 
 def _line(part: Part) -> str:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QWidget
@@ -27,7 +27,7 @@ from studio.ui.translation import tr
 from studio.ui.widgets import Button, Check, Field, Label, Status
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 
-from .pack_offer import OfferCard, PackContents
+from .pack_offer import OfferView, PackContents
 from .pack_rows import PackRow
 
 if TYPE_CHECKING:
@@ -35,8 +35,14 @@ if TYPE_CHECKING:
     from studio.extensions.packs.installed import InstalledPack, Offer
 
 
+ControlOf: TypeAlias = Callable[[PackRow], QWidget | None]
+"""Finds something in a row."""
+PlaceInRow: TypeAlias = tuple[str, ControlOf]
+"""The id of a pack, and something in its row: rows are made anew."""
+
+
 class PacksPage(SettingsPage):
-    """All packs, each with a switch; one that is looked at stands above them."""
+    """All packs, each with a switch; one that is looked at stands in their place."""
 
     def __init__(self, theme: Theme, services: SettingsServices) -> None:
         line = tr("Packs bring skills, agents, servers and more at once.")
@@ -47,10 +53,12 @@ class PacksPage(SettingsPage):
         """The ids of packs whose contents are shown."""
         self._offers: dict[str, Offer] = {}
         """Updates that were looked at, by the ids of their packs."""
-        self._to_focus = ""
-        """The pack whose update was found just now."""
+        self._to_focus: PlaceInRow | None = None
+        """What gets the focus when the rows are shown again."""
+        self._came_from: PlaceInRow | None = None
+        """What led to the pack that is looked at, where it was in a row."""
         self.rows: dict[str, PackRow] = {}
-        self.offered: OfferCard | None = None
+        self.offered: OfferView | None = None
         self.asked: RemoveCard | None = None
         self.set: SettingsCard | None = None
         self.uv: Button | None = None
@@ -81,12 +89,18 @@ class PacksPage(SettingsPage):
         self.adding = widget_of(column_of([where, below], spacing=6))
         self.adding.hide()
         parts = [self.adding, self.looking, self._names, self.notice]
-        self.column.addLayout(column_of(parts, spacing=6))
-        self.column.addWidget(self._above)
-        self.column.addWidget(self._list)
         foot = tr("Switching a pack off keeps its data. Removing it asks, and says where that is.")
-        self.column.addWidget(Label(theme, foot, "small", "text2", wrap=True))
-        self.column.addStretch(1)
+        whole = [
+            column_of(parts, spacing=6),
+            self._above,
+            self._list,
+            Label(theme, foot, "small", "text2", wrap=True),
+        ]
+        self.all = widget_of(column_of([*whole, STRETCH], spacing=14))
+        self._one = Slot()
+        self._one.hide()
+        self.column.addWidget(self.all, 1)
+        self.column.addWidget(self._one, 1)
         self.tab_in_order()
 
     @property
@@ -153,7 +167,7 @@ class PacksPage(SettingsPage):
     def _row(self, pack: InstalledPack, *, without_uv: bool) -> PackRow:
         row = PackRow(self.theme, pack, self._offers.get(pack.id), without_uv=without_uv)
         row.toggle.toggled.connect(partial(self._switch, pack))
-        row.look.clicked.connect(partial(self._look_at, pack))
+        row.look.clicked.connect(partial(self._look_at, pack, lambda row: row.look))
         row.update_button.clicked.connect(partial(self._update, pack))
         row.remove.clicked.connect(partial(self._ask_to_remove, pack))
         row.uv.clicked.connect(self._fetch_uv)
@@ -222,9 +236,12 @@ class PacksPage(SettingsPage):
             self._names.show()
             return
         self._names.hide()
-        if not await self._is_known(offer):
+        if await self._is_known(offer):
+            return
+        if self.offered is None:
             self._ask_about(offer)
-            self.origin.clear()
+        else:  # no page takes the place of one in which the person is about to press a button
+            await self._forget(offer)
 
     def _update(self, pack: InstalledPack) -> None:
         """Look whether there is an update: what it may newly do is shown in the pack's row."""
@@ -235,35 +252,37 @@ class PacksPage(SettingsPage):
                 if (old := self._offers.get(pack.id)) is not None:
                     await asyncio.to_thread(self._packs.forget, old)
                 self._offers[pack.id] = offer
-                self._to_focus = pack.id
+                self._to_focus = pack.id, lambda row: row.change and row.change.leave
 
         self._run(look(), cancelled_on_close=True)
 
-    def _look_at(self, pack: InstalledPack) -> None:
-        """Show an installed pack; one that is not what was approved can be used from there."""
+    def _look_at(self, pack: InstalledPack, control: ControlOf) -> None:
+        """Show an installed pack; one that is not what was approved can be used from there.
+
+        ``control`` is what of its row led there.
+        """
 
         async def look() -> None:
             from studio.extensions.packs.overview import overview
 
             text = await asyncio.to_thread(overview, pack.manifest, pack.origin, pack.digest)
-            if not isValid(self):
+            if not isValid(self) or self.offered is not None:
                 return
             rows = PackContents(self.theme, pack.manifest, pack.off, switches=False)
-            card = OfferCard(self.theme, pack.name, text, rows)
+            view = OfferView(self.theme, pack.manifest, pack.origin, text, rows)
             if pack.approved == pack.digest:
-                card.title.setText(pack.name)
-                card.agree.hide()
-                card.leave.setText(tr("Close"))
+                view.agree.hide()
+                view.leave.setText(tr("Close"))
             else:
-                card.title.setText(tr("Use {name} as it is now?").format(name=pack.name))
-                card.agree.setText(tr("Use it"))
-            card.agree.clicked.connect(
-                lambda: self._close_and_run(
-                    asyncio.to_thread(self._packs.approve, pack.id, pack.digest)
-                )
-            )
-            card.leave.clicked.connect(self._close)
-            self._put_above(card)
+                words = tr("Use {name} as it is now?").format(name=pack.name)
+                view.question.show_text(words)
+                view.agree.setText(tr("Use it"))
+            view.agree.clicked.connect(lambda: self._go_back_and_run(approve(), pack.id))
+            view.leave.clicked.connect(self._go_back)
+            self._show_one(view, (pack.id, control))
+
+        def approve() -> Coroutine[Any, Any, object]:
+            return asyncio.to_thread(self._packs.approve, pack.id, pack.digest)
 
         self._run(look())
 
@@ -277,19 +296,35 @@ class PacksPage(SettingsPage):
 
     def _ask_about(self, offer: Offer) -> None:
         """Show all that was fetched, and ask whether it is to be installed."""
-        text, name, before = offer.text, offer.manifest.name, offer.before
+        text, before = offer.text, offer.before
         if before is not None:
             changes = tr("What changes")
             text = f"{changes}\n\n{offer.change}\n\n{text}"
         off = before.off if before is not None else frozenset[str]()
         rows = PackContents(self.theme, offer.manifest, off)
-        card = OfferCard(self.theme, name, text, rows, update=before is not None)
-        card.agree.clicked.connect(lambda: self._close_and_run(self._add(offer, rows)))
-        card.leave.clicked.connect(lambda: self._close_and_run(self._forget(offer)))
-        self._put_above(card)
+        id = offer.manifest.id
+        in_row = self._offers.get(id) is offer
+        view = OfferView(
+            self.theme, offer.manifest, offer.origin, text, rows, update=before is not None
+        )
+
+        def agree() -> None:
+            if not in_row:
+                self.adding.hide()
+                self.origin.clear()
+            self._go_back_and_run(self._add(offer, rows), id if in_row else "")
+
+        view.agree.clicked.connect(agree)
+        if in_row:  # and stays there until the person decides
+            view.leave.clicked.connect(self._go_back)
+            self._show_one(view, (id, lambda row: row.change and row.change.all))
+        else:
+            view.leave.clicked.connect(lambda: self._go_back_and_run(self._forget(offer)))
+            self._show_one(view)
 
     async def _forget(self, offer: Offer) -> None:
-        self._offers.pop(offer.manifest.id, None)
+        if self._offers.get(offer.manifest.id) is offer:
+            del self._offers[offer.manifest.id]
         await asyncio.to_thread(self._packs.forget, offer)
 
     async def _add(self, offer: Offer, rows: PackContents | None = None) -> None:
@@ -301,8 +336,48 @@ class PacksPage(SettingsPage):
             words = tr("{name} is here. Its servers and hooks are off, until you switch each on.")
             self.notice.show_text(words.format(name=pack.name))
 
-    def _put_above(self, card: OfferCard | RemoveCard | SettingsCard) -> None:
-        self.offered = card if isinstance(card, OfferCard) else None
+    # The page of one pack
+
+    def _show_one(self, view: OfferView, came_from: PlaceInRow | None = None) -> None:
+        """Show a pack in the place of the list."""
+        self.offered, self._came_from = view, came_from
+        self._one.put(view)
+        self._show_part(self._one)
+        self.tab_in_order()
+        view.leave.setFocus(Qt.FocusReason.OtherFocusReason)
+
+    def _go_back(self) -> None:
+        """Show the list, with the focus on what led away from it."""
+        self.offered = None
+        self._show_part(self.all)
+        if not self._focus(self._came_from):
+            first = self.add if self.adding.isHidden() else self.origin
+            first.setFocus(Qt.FocusReason.BacktabFocusReason)
+
+    def _go_back_and_run(self, work: Coroutine[Any, Any, object], id: str = "") -> None:
+        """Do something with the pack that was looked at; its row then has the focus."""
+        self._go_back()
+        if id:
+            self._to_focus = id, lambda row: row.toggle
+        self._run(work)
+
+    def _show_part(self, shown: QWidget) -> None:
+        for part in (self.all, self._one):
+            part.setVisible(part is shown)
+        self.show_head(shown is self.all)
+        self.verticalScrollBar().setValue(0)
+
+    def _focus(self, place: PlaceInRow | None) -> bool:
+        """Give the focus to what stands in a row, if it is there."""
+        row = self.rows.get(place[0]) if place is not None else None
+        control = place[1](row) if place is not None and row is not None else None
+        if control is not None:
+            control.setFocus(Qt.FocusReason.BacktabFocusReason)
+        return control is not None
+
+    # What is asked above the list
+
+    def _put_above(self, card: RemoveCard | SettingsCard) -> None:
         self.set = card if isinstance(card, SettingsCard) else None
         self.asked = card if isinstance(card, RemoveCard) else None
         self._above.put(card)
@@ -314,7 +389,7 @@ class PacksPage(SettingsPage):
             card.leave.setFocus(Qt.FocusReason.OtherFocusReason)
 
     def _close(self) -> None:
-        self.offered = self.asked = self.set = None
+        self.asked = self.set = None
         self._above.hide()
         self.adding.hide()
         self.add.setFocus(Qt.FocusReason.OtherFocusReason)
@@ -349,7 +424,7 @@ class PacksPage(SettingsPage):
     def _switch(self, pack: InstalledPack, on: bool) -> None:
         if on and pack.approved != pack.digest:
             self.rows[pack.id].toggle.show_value(False)
-            self._look_at(pack)
+            self._look_at(pack, lambda row: row.toggle)
         else:
             self._run(asyncio.to_thread(self._packs.switch, pack.id, on))
 
@@ -392,16 +467,15 @@ class PacksPage(SettingsPage):
                     self.looking.hide()
                     self._shown = None
                     await self._load()
-                    self._show_what_was_found()
+                    self._focus_what_is_new()
 
         self._services.tasks.start(then_show(), cancelled_on_close=cancelled_on_close)
 
-    def _show_what_was_found(self) -> None:
-        """Give the focus to an update that was found just now."""
-        row = self.rows.get(self._to_focus)
-        self._to_focus = ""
-        if isValid(self) and row is not None and row.change is not None:
-            row.change.leave.setFocus(Qt.FocusReason.OtherFocusReason)
+    def _focus_what_is_new(self) -> None:
+        """Give the focus to an update that was found just now, or to a pack that is used now."""
+        place, self._to_focus = self._to_focus, None
+        if isValid(self) and self.offered is None:
+            self._focus(place)
 
 
 class RemoveCard(AskCard):

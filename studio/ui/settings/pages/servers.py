@@ -125,8 +125,7 @@ class ServersPage(SettingsPage):
     def _show(self, shown: QWidget) -> None:
         for view in (self.all, self.one, self.adding):
             view.setVisible(view is shown)
-        for index in range(self.head.count()):
-            _set_visible(self.head.itemAt(index), shown is self.all)
+        self.show_head(shown is self.all)
         self.verticalScrollBar().setValue(0)
 
     def _added(self, name: str) -> None:
@@ -283,12 +282,3 @@ class ServersPage(SettingsPage):
 def _what(facts: ServerFacts) -> tuple[str, str]:
     """What a row is about as long as it stays."""
     return facts.entry.shown, facts.entry.place
-
-
-def _set_visible(item, on: bool) -> None:
-    """Show or hide what stands at a place of a layout."""
-    if item.widget() is not None:
-        item.widget().setVisible(on)
-    elif item.layout() is not None:
-        for index in range(item.layout().count()):
-            _set_visible(item.layout().itemAt(index), on)
