@@ -119,14 +119,16 @@ class Session:
         self.queue = MessageQueue(state, self._builder.steering, self._reader.mask_queued)
         self.review = DraftReview(state, self._builder.workspace, self._files_changed)
         self.context = ContextControl(state, services, self._builder, self._exclusive_access)
+        self.broken_off: list[str] = []
+        """What the program's end broke off and may have happened, where it was found just now."""
         if state.damage:
             if self.transcript.running:  # its end cannot be written any more
                 self.transcript.apply(TurnComplete("error"))
         elif interrupted:
             state.record(TurnComplete("error", "The program ended during this turn."))
             calls, tools = self.transcript.last_calls, services.toolbox.tools
-            if found := [one.target or one.name for one in calls if cut_off(one, tools)]:
-                state.record(Notice(CUT_OFF.format(names=escape_line(", ".join(found)))))
+            self.broken_off = [one.target or one.name for one in calls if cut_off(one, tools)]
+            self.note_broken_off(self.broken_off)
             state.record(Notice(INTERRUPTED))
 
     # State, and what the session is based on
@@ -155,6 +157,11 @@ class Session:
         Returns a function that ends the subscription.
         """
         return self.state.channel.subscribe(subscriber, self.info.id)
+
+    def note_broken_off(self, names: Sequence[str]) -> None:
+        """Tell the person of actions that may have happened; none are no news."""
+        if names:
+            self.state.record(Notice(CUT_OFF.format(names=escape_line(", ".join(names)))))
 
     async def change(self, **fields: Any) -> None:
         """Change what ``SessionState.change`` names."""

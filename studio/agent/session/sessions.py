@@ -14,7 +14,7 @@ from typing import Unpack, get_args
 from studio.agent.delegation.offers import Delegation
 from studio.agent.services import Services
 from studio.domain.agents import PermissionMode
-from studio.domain.errors import ConfigurationError, StorageError
+from studio.domain.errors import ConfigurationError, StorageError, StudioError
 from studio.domain.events import Event, Exposed, Notice, Recounted, TurnComplete, TurnStarted
 from studio.domain.messages import Message, ToolResult
 from studio.domain.sessions import (
@@ -110,7 +110,8 @@ class Sessions:
     async def open(self, session_id: str) -> Session:
         """Open a session, again if another program has gone on with it meanwhile.
 
-        Raises ConfigurationError if there is no such session.
+        What it began and a program left in the middle of a turn is opened, too: this has to be
+        told here. Raises ConfigurationError if there is no such session.
         """
         async with self._opening:
             if known := await self._known(session_id):
@@ -124,7 +125,8 @@ class Sessions:
             damage = await self.store.damage(session_id)
             changed = await self._accepted(session_id) if damage else 0
             damage = "" if changed else damage
-            interrupted = await self._interrupted(session_id, events)
+            left = await self.store.interrupted()
+            interrupted = session_id in left or await self._unended(session_id, events)
             state = self._state(info, events, damage)
             session = Session(state, self._services, self._delegation, interrupted=interrupted)
             if changed:
@@ -132,7 +134,27 @@ class Sessions:
             if interrupted:
                 await session.find_changes()
             self._open[session_id] = session
-            return session
+        await self._tell_caller(session, session.broken_off)
+        begun = await self.store.descendants((session_id,)) if left else ()
+        for one in (each for each in left if each in begun):
+            with suppress(StudioError):  # it says so itself when it is opened
+                await self.open(one)
+        return session
+
+    async def _tell_caller(self, session: Session, actions: Sequence[str]) -> None:
+        """Tell in the chat above what a session may have done when its program ended (W-16).
+
+        So it is in those above that, up to the one that the person looks at.
+        """
+        caller = session.info.caller
+        if not actions or caller is None or caller.kind != "session":
+            return
+        with suppress(StudioError):  # deleted, or not readable
+            above = await self.open(caller.id)
+            if not above.damage and not await self.store.running_elsewhere(caller.id):
+                named = [f"{session.info.agent}: {one}" for one in actions]
+                above.note_broken_off(named)
+                await self._tell_caller(above, named)
 
     async def _accepted(self, session_id: str) -> int:
         """How many entries were changed, if the session can be gone on with as they are now.
@@ -196,10 +218,8 @@ class Sessions:
             await self.put_away(session_id)
         return session_id not in self._open
 
-    async def _interrupted(self, session_id: str, events: Sequence[Event]) -> bool:
+    async def _unended(self, session_id: str, events: Sequence[Event]) -> bool:
         """Whether the last turn has no end, and no program runs that could write it."""
-        if session_id in await self.store.interrupted():
-            return True
         ends = (e for e in reversed(events) if isinstance(e, TurnStarted | TurnComplete))
         if not isinstance(next(ends, None), TurnStarted):
             return False

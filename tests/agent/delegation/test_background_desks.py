@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sqlite3
 from contextlib import closing
@@ -11,6 +12,7 @@ import pytest
 
 from studio.agent.delegation.child_desk import bring_back, lay_desk
 from studio.agent.loop.user_messages import CUT_OFF, INTERRUPTED
+from studio.domain.blocks import NoticeBlock
 from studio.domain.events import AwaitingPermission, Event, Notice, ToolFinished
 from studio.domain.messages import Text
 from studio.simulator import Call, Pace, Turn
@@ -137,8 +139,62 @@ async def test_w16_what_it_was_doing_when_its_program_was_killed_is_told(tmp_pat
         events = await home.engine.store.events(child)
         told = [one.text for one in events if isinstance(one, Notice)]
         assert told == [CUT_OFF.format(names="echo it > began.txt; sleep 600"), INTERRUPTED]
+        above = (await home.engine.sessions.open(session.info.id)).transcript.blocks
+        named = CUT_OFF.format(names="Helper: echo it > began.txt; sleep 600")
+        assert [one.text for one in above if isinstance(one, NoticeBlock)] == [named]
         drafts = (await home.engine.sessions.open(child)).drafts.waiting_files()
         assert [one.path for one in drafts] == ["began.txt"]
+
+
+@pytest.mark.parametrize("background", [False, True])
+async def test_w16_a_chat_tells_what_children_of_its_children_may_have_done(
+    tmp_path: Path, background: bool
+) -> None:
+    """Where it waited for them, and where its turn was over; once, and without looking at them."""
+    command = "echo it > began.txt; sleep 600"
+    script = cast(
+        Lead=[Turn(delegate("Middle", "work", background=background)), says("Later.")],
+        Middle=[Turn(delegate("Helper", "work"))],
+        Helper=[Turn(Call("run", {"command": command}))],
+    )
+    killed = tmp_path / "killed.db"
+    async with engine_home(tmp_path, "anthropic", script) as home, within():
+        await ready(home)
+        save(
+            home.engine.paths.agents,
+            agent("Lead", "agents: [Middle]\npermissions: {allow: [delegate, 'run(*)']}"),
+            agent("Middle", "agents: [Helper]\npermissions: {allow: [delegate, 'run(*)']}"),
+            agent("Helper", "desk: shared\npermissions: {allow: ['run(*)']}"),
+        )
+        session = await home.session("Lead")
+
+        async def go() -> None:
+            async for envelope in session.turn([Text("Go")]):
+                if isinstance(envelope.event, AwaitingPermission):
+                    session.answer_permission(envelope.event.question.id, "once")
+
+        work = asyncio.ensure_future(go())
+        places = home.folder, home.engine.paths.data / "desks"
+        await until(lambda: any([*one.rglob("began.txt")] for one in places), "its command")
+        if background:
+            await work
+        database = home.engine.paths.database
+        assert len(await home.engine.store.descendants((session.info.id,))) == 2  # all is stored
+        with closing(sqlite3.connect(database)) as source, closing(sqlite3.connect(killed)) as to:
+            source.backup(to)
+        session.stop()
+        home.engine.delegation.stop(session.info.id)
+        home.engine.delegation.tasks.cancel()
+        await work
+    for companion in ("-wal", "-shm"):
+        database.with_name(database.name + companion).unlink(missing_ok=True)
+    killed.replace(database)
+    named = CUT_OFF.format(names=f"Middle: Helper: {command}")
+    for _ in range(2):  # the second time it is there already
+        async with engine_home(tmp_path, "anthropic", script) as home:
+            above = await home.engine.sessions.open(session.info.id)
+            told = [one.text for one in above.transcript.blocks if isinstance(one, NoticeBlock)]
+            assert told == ([named] if background else [INTERRUPTED, named])
 
 
 async def test_w24_what_stands_in_its_way_takes_nothing_of_it_silently(tmp_path: Path) -> None:
