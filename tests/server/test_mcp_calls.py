@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,9 +18,13 @@ from mcp.shared.exceptions import MCPError
 from studio.agent.prompts import NOBODY_ANSWERS
 from studio.domain.errors import StorageError
 from studio.domain.questions import ServerAnswer
+from studio.domain.run_events import RunQuestion
+from studio.server.contract import Outcome, ProgressPart, ResponsePart, TextPart
+from studio.server.errors import INTERNAL
 from studio.server.mcp.calls import Calls, OpenCall, _answer, _Asked, _has_forms
 from studio.server.mcp.forms import Form
-from studio.server.mcp.studio_tools import StudioTools
+from studio.server.mcp.studio_tools import StudioTools, _asking_run, _told
+from studio.server.mcp.studio_tools import _answer as _answer_of
 from studio.simulator import Call, Script, Text, Turn, status
 from support.engine_home import EngineHome, engine_home
 from support.mcp_client import ERAS
@@ -240,6 +244,35 @@ async def test_m25_the_end_of_a_request_stops_the_call_that_waits_for_it_alone(
         calls.end_request(second)
         assert call.work.cancelling()
         await asyncio.wait([call.work])
+
+
+async def test_m25_the_oldest_form_that_nobody_answers_makes_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """M-25: its client has likely gone; the newest may still be read."""
+    monkeypatch.setattr("studio.server.mcp.calls.MOST_CALLS", 3)
+    async with studio(tmp_path, []) as (_, calls):
+        works, old, new = (OpenCall("ask_agent", forms=True) for _ in range(3))
+        for call in (works, old, new):
+            call.work = asyncio.ensure_future(asyncio.Event().wait())  # type: ignore[assignment]
+            calls._open[call.id] = call
+        for call in (old, new):
+            call.asked = _Asked(Form("May it?", {}), asyncio.Future())
+        calls._make_room()
+        assert [*calls._open.values()] == [works, new]
+        assert [bool(one.work.cancelling()) for one in (works, old, new)] == [False, True, False]
+        for call in (works, new):
+            call.work.cancel()
+        await asyncio.wait([one.work for one in (works, old, new)])
+
+
+async def test_m25_calls_that_have_ended_make_room(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("studio.server.mcp.calls.MOST_CALLS", 1)
+    async with studio(tmp_path, []) as (_, calls), client(calls) as mine:
+        for _ in range(2):
+            assert not (await mine.call_tool("list_agents", {})).is_error
 
 
 @pytest.mark.parametrize("version", ["2025-06-18", "2026-07-28"])
@@ -474,6 +507,43 @@ async def test_m25_the_agents_and_workflows_are_listed_with_their_inputs(tmp_pat
         assert '"Greets."' in words(result)
 
 
+async def test_m25_a_run_asks_in_the_open_window_first(tmp_path: Path) -> None:
+    """M-25: and waits there for its person; the client is asked nothing."""
+    flow = FLOW.partition("steps:")[0] + 'steps:\n  - {id: sure, approve: "Send it?"}\n---\n'
+    asked: list[str] = []
+
+    async def person(context: Any, params: Any) -> types.ElicitResult:
+        asked.append(params.message)
+        return ALLOW
+
+    async with (
+        studio(tmp_path, []) as (house, calls),
+        client(calls, elicitation_callback=person) as mine,
+    ):
+        place = house.folder / ".agents" / "workflows"
+        place.mkdir(parents=True)
+        (place / "greet.md").write_text(flow)
+        run = {"workflow": "greet", "inputs": {"whom": "Ada"}}
+        assert not (await mine.call_tool("run_workflow", run)).is_error
+        assert asked == ["Greet, sure\nSend it?"]
+        await house.engine.questions.register()
+        result = await mine.call_tool("run_workflow", run)
+        assert result.is_error and "waits for the person" in words(result)
+        found: Any = result.structured_content
+        assert len(found["run"]) > 8 and f"workflow resume {found['run'][:8]}" in words(result)
+        assert asked == ["Greet, sure\nSend it?"]
+
+
+@pytest.mark.parametrize("kind", ["ask", "unsure", "conflict"])
+async def test_m25_what_the_window_alone_shows_is_answered_by_nobody_else(kind: Any) -> None:
+    """M-25: the run waits for its person; the client is not asked, and nothing is declined."""
+
+    async def client_asked(form: Form) -> ServerAnswer:
+        raise AssertionError(form)
+
+    assert await _asking_run(client_asked)(RunQuestion("1", kind, "Which?")) is None
+
+
 async def test_m25_an_answer_says_how_to_go_on_where_that_can_be_done(tmp_path: Path) -> None:
     """M-25: not without kept chats, nor after an error."""
     script = [Turn(Text("One.")), Turn(Text("Two.")), Turn(faults=[status(500)])]
@@ -566,3 +636,57 @@ async def test_m25_what_is_wrong_in_a_call_is_said(
         result = await mine.call_tool(tool, arguments)
         assert result.is_error and said in words(result), result
         assert "c" * 120 not in words(result) and result.structured_content is None
+
+
+async def test_m25_an_error_of_the_program_says_nothing_of_its_inside(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with studio(tmp_path, []) as (house, calls), client(calls) as mine:
+
+        async def broken() -> None:
+            raise RuntimeError("no key sk-1 in /home/ada")
+
+        monkeypatch.setattr(house.engine, "refresh_settings", broken)
+        result = await mine.call_tool("list_agents", {})
+        assert result.is_error and words(result) == INTERNAL
+
+
+@pytest.mark.parametrize(
+    ("stop", "failed"),
+    [("end", False), ("length", False), ("refused", True), ("limit", True), ("error", True)],
+)
+def test_m25_an_answer_that_was_cut_off_is_an_error(stop: Any, failed: bool) -> None:
+    """M-25: and says why, once."""
+    for text, said in (
+        ("So far", "So far\n\nToo long"),
+        ("", "Too long"),
+        ("Too long.", "Too long."),
+    ):
+        answer = _answer_of(text, Outcome(stop, detail="Too long"), "", {})
+        assert (answer.is_error, answer.text) == (failed, said)
+    assert _answer_of("All", Outcome(stop), "", {}).text == "All"
+
+
+async def test_m25_an_answer_without_an_end_is_an_error_and_a_cancelled_one_is_stopped() -> None:
+    stopped: list[bool] = []
+
+    async def parts() -> AsyncGenerator[ResponsePart, None]:
+        try:
+            yield TextPart("So ")
+            yield ProgressPart("Reading")
+            yield TextPart("far")
+        finally:
+            stopped.append(True)
+
+    told: list[str] = []
+    text, end = await _told(parts(), told.append)
+    assert (text, end.stop, end.detail, told) == ("So far", "error", INTERNAL, ["Reading"])
+
+    def cancelled(line: str) -> None:
+        raise asyncio.CancelledError
+
+    stopped.clear()
+    cut = parts()
+    with pytest.raises(asyncio.CancelledError):
+        await _told(cut, cancelled)
+    assert stopped
