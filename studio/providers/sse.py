@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from studio.domain.errors import ProviderError, ProviderFault
 from studio.domain.jsonvalue import Json, JsonObject
+from studio.domain.records import dataclass
 
 from .errors import ErrorFactory, error_message, fault_of_status, is_too_long
 from .http import Http
@@ -35,6 +36,15 @@ class InvalidResponse(ValueError):
     """What came is not this protocol; a stream's ``translate`` makes it a ProviderError."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Head:
+    """What all requests to one address begin with."""
+
+    url: httpx2.URL
+    headers: httpx2.Headers
+    extensions: Mapping[str, Any]
+
+
 class Endpoint:
     """One server: sends JSON with the key, answers with chunks or an object.
 
@@ -51,8 +61,9 @@ class Endpoint:
         self._http = http
         self._judge = judge
         self._url = errors.base_url.rstrip("/")
-        self._addresses: dict[str, httpx2.URL] = {}
-        """By their paths: to parse an address takes as long as to send a request there."""
+        self._heads: dict[str, _Head] = {}
+        """What requests begin with, by their paths: to put one together takes as long as to send
+        it."""
 
     async def prepare(self) -> None:
         """Make the client, which takes a while the first time."""
@@ -70,17 +81,30 @@ class Endpoint:
             content = _STRICT.encode(body).encode()
         except (ValueError, RecursionError) as error:
             raise self.errors.error("bad_history") from error
-        headers = {"content-type": "application/json", **self._authorization()}
-        url = self._addresses.get(path) or self._url + path
-        request = client.build_request("POST", url, content=content, headers=headers)
-        self._addresses[path] = request.url
-        response = await client.send(request, stream=True)
+        response = await client.send(self._request(client, path, content), stream=True)
         stack.push_async_callback(response.aclose)
         if not response.is_success:
             raise self._refusal(
                 response.status_code, await response.aread(), response.headers, model
             )
         return response.aiter_raw()  # ``limit_answer`` has unpacked it
+
+    def _request(self, client: httpx2.AsyncClient, path: str, content: bytes) -> httpx2.Request:
+        """A POST of JSON, as the client builds it; only its length is another each time."""
+        if client.cookies or path not in self._heads:
+            headers = {"content-type": "application/json", **self._authorization()}
+            built = client.build_request("POST", self._url + path, content=content, headers=headers)
+            if not client.cookies:
+                self._heads[path] = _Head(built.url, built.headers.copy(), built.extensions)
+            return built
+        from httpx2 import ByteStream, Request  # the client has imported it
+
+        head = self._heads[path]
+        body, more = ByteStream(content), head.extensions
+        request = Request("POST", head.url, headers=head.headers, stream=body, extensions=more)
+        request.headers["Content-Length"] = str(len(content))
+        request.read()  # it is here, and sent with the head
+        return request
 
     async def get(self, path: str) -> JsonObject:
         """One JSON object; raises ProviderError whatever goes wrong."""

@@ -7,7 +7,7 @@ import ssl
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -19,8 +19,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from studio.providers import http_answer
+from studio.providers.errors import ErrorFactory
 from studio.providers.http import Http
 from studio.providers.http_answer import AnswerParser
+from studio.providers.sse import Endpoint
 from studio.providers.transport import MAX_REQUESTS, Transport
 from support.waiting import FOREVER, HANG, until, within
 
@@ -497,3 +499,33 @@ async def test_a_proxy_of_the_environment_is_asked_except_for_this_computer(
         finally:
             await http.aclose()
     assert [one.split()[1] for one in came] == [b"http://far.example/a", b"/b"]
+
+
+async def test_l12_each_request_is_as_the_first_was_but_for_its_length_and_cookies() -> None:
+    heads: list[list[bytes]] = []
+
+    async def act(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while True:
+            head, _, body = (await request(reader)).partition(b"\r\n\r\n")
+            heads.append([*head.split(b"\r\n"), body])
+            cookie = b"set-cookie: stays=here\r\n" if b"third" in body else b""
+            writer.write(FINE.replace(b"content", cookie + b"content"))
+
+    async with within(), server(act) as url:
+        http = Http()
+        endpoint = Endpoint(ErrorFactory("one", "One", url, "a-long-key"), http, lambda _: None)
+        for words in ("one", "another", "the third", "the last of them", "and more"):
+            async with AsyncExitStack() as stack:
+                answer = await endpoint.stream(stack, "/chat", {"words": words})
+                assert b"".join([piece async for piece in answer]) == b"fine"
+        await http.aclose()
+
+    def but(head: list[bytes], *names: bytes) -> list[bytes]:
+        return [line for line in head[:-1] if not line.startswith(names)]
+
+    first = heads[0]
+    assert b"authorization: Bearer a-long-key" in first
+    for head in heads:
+        assert but(head, b"Content-Length", b"Cookie") == but(first, b"Content-Length")
+        assert b"Content-Length: %d" % len(head[-1]) in head
+    assert [b"Cookie: stays=here" in head for head in heads] == [False] * 3 + [True] * 2
