@@ -84,7 +84,7 @@ _KNOWN = {
     *("$schema", "name", "version", "description", "author", "homepage", "repository", "license"),
     *("keywords", "extensions"),
 }
-_OURS = {"title", "least_studio", "language", "python", "wants", "pages", "palette"}
+_OURS = {"title", "icon", "least_studio", "language", "python", "wants", "pages", "palette"}
 _WANTS = {"folders", "hosts", "keychain"}
 _FOREIGN_PATHS = {"commands", "agents", "skills", "hooks", "mcpServers"}
 """Keys of Claude Code's manifest that name further files."""
@@ -121,6 +121,8 @@ class Part:
 class PackManifest:
     """What a pack says of itself. ``name`` is for people; ``python`` are requirements of its tools.
 
+    ``icon`` is a name of lucide.dev.
+
     ``pages`` are those by widgets, which are shown of a pack that runs in the program, as the lines
     of the ``palette`` are.
 
@@ -139,6 +141,7 @@ class PackManifest:
     wants: Wants = field(default_factory=Wants)
     pages: tuple[PageEntry, ...] = ()
     palette: tuple[PaletteEntry, ...] = ()
+    icon: str = "package"
     foreign: bool = False
     found: Mapping[PartName, Part] = field(default_factory=dict[PartName, Part], hash=False)
     problems: tuple[str, ...] = ()
@@ -213,6 +216,7 @@ def read_manifest(folder: Path) -> PackManifest:
         ),
         pages=window_pages(ours, problems),
         palette=palette_lines(ours, problems),
+        icon=_text(ours, "icon", path) or "package",
         foreign=foreign,
         found=found,
         problems=tuple(problems),

@@ -18,7 +18,7 @@ def test_a_pack_says_what_it_is_and_brings(tmp_path: Path) -> None:
     found = read_manifest(write_pack(tmp_path, description="For an office"))
     assert (found.id, found.name, found.version) == ("office", "The office", "1.0.0")
     assert found.description == "For an office"
-    assert found.wants.hosts == ("example.com",)
+    assert found.wants.hosts == ("example.com",) and found.icon == "package"
     brought = {name: [one.name for one in part.files] for name, part in found.parts().items()}
     assert brought == {
         "skills": ["SKILL.md"],
@@ -47,6 +47,7 @@ def test_a_pack_says_what_it_is_and_brings(tmp_path: Path) -> None:
         (json.dumps(manifest(keywords="law")), "“keywords” has to be a list"),
         (json.dumps(manifest(author={"name": 1})), "“author”"),
         (json.dumps(manifest(extensions={OURS: {"least_studio": "99.0"}})), "needs Agent Studio"),
+        (json.dumps(manifest(extensions={OURS: {"icon": 3}})), "“icon”"),
     ],
 )
 def test_a_wrong_manifest_is_refused_with_a_reason(tmp_path: Path, said: str, words: str) -> None:

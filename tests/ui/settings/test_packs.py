@@ -20,6 +20,7 @@ from studio.ui.settings.pages.pack_offer import OfferView, PackContents
 from studio.ui.settings.pages.pack_rows import ChangeView
 from studio.ui.settings.pages.packs import PacksPage
 from studio.ui.settings.pages.servers import ServersPage
+from studio.ui.settings.rows import IconTile
 from studio.ui.settings.servers.server_view import ABOUT
 from studio.ui.theme import Theme
 from studio.ui.widgets import Button, Tag
@@ -211,10 +212,14 @@ async def test_x2_parts_are_switched_before_a_pack_is_installed(tmp_path: Path) 
         assert packs.get("office").off == off, "one that comes again is still off"
 
 
+def _icons(widget: QWidget) -> list[str]:
+    return [one._icon for one in widget.findChildren(IconTile)]
+
+
 @on_window_loop
 async def test_x2_a_pack_is_looked_at_in_the_place_of_the_list(tmp_path: Path) -> None:
     """X-2: Escape and Alt+Left lead back to what led there, and nothing is lost."""
-    source = write_pack(tmp_path / "office", ours={"title": "The office"})
+    source = write_pack(tmp_path / "office", ours={"title": "The office", "icon": "feather"})
     other = write_pack(tmp_path / "other", name="other")
     async with at_window(tmp_path, "anthropic", []) as person:
         packs = person.engine.services.get(InstalledPacks)
@@ -225,6 +230,7 @@ async def test_x2_a_pack_is_looked_at_in_the_place_of_the_list(tmp_path: Path) -
         page = dialog.pages["packs"]
         assert isinstance(page, PacksPage)
         await until(lambda: "kanzlei" in page.rows)
+        assert _icons(page.rows["kanzlei"]) == ["scale"]
 
         async def looked_at(control: QWidget, key: Qt.Key = Qt.Key.Key_Space) -> OfferView:
             control.setFocus(Qt.FocusReason.TabFocusReason)
@@ -238,7 +244,7 @@ async def test_x2_a_pack_is_looked_at_in_the_place_of_the_list(tmp_path: Path) -
         page.add.click()
         page.origin.setText(str(source))
         view = await looked_at(page.origin, Qt.Key.Key_Return)
-        assert view.title.text() == "The office"
+        assert view.title.text() == "The office" and _icons(view) == ["feather"]
         assert {"1.0.0"} <= {one.accessibleName() for one in view.findChildren(Tag)}
         assert f"folder {source}" in {one.text() for one in view.findChildren(ElidedLabel)}
         await page._look(str(other), "")  # as one that took its time

@@ -189,7 +189,7 @@ class OfferView(QWidget):
         self.agree = Button(theme, tr("Update") if update else tr("Install"), "primary")
         self.leave = Button(theme, tr("Cancel"), "ghost")
         back = IconButton(theme, "chevron-left", tr("Back to the packs"), clicked=self.leave.click)
-        tile = IconTile(theme, "package")
+        tile = IconTile(theme, manifest.icon)
         head: list[PlacedPart] = [(one, middle) for one in (back, tile)]
         head += [(words, 1), (self.leave, middle), (self.agree, middle)]
         self.question = Label(theme, "", "ui_strong", wrap=True)

@@ -87,7 +87,10 @@ class PackRow(QWidget):
         self.body.hide()
         self.change = ChangeView(theme, offer) if offer is not None else None
         middle = Qt.AlignmentFlag.AlignVCenter
-        head = [(IconTile(theme, "package"), middle), (self._words(without_uv=without_uv), 1)]
+        head = [
+            (IconTile(theme, pack.manifest.icon), middle),
+            (self._words(without_uv=without_uv), 1),
+        ]
         parts = (self.status, self.uv, self.toggle, self.open)
         head += [(one, middle) for one in parts]
         lines: list[QWidget | QLayout] = [row_of(head, spacing=10)]
