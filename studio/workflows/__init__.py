@@ -63,6 +63,7 @@ Runs that are over:
 
 - ``fork``: Plans a run that repeats another one from some step on.
 - ``compare``: Tells what differs between two runs.
+- ``agent_lines``: Finds where the instructions of a step stand in the file of its agent.
 - ``bundle``: Writes a recorded run to one file, and reads it.
 - ``replay``: Does a recorded run again without keys and network, and compares.
 - ``session_replay``: Makes the requests of a recorded session again, and reads its answers.

@@ -39,6 +39,7 @@ from studio.ui.pages.workflows.runs.run_record import RunRecord
 from studio.ui.pages.workflows.runs.run_view import RunView
 from studio.ui.pages.workflows.runs.timeline import Timeline
 from studio.ui.theme import Theme
+from studio.ui.widgets.breakable import ElidedLabel
 from studio.workflows.cluster import control
 from studio.workflows.cluster.certificates import coordinator_identity, invite, read_invitation
 from studio.workflows.cluster.coordinator import Coordinator
@@ -834,6 +835,43 @@ async def test_w9_triggers_are_switched_in_the_window(tmp_path: Path) -> None:
         await until(strip.wrong.isVisible, "why not")
         assert "needs the input hero" in strip.wrong.text()
         assert not strip.switch.isChecked()
+
+
+@on_window_loop
+async def test_w31_instructions_that_differ_tell_their_line_in_the_agents_file(
+    tmp_path: Path,
+) -> None:
+    """Of the file as it is now; none where the agent is another one in both runs."""
+    own = tmp_path / "studio" / "agents"
+    own.mkdir(parents=True)
+    file = own / "teller.md"
+    head = "---\nname: Teller\n# Tell well.\ndescription: Tells\n---\n\nYou tell.\n\n"
+    async with at_window(tmp_path, "anthropic", ANSWERS) as person:
+        page = await page_of(person, tmp_path)
+        runs = page.live.runs
+        path = tmp_path / "studio" / "workflows" / "one.md"
+        step = "{id: tell, agent: Teller, prompt: Tell of a hare}"
+        text = f"---\nname: One\nbudget: {{dollars: 1}}\nsteps: [{step}]\n---\n"
+        ids = list[str]()
+        for words in ("Tell well.", "Tell well, and briefly."):
+            file.write_text(f"{head}{words}\nStop then.\n")
+            runner = await runs.start_text(text, path, tmp_path, RunOptions({}))
+            await runner.carry_out()
+            ids.append(runner.run.id)
+        compare = page.run_view.compare
+        infos = [(await runs.store.list(1, one))[0] for one in ids]
+        compare.show_runs(infos, *ids)
+        await until(lambda: "Instructions" in [name for name, _ in compare.texts()])
+
+        def told() -> list[str]:
+            found = [one.text() for one in compare.findChildren(ElidedLabel)]
+            return [one for one in found if one.startswith("from ")]
+
+        assert told() == ["from agents/teller.md, line 9"]
+        # The first run alone has it as it is now: of what B had the file has nothing.
+        file.write_text(f"{head}Tell.\nStop then.\n")
+        compare.swap()
+        await until(lambda: compare.counts.text() and not told(), "nothing is told")
 
 
 @on_window_loop

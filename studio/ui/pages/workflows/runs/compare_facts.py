@@ -13,12 +13,13 @@ from studio.domain.run_events import MERGE
 from studio.domain.runs import Run
 from studio.domain.workflows import Workflow
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import clock, dollars, short_count
+from studio.ui.formatting import clock, dollars, number, short_count
 from studio.ui.graph.nodes import NodeState
 from studio.ui.pages.workflows.run_graph import merge_step
 from studio.ui.pages.workflows.workflow_graph import node_of
 from studio.ui.theme import joined
 from studio.ui.translation import tr, tr_later, tr_plural
+from studio.workflows.agent_lines import AgentFile, where
 from studio.workflows.compare import FILES, INPUTS, RunComparison, StepComparison, StepSide
 
 from .run_record import RUN_STATES
@@ -32,6 +33,7 @@ PARTS: Mapping[str, str] = {
     "drafts": tr_later("Drafts"),
 }
 """What is compared of a step, in the order in which it is shown."""
+NO_FILES: Mapping[str, AgentFile] = {}
 SHOWN = 4
 """Letters of a digest."""
 SMALLEST = 0.005
@@ -87,6 +89,8 @@ class Part:
     """The calls of both runs, where it is about these."""
     took: tuple[Sequence[float], Sequence[float]] = ((), ())
     """The seconds of each."""
+    about: str = ""
+    """Where it stands."""
 
 
 def measures(found: RunComparison) -> list[Measure]:
@@ -190,7 +194,13 @@ def _item(run: Run, one: StepComparison) -> str:
     return f"{words}: {value}" if isinstance(value, str) else words
 
 
-def parts_of(found: RunComparison, key: str | tuple[str, str], *, all_parts: bool) -> list[Part]:
+def parts_of(
+    found: RunComparison,
+    key: str | tuple[str, str],
+    files: Mapping[str, AgentFile] = NO_FILES,
+    *,
+    all_parts: bool,
+) -> list[Part]:
     """The texts that are shown of a row; equal ones only where all are wanted."""
     if key == INPUTS:
         return [Part(name, first, second) for name, (first, second) in found.inputs.items()]
@@ -207,8 +217,16 @@ def parts_of(found: RunComparison, key: str | tuple[str, str], *, all_parts: boo
             took = [
                 side.call_seconds if side is not None else () for side in (one.first, one.second)
             ]
-            parts.append(Part(tr(words), first, second, path, calls, (took[0], took[1])))
+            about = _from(files, one.step, first, second) if name == "instructions" else ""
+            parts.append(Part(tr(words), first, second, path, calls, (took[0], took[1]), about))
     return parts
+
+
+def _from(files: Mapping[str, AgentFile], step: str, first: str, second: str) -> str:
+    """“from agents/coder.md, line 14”."""
+    path, line = where(files, step, first, second)
+    words = tr("from {path}, line {number}")
+    return words.format(path=escape_line(path, 80), number=number(line)) if line else ""
 
 
 def _of_patch(lines: Sequence[str]) -> Part:

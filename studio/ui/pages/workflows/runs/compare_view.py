@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPointF, QRectF, Qt, Signal
@@ -36,6 +36,7 @@ from studio.ui.widgets import (
     Tile,
     plain_tip,
 )
+from studio.ui.widgets.breakable import ElidedLabel
 from studio.ui.widgets.key_foot import KeyFoot
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import (
@@ -47,6 +48,7 @@ from studio.ui.widgets.painting import (
 )
 from studio.ui.widgets.panels import scrolled
 from studio.ui.widgets.row_list import RowDelegate, RowModel, paint_row_ground
+from studio.workflows.agent_lines import AgentFile, agent_files
 from studio.workflows.compare import RunComparison, compare_runs
 
 from .call_pairs import CallPairs, call_pairs
@@ -166,6 +168,8 @@ class CompareView(PaintedWidget):
         super().__init__(theme)
         self._engine, self._run, self._live = engine, run, live
         self.found: RunComparison | None = None
+        self._files: Mapping[str, AgentFile] = {}
+        """Those of the agents of steps, where these are as they were in a run."""
         self._wanted = 0
         """Counts which runs were wanted: the last ones are shown, however long others take."""
         self._titles: dict[str, str] = {}
@@ -305,9 +309,11 @@ class CompareView(PaintedWidget):
         run = await runs.read(second)
         workflow = await runs.workflow_of(run)
         agents = (await self._engine.agents(None)).by_name
+        before = await agent_files(runs, self._engine, await runs.read(first))
+        files = {**before, **await agent_files(runs, self._engine, run)}
         if wanted != self._wanted:
             return
-        self.found = found
+        self.found, self._files = found, files
         self.strip.show_measures(measures(found))
         rows = rows_of(found, workflow, agents, run)
         differ = sum(row.differs for row in rows)
@@ -351,7 +357,7 @@ class CompareView(PaintedWidget):
                 chats.append(MenuItem(one.session_id, words[0]))
         self.chats.set_items(chats)
         self.chats.setVisible(bool(chats))
-        parts = parts_of(found, row.key, all_parts=self.which.current == 1)
+        parts = parts_of(found, row.key, self._files, all_parts=self.which.current == 1)
         self._asked += 1
         self._run(self._lay_parts(parts, self._asked))
 
@@ -374,7 +380,9 @@ class CompareView(PaintedWidget):
                 view.show_rows(split(lines), one.path)
             box = Card(self.theme, radius=8)
             column_of([view], margins=(1, 6, 1, 6), on=box)
-            self._parts.addWidget(Label(self.theme, one.name, "small_strong"))
+            about = ElidedLabel(self.theme, one.about)
+            name = Label(self.theme, one.name, "small_strong")
+            self._parts.addWidget(widget_of(row_of([name, (about, 1)], 8)))
             self._parts.addWidget(box)
         if not made:
             words = tr("Nothing differs here.")
@@ -386,7 +394,8 @@ class CompareView(PaintedWidget):
         found: list[tuple[str, QWidget]] = []
         for at in range(self._parts.count() - 1):
             item, after = self._parts.itemAt(at), self._parts.itemAt(at + 1)
-            label, view = item.widget() if item else None, after.widget() if after else None
+            head, view = item.widget() if item else None, after.widget() if after else None
+            label = head.findChild(Label) if head is not None else None
             inner = view.findChildren(QWidget) if isinstance(view, Card) else []
             if isinstance(label, Label) and inner:
                 found.append((label.text(), inner[0]))
