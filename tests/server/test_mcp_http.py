@@ -32,6 +32,13 @@ HOLD = (
 )
 
 
+HELLO = {
+    "protocolVersion": "2025-06-18",
+    "capabilities": {},
+    "clientInfo": {"name": "test", "version": "1"},
+}
+
+
 @asynccontextmanager
 async def studio(place: Path, script: Script, **settings: object) -> AsyncIterator[RunningServer]:
     async with running_server(place, script) as server:
@@ -89,6 +96,8 @@ async def test_m25_an_agent_answers_over_http(tmp_path: Path, era: str) -> None:
         chat = first.structured_content["chat"]  # type: ignore[index]
         again = await other.call_tool("ask_agent", {"message": "Sure?", "chat": chat})
         assert again.structured_content["answer"] == "Still one."  # type: ignore[index]
+        messages = str(reply_requests(server.house.simulator)[-1].json["messages"])
+        assert "What is in a.txt?" in messages and "Sure?" in messages
         assert not server.house.simulator.violations
 
 
@@ -155,12 +164,7 @@ async def connection(server: RunningServer) -> AsyncIterator[httpx2.AsyncClient]
     async with httpx2.AsyncClient(
         base_url=address, headers=headers, trust_env=False, timeout=HANG
     ) as http:
-        hello = {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "test", "version": "1"},
-        }
-        begun = await http.post("/mcp", json=request("initialize", hello))
+        begun = await http.post("/mcp", json=request("initialize", HELLO))
         http.headers["mcp-session-id"] = begun.headers["mcp-session-id"]
         ready = {"jsonrpc": "2.0", "method": "notifications/initialized"}
         assert (await http.post("/mcp", json=ready)).status_code == 202
@@ -186,6 +190,20 @@ async def test_m25_the_call_of_a_client_that_was_killed_is_stopped(tmp_path: Pat
             await until(lambda: child.exists() and is_locked(child))
         await until(lambda: not is_locked(child))
         assert len(reply_requests(server.house.simulator)) == 1  # it did not end by itself
+
+
+async def test_m25_clients_that_stay_are_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """M-25: in the era of the handshake; those that are there stay."""
+    monkeypatch.setattr("studio.server.mcp.http.MOST_CLIENTS", 1)
+    async with studio(tmp_path, []) as server, connection(server) as http:
+        accept = {"accept": "application/json, text/event-stream"}
+        hello = request("initialize", HELLO)
+        refused = await server.client.post("/mcp", json=hello, headers=accept)
+        assert refused.status_code == 503
+        ping = await http.post("/mcp", json=request("ping", {}))
+        assert ping.status_code == 200
 
 
 async def test_m25_calls_at_once_are_bounded_and_an_unanswered_form_makes_room(
