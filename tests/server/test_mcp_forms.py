@@ -104,7 +104,7 @@ def test_m25_own_words_count_before_a_choice() -> None:
 
 
 def test_m25_what_a_server_asks_has_its_name() -> None:
-    """M-25: an address is opened by nobody here."""
+    """M-25: an address is opened by nobody here, and no model reads what the person does not see."""
     schema: Any = {"type": "object", "properties": {"name": {"type": "string"}}}
     asked = ServerQuestion("shop", f"Your {KEY} name{BACKWARDS}?", schema)
     form = server_form(asked)
@@ -112,6 +112,7 @@ def test_m25_what_a_server_asks_has_its_name() -> None:
     assert form.message.startswith("shop asks: Your ") and "\\u202e" in form.message
     form = server_form(ServerQuestion("shop", "Sum it up", schema, model="Local"))
     assert form is not None and form.message == "shop wants Local to answer: Sum it up"
+    assert server_form(ServerQuestion("shop", f"Sum up {KEY}", schema, model="Local")) is None
     address = ServerQuestion("shop", "Pay", url="https://example.com")
     assert server_form(address) is None
     assert run_form(RunQuestion("1", "reply", "Pay", server=address)) is None

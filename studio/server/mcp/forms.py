@@ -107,11 +107,15 @@ def questions_form(asked: AwaitingReply) -> Form:
 
 
 def server_form(asked: ServerQuestion) -> Form | None:
-    """What a server asks, by its name; None for an address, which nobody here opens."""
-    if asked.schema is None:
-        return None
+    """What a server asks, by its name; None for an address, which nobody here opens.
+
+    Nor is there one for what a model would read with a secret: nobody lets it read what they do
+    not see.
+    """
     wants = f"wants {asked.model} to answer" if asked.model else "asks"
     text = f"{asked.server} {wants}: {asked.message}"
+    if asked.schema is None or (asked.model and without_secrets(text) != text):
+        return None
     if any(one.secret for one in fields_of(asked.schema)):
         text = f"{text}\n{SECRET}"
     return Form(_shown(text), _shown_schema(asked.schema))
