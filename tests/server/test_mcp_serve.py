@@ -116,6 +116,20 @@ async def test_m25_an_agent_answers_and_is_gone_on_with(tmp_path: Path, era: str
         assert not simulator.violations
 
 
+async def test_m25_agents_work_in_the_folder_that_the_command_names(tmp_path: Path) -> None:
+    """M-25: before that of the settings; where there is none, nothing is served."""
+    script = [Turn(Call("read", {"path": "a.txt"})), Turn(Text("Done."))]
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "a.txt").write_text("from there\n")
+    async with studio(tmp_path, script) as (terminal, simulator):
+        async with mcp_client(terminal, "--folder", str(other)) as client:
+            await client.call_tool("ask_agent", {"message": "What is in a.txt?"})
+        assert "from there" in str(reply_requests(simulator)[-1].json["messages"])
+        ended = await terminal("mcp", "serve", "--folder", str(tmp_path / "none"), said=b"")
+        assert ended.code and "There is no folder" in ended.err
+
+
 async def test_m25_what_does_not_fit_says_what_would(tmp_path: Path) -> None:
     async with studio(tmp_path, []) as (terminal, _), mcp_client(terminal) as client:
         for tool, arguments, said in (
