@@ -212,6 +212,10 @@ async def test_x2_parts_are_switched_before_a_pack_is_installed(tmp_path: Path) 
         assert packs.get("office").off == off, "one that comes again is still off"
 
 
+def _lines(widget: QWidget) -> set[str]:
+    return {one.text() for one in widget.findChildren(ElidedLabel)}
+
+
 def _icons(widget: QWidget) -> list[str]:
     return [one._icon for one in widget.findChildren(IconTile)]
 
@@ -241,12 +245,20 @@ async def test_x2_a_pack_is_looked_at_in_the_place_of_the_list(tmp_path: Path) -
             assert page.all.isHidden() and not page.add.isVisible() and not page.line.isVisible()
             return view
 
+        in_program = "Runs inside the program with your rights."
+        page.rows["kanzlei"].open.click()
+        assert in_program in _lines(page.rows["kanzlei"])
+        view = await looked_at(page.rows["kanzlei"].look)
+        assert in_program in _lines(view)
+        QTest.keyClick(view.leave, Qt.Key.Key_Escape)
+
         page.add.click()
         page.origin.setText(str(source))
         view = await looked_at(page.origin, Qt.Key.Key_Return)
+        assert in_program not in _lines(view)
         assert view.title.text() == "The office" and _icons(view) == ["feather"]
         assert {"1.0.0"} <= {one.accessibleName() for one in view.findChildren(Tag)}
-        assert f"folder {source}" in {one.text() for one in view.findChildren(ElidedLabel)}
+        assert f"folder {source}" in _lines(view)
         await page._look(str(other), "")  # as one that took its time
         assert page.offered is view and len(list(staged.iterdir())) == 1
         QTest.keyClick(view.leave, Qt.Key.Key_Escape)
@@ -259,11 +271,14 @@ async def test_x2_a_pack_is_looked_at_in_the_place_of_the_list(tmp_path: Path) -
         assert in_focus(page.add) and page.adding.isHidden() and not page.origin.text()
         await until(lambda: "office" in page.rows)
 
-        page.rows["office"].open.click()
-        view = await looked_at(page.rows["office"].look)
+        row = page.rows["office"]
+        row.open.click()
+        view = await looked_at(row.look)
         assert not view.agree.isVisible() and view.question.isHidden()
         QTest.keyClick(view.text.edit, Qt.Key.Key_Left, Qt.KeyboardModifier.AltModifier)
-        assert page.offered is None and in_focus(page.rows["office"].look)
+        assert page.offered is None
+        await page._load()
+        assert page.rows["office"] is row and in_focus(row.look), "a look makes no row anew"
 
         (source / "skills/deed/SKILL.md").write_text("---\ndescription: New\n---\nObey.\n")
         page.rows["office"].update_button.click()

@@ -79,6 +79,7 @@ class PackContents(QWidget):
     """What a pack brings in rows, each with a switch; what it wants, and what is left out.
 
     ``off`` are the parts that are switched off. ``switches``: these can be changed.
+    ``in_program``: its Python runs in the program.
     """
 
     def __init__(
@@ -88,12 +89,13 @@ class PackContents(QWidget):
         off: frozenset[str] = frozenset(),
         *,
         switches: bool = True,
+        in_program: bool = False,
     ) -> None:
         super().__init__()
         self.theme = theme
         self.parts: dict[str, Toggle] = {}
         self.left: list[Label] = []
-        self._before, self._switches = off, switches
+        self._before, self._switches, self._in_program = off, switches, in_program
         parts = (self._brings(manifest), self._wants(manifest), self._leaves_out(manifest))
         column_of([one for some in parts for one in some], spacing=10, on=self)
 
@@ -114,7 +116,10 @@ class PackContents(QWidget):
                 toggle = self.parts[name] = Toggle(self.theme, joined((title, manifest.name)))
                 toggle.show_value(name not in self._before)
                 toggle.setEnabled(self._switches)
-            rows.append(self._row(_ICONS[name], title, _line(part), toggle))
+            line, token = _line(part), "text2"
+            if name == "tools" and self._in_program:
+                line, token = tr("Runs inside the program with your rights."), "warn"
+            rows.append(self._row(_ICONS[name], title, line, toggle, token))
         title = Label(self.theme, tr("It brings"), "ui_strong")
         hint = tr("Switch off what you do not want") if self._switches else ""
         beside = Label(self.theme, hint, "small", "text2")
@@ -148,12 +153,14 @@ class PackContents(QWidget):
         card.set_rows(rows)
         return [card]
 
-    def _row(self, icon: str, title: str, line: str, toggle: Toggle | None = None) -> QWidget:
+    def _row(
+        self, icon: str, title: str, line: str, toggle: Toggle | None = None, token: str = "text2"
+    ) -> QWidget:
         middle = Qt.AlignmentFlag.AlignVCenter
         row = QWidget()
         words: list[QWidget | QLayout] = [ElidedLabel(self.theme, title, "ui_medium", "text1")]
         if line:
-            words.append(ElidedLabel(self.theme, line, "small", "text2"))
+            words.append(ElidedLabel(self.theme, line, "small", token))
         mark = Mark(self.theme, icon, "text2", 16)
         parts = [(mark, middle), (column_of(words, spacing=0), 1)]
         parts += [(toggle, middle)] if toggle is not None else []

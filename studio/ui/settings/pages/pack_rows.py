@@ -132,7 +132,8 @@ class PackRow(QWidget):
     def show_contents(self) -> None:
         """Show what it brings."""
         if self.contents is None:
-            self.contents = PackContents(self.theme, self.pack.manifest, self.pack.off)
+            pack, in_program = self.pack, self.pack.origin.is_in_place
+            self.contents = PackContents(self.theme, pack.manifest, pack.off, in_program=in_program)
             for part, toggle in self.contents.parts.items():
                 toggle.toggled.connect(partial(self.part_switched.emit, part))
             self._column.insertWidget(1, self.contents)

@@ -268,7 +268,10 @@ class PacksPage(SettingsPage):
             text = await asyncio.to_thread(overview, pack.manifest, pack.origin, pack.digest)
             if not isValid(self) or self.offered is not None:
                 return
-            rows = PackContents(self.theme, pack.manifest, pack.off, switches=False)
+            in_program = pack.origin.is_in_place
+            rows = PackContents(
+                self.theme, pack.manifest, pack.off, switches=False, in_program=in_program
+            )
             view = OfferView(self.theme, pack.manifest, pack.origin, text, rows)
             if pack.approved == pack.digest:
                 view.agree.hide()
@@ -284,7 +287,7 @@ class PacksPage(SettingsPage):
         def approve() -> Coroutine[Any, Any, object]:
             return asyncio.to_thread(self._packs.approve, pack.id, pack.digest)
 
-        self._run(look())
+        self._run(look(), changes=False)  # the row gets the focus back
 
     async def _is_known(self, offer: Offer) -> bool:
         """Whether what was fetched is what is there already; then the person is told so."""
@@ -447,9 +450,16 @@ class PacksPage(SettingsPage):
             words = tr("{name} is removed. What it keeps is still in {folder}")
             self.notice.show_text(words.format(name=pack.name, folder=short_path(str(kept))))
 
-    def _run(self, work: Coroutine[Any, Any, object], *, cancelled_on_close: bool = False) -> None:
+    def _run(
+        self,
+        work: Coroutine[Any, Any, object],
+        *,
+        cancelled_on_close: bool = False,
+        changes: bool = True,
+    ) -> None:
         """Do something with packs, and show what there is then.
 
+        ``changes``: rows are made anew, also where they were switched in vain.
         ``cancelled_on_close``: the program does not wait for it, such as for git.
         """
 
@@ -465,7 +475,8 @@ class PacksPage(SettingsPage):
             finally:
                 if isValid(self):
                     self.looking.hide()
-                    self._shown = None
+                    if changes:
+                        self._shown = None
                     await self._load()
                     self._focus_what_is_new()
 
