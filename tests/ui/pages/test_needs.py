@@ -14,10 +14,11 @@ from PySide6.QtWidgets import QApplication
 
 from studio.agent.session.session import Session
 from studio.domain.agents import Caps
-from studio.domain.blocks import NoticeBlock
+from studio.domain.blocks import NoticeBlock, TextBlock
 from studio.domain.messages import Text as Said
 from studio.domain.run_events import ItemsFound, RunQuestion, RunStarted, StepAsked, StepStarted
 from studio.domain.runs import Run, item_keys
+from studio.domain.sessions import SessionInfo
 from studio.domain.workflows import Step
 from studio.simulator import Call, RequestView, Text, Turn, Usage
 from studio.storage.config.settings import SettingsFile
@@ -711,6 +712,18 @@ async def reach_cap(person: Person, title: str) -> Session:
     return session
 
 
+async def gone_on(person: Person, session_id: str) -> SessionInfo:
+    """The chat, once the turn that was gone on with has ended. A chat that nobody looks at may have
+    been put away meanwhile, so it is opened each time."""
+    async with within():
+        while True:
+            session = await person.engine.sessions.open(session_id)
+            said = [one.text for one in session.transcript.blocks if isinstance(one, TextBlock)]
+            if said == ["Counted."] and not session.running:
+                return session.info
+            await asyncio.sleep(0.02)
+
+
 @on_window_loop
 async def test_l14_a_chat_that_reached_its_cap_unseen_stands_there_until_it_is_opened(
     tmp_path: Path,
@@ -738,6 +751,23 @@ async def test_l14_a_chat_that_reached_its_cap_unseen_stands_there_until_it_is_o
 
 def answers_on(page: NeedsPage) -> list[str]:
     return [one.text() for one in page.card.rows if one.isVisible()]
+
+
+@on_window_loop
+async def test_l14_the_cap_of_a_chat_is_raised_there_to_what_was_offered(tmp_path: Path) -> None:
+    async with at_window(tmp_path, COMPATIBLE, [FULL, says("Counted.")], setup=capped) as person:
+        session = await reach_cap(person, "Numbers")
+        person.window.pages.show_page("needs")
+        page = person.window.pages.currentWidget()
+        assert isinstance(page, NeedsPage)
+        await until(lambda: page.rows, "the chat")
+        assert answers_on(page) == ["Raise to 40,000 tokens"]
+        person.press(Key.Key_1)
+        person.press(Key.Key_Return)
+        info = await gone_on(person, session.info.id)
+        await until(lambda: not page.rows, "it waits no longer")
+        assert info.caps == Caps(tokens=40_000)
+        assert person.window.pages.currentWidget() is page
 
 
 @on_window_loop
@@ -782,6 +812,26 @@ async def test_l14_a_run_and_a_chat_at_the_cap_of_a_day_lead_to_its_setting(
             while (end := (await runs.read(paused.id)).end) is None:  # noqa: ASYNC110 (a table tells nobody)
                 await asyncio.sleep(0.02)
         assert end.state == "done", end
+
+
+@on_window_loop
+async def test_l14_a_chat_at_the_cap_of_a_turn_goes_on_with_another_one(tmp_path: Path) -> None:
+    def in_a_turn(settings: SettingsFile) -> None:
+        settings.values.turn_tokens = 20_000
+
+    script = [FULL, says("Counted.")]
+    async with at_window(tmp_path, COMPATIBLE, script, setup=in_a_turn) as person:
+        session = await reach_cap(person, "Numbers")
+        person.window.pages.show_page("needs")
+        page = person.window.pages.currentWidget()
+        assert isinstance(page, NeedsPage)
+        await until(lambda: page.rows, "the chat")
+        assert answers_on(page) == ["Go on"]
+        person.press(Key.Key_1)
+        person.press(Key.Key_Return)
+        info = await gone_on(person, session.info.id)
+        await until(lambda: not page.rows, "it waits no longer")
+        assert info.caps == Caps()
 
 
 @on_window_loop
