@@ -23,6 +23,7 @@ WITH_ROWS = (
     "search",
     "notes",
     "office",
+    "office_page",
     "stall",
     "sessions",
     "loop",

@@ -342,6 +342,7 @@ async def test_akten_are_found_as_you_type_and_opened(tmp_path: Path) -> None:
     """KZ-47, KZ-48: a new one by its form, a chat about one by its button."""
     async with at_window(tmp_path, "anthropic", []) as person:
         person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        windows = ShownWindows()
         page = await page_of(person, "akten")
         page.show_form()
         page.form.save.click()
@@ -355,10 +356,9 @@ async def test_akten_are_found_as_you_type_and_opened(tmp_path: Path) -> None:
             await until(lambda rubrum=rubrum: any(r.akte.rubrum == rubrum for r in page.rows))
         assert page.form_place.isHidden()
         assert page.rows[0].akte.court_place == "BY+kath"
-        windows, before = ShownWindows(), page.rows
+        before = page.rows
         page.search.setText("./.")
         await until(lambda: page.rows is not before and page.rows[0].isVisible())
-        assert windows.found == [], "no row is a window while it is made"
         page.search.setText("")
         page.form.rubrum.setText("Müller ./. " + "Gemeinschaft der Eigentümer " * 9)
         page.form.rubrum.returnPressed.emit()
@@ -373,6 +373,7 @@ async def test_akten_are_found_as_you_type_and_opened(tmp_path: Path) -> None:
         await until(lambda: [row.akte.rubrum for row in page.rows] == ["Yilmaz ./. Reiter"])
         person.click(page.rows[0], QPoint(30, 15))
         await until(lambda: page.view.facts is not None and page.list.isHidden())
+        assert windows.found == [], "no row and no tab is a window while it is made"
         page.show_list()
         page.search.setFocus()
         before = page.rows
@@ -410,6 +411,74 @@ async def test_akten_are_found_as_you_type_and_opened(tmp_path: Path) -> None:
         assert chat.model.input.text == "", "what was written about an Akte stays with it"
         page.rows[0].chat.click()
         assert chat.model.input.text == "Was schreibt Reiter?"
+
+
+@on_window_loop
+async def test_kz47_of_many_akten_only_those_in_sight_are_made(tmp_path: Path) -> None:
+    """All can be scrolled to, by Tab, too; what one looks at stays when it is read anew."""
+    async with at_window(tmp_path, "anthropic", []) as person:
+        person.engine.services.get(InstalledPacks).switch("kanzlei", on=True)
+        page = await page_of(person, "akten")
+        pack = person.engine.services.packs.homes["kanzlei"]
+        akten = service(pack, "Akten")
+        for number in range(250):
+            akten.open(pack.person, f"Wagner {number} ./. Reiter")
+        wanted = [one.id for one in akten.find(pack.person, most=250)]
+        page.open()
+
+        def shown() -> list[int]:
+            return [row.akte.id for row in page.rows]
+
+        await until(lambda: page.rows and page.rows[0].isVisible())
+        assert shown() == wanted[: len(page.rows)] and len(page.rows) < 40
+        bar = page.body.verticalScrollBar()
+        await until(lambda: bar.maximum() > 0)
+        assert bar.maximum() > 250 * page.rows[0].height() - page.body.height()
+        bar.setValue(bar.maximum())
+        await until(lambda: shown()[-1:] == wanted[-1:])
+        assert shown() == wanted[-len(page.rows) :] and len(page.rows) < 40
+
+        bar.setValue(bar.maximum() // 2)
+        await until(lambda: shown()[0] not in wanted[150:] and bar.value() < bar.maximum())
+        places = [row.mapTo(page.body, QPoint(0, 0)).y() for row in page.rows]
+        assert places == sorted(places) and places[0] < 0 < page.body.height() < places[-1] + 50
+        before, rows, at = shown(), page.rows, bar.value()
+        page.open()
+        await until(lambda: page.rows is not rows and shown() == before)
+        assert bar.value() == at
+
+        person.window.activateWindow()
+        await until(person.window.isActiveWindow)
+        first = page.rows[3]
+        first.title.setFocus()
+        for _ in range(3 * 40):  # title, mode and chat of each
+            person.press(Qt.Key.Key_Tab)
+        row = person.focused().parentWidget()
+        assert wanted.index(row.akte.id) == wanted.index(first.akte.id) + 40
+        for _ in range(3 * 60):
+            person.press(Qt.Key.Key_Backtab)
+        row = person.focused().parentWidget()
+        assert wanted.index(row.akte.id) == wanted.index(first.akte.id) - 20
+        assert row.visibleRegion().boundingRect().height() == row.height()
+
+        below = page.rows[page.rows.index(row) + 1]
+        place = below.y()
+        row.mode.chosen.emit("frei")
+        await until(lambda: below.y() > place + 20)
+        assert row.basis.hasFocus()
+        bar.setValue(bar.maximum())
+        await until(lambda: shown()[-1:] == wanted[-1:])
+        assert row in page.rows, "what asks something stays"
+
+        most = bar.maximum()
+        page.theme.set(scale=1.6)
+        await until(lambda: bar.maximum() > 1.3 * most)
+        await until(lambda: shown()[-1:] == wanted[-1:] or bar.setValue(bar.maximum()))
+        assert page.rows[-1].height() >= page.rows[-1].sizeHint().height()
+
+        page.search.setText("Wagner 59")
+        await until(lambda: [row.akte.rubrum for row in page.rows] == ["Wagner 59 ./. Reiter"])
+        await until(lambda: bar.maximum() == 0)
 
 
 @on_window_loop
@@ -929,7 +998,8 @@ async def test_kz51_tables_and_calendars_are_read_in_with_a_preview(tmp_path: Pa
         pack = person.engine.services.packs.homes["kanzlei"]
         card = page.intake
         page.ask_intake("tabelle")
-        assert not page.intake_place.isHidden() and not card.keep_button.isEnabled()
+        await until(card.isVisible)
+        assert not card.keep_button.isEnabled()
         card.look()
         await until(lambda: "Wähle zuerst" in card.problem.text())
         card.path.field.setText(str(table))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QKeyEvent, QKeySequence, QShortcut
-from PySide6.QtWidgets import QStackedLayout, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 from shiboken6 import isValid
 
 from studio.packs import Home, ToolFailed
@@ -130,7 +130,7 @@ class AkteView(QWidget):
         self.form = FristForm(page)
         self.form.entered.connect(self.load)
         self.form_place = widget_of(row_of([self.form], margins=(20, 12, 20, 0)))
-        self.form.closed.connect(self.form_place.hide)
+        self.form.closed.connect(self._close_form)
         self.form_place.hide()
         self.overview, self.fristen, self.history = (ScrolledColumn(t) for _ in range(3))
         self.documents = DocumentsTab(page)
@@ -142,7 +142,7 @@ class AkteView(QWidget):
         self._records = (self.planned, self.zeit, self.notes, self.drafts, self.parts)
         for tab in self._records:
             tab.changed.connect(self._changed)
-        self._stack = QStackedLayout()
+        self._stack = QStackedWidget(self)  # without a parent its first tab is shown as a window
         for one in (self.overview, self.documents, self.fristen, *self._records, self.history):
             self._stack.addWidget(one)
         self._tick = QTimer(self, interval=_TICK)
@@ -197,7 +197,7 @@ class AkteView(QWidget):
     def show_tab(self, index: int) -> None:
         self.tabs.set_current(index)
         self._stack.setCurrentIndex(index)
-        self.tabs.segment(index).setFocus()
+        self._focus_tab()
 
     def tell(self, words: str, problem: str = "") -> None:
         self.told.show_text(words)
@@ -400,6 +400,13 @@ class AkteView(QWidget):
         self.form_place.show()
         self.form.kind.setFocus()
 
+    def _close_form(self) -> None:
+        self.form_place.hide()
+        self._focus_tab()
+
+    def _focus_tab(self) -> None:
+        self.tabs.segment(self._stack.currentIndex()).setFocus()
+
     async def take(self, files: Sequence[str]) -> None:
         """Copy files into the Akte; says what cannot be."""
         assert self.facts is not None
@@ -423,9 +430,9 @@ class AkteView(QWidget):
         if event.key() == Qt.Key.Key_Escape:
             tab = self._stack.currentWidget()
             if not self.form_place.isHidden():
-                self.form_place.hide()
+                self._close_form()
             elif isinstance(tab, RecordsTab) and tab.close_form():
-                self.tabs.segment(self._stack.currentIndex()).setFocus()
+                self._focus_tab()
             elif self._stack.currentIndex() != OVERVIEW:
                 self.show_tab(OVERVIEW)
             else:

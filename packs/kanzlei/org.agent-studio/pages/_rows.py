@@ -24,6 +24,7 @@ from studio.packs.ui import (
     Label,
     OverlayBar,
     PaintedButton,
+    PaintedWidget,
     Segmented,
     Theme,
     column_of,
@@ -198,6 +199,16 @@ class SideScroll(QScrollArea):
                 self.ensureWidgetVisible(one)
 
 
+class Ground(PaintedWidget):
+    """What sections stand on. It is opaque: Qt moves its picture when it scrolls."""
+
+    ground = "surface"
+
+    def __init__(self, theme: Theme) -> None:
+        super().__init__(theme)
+        self.setAttribute(Qt.WidgetAttribute.WA_OpaquePaintEvent)
+
+
 class ScrolledColumn(QScrollArea):
     """Sections from top to bottom, which scroll."""
 
@@ -214,7 +225,8 @@ class ScrolledColumn(QScrollArea):
         """Replace what is shown; the place in it stays."""
         place = self.verticalScrollBar().value()
         margins = (margin, margin, margin, margin)
-        inside = widget_of(column_of([*parts, STRETCH], spacing=20, margins=margins))
+        inside = Ground(self._theme)
+        column_of([*parts, STRETCH], spacing=20, margins=margins, on=inside)
         self.setWidget(inside)
         inside.setAutoFillBackground(False)  # which setWidget() sets
         self.verticalScrollBar().setValue(place)

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
+from functools import cached_property
+from typing import TypeVar
+
 from PySide6.QtCore import QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
@@ -30,12 +34,18 @@ from ..tools.intake.kinds import AKTEN, MESSAGE
 from ..tools.office.akten import MODE_WORDS, Akte, Akten, shown_mode
 from ._akte_view import AkteView, add_files
 from ._intake_card import CardPlace, FileCard, JLawyerCard
+from ._row_list import RowList
 from ._rows import AGENT, LinkTitle, ScrolledColumn, section
 
 UNKNOWN = "unbekannt"
 MOST = 100
+"""Akten that are read at a time."""
+_AHEAD = 30
+"""How many rows before they come into sight Akten are read."""
 _WAIT = 120
 """Milliseconds after the last letter before it is looked for."""
+C = TypeVar("C", FileCard, JLawyerCard)
+W = TypeVar("W", bound=QWidget)
 
 
 class AktenPage(Page):
@@ -44,8 +54,20 @@ class AktenPage(Page):
     def __init__(self, studio: PackWindow) -> None:
         super().__init__(studio)
         self.wanted = ""
-        self._reading = 0
+        self._reading: object | None = None
+        """What is being read; what ends later than another is not shown."""
+        self._words = ""
+        """What was looked for."""
+        self._count = 0
+        self._akten: dict[int, Akte] = {}
+        """Those that are read, by their places in the list."""
+        self._list: RowList[AkteRow]
         self.rows: list[AkteRow] = []
+        """Those that are in sight."""
+        self._has_chat = False
+        """Whether a chat stands beside the page."""
+        self._cards: list[FileCard | JLawyerCard] = []
+        """Those that were made."""
         self.search = Field(
             self.theme, "Aktenzeichen oder Rubrum", icon="search", name="Akten suchen"
         )
@@ -54,11 +76,6 @@ class AktenPage(Page):
         self.search.textChanged.connect(lambda: self._soon.start())
         self.search.returnPressed.connect(lambda: self.run(self._open_first()))
         new = Button(self.theme, "Akte", "secondary", icon="plus", clicked=self.show_form)
-        self.intake = FileCard(self, AKTEN)
-        self.message, self.jlawyer = FileCard(self, MESSAGE), JLawyerCard(self)
-        self._cards = {"tabelle": self.intake, "bea": self.message, "jlawyer": self.jlawyer}
-        for card in self._cards.values():
-            card.changed.connect(lambda: self.run(self.load()))
         read = MenuButton(self.theme, "Akten einlesen", "Einlesen", icon="inbox")
         read.set_items(
             [
@@ -70,24 +87,56 @@ class AktenPage(Page):
         read.chosen.connect(self.ask_intake)
         parts = [Label(self.theme, "Akten", "heading"), (self.search, 1), read, new]
         head = row_of(parts, spacing=14, margins=(20, 10, 14, 10))
-        self.form = NewAkte(self.theme)
-        self.form.save.clicked.connect(self.add)
-        self.form_place = widget_of(row_of([self.form], margins=(20, 20, 20, 0)))
-        self.form.cancel.clicked.connect(self.form_place.hide)
-        self.form_place.hide()
-        self.intake_place = CardPlace(self.intake)
-        places = [self.intake_place, CardPlace(self.message), CardPlace(self.jlawyer)]
+        self._places = column_of(spacing=0)
         self.body = ScrolledColumn(self.theme)
-        self.list = widget_of(
-            column_of(
-                [head, Hairline(self.theme), self.form_place, *places, (self.body, 1)],
-                spacing=0,
-            )
-        )
-        self.view = AkteView(self)
-        self.view.closed.connect(self.show_list)
-        self.view.hide()
-        column_of([(self.list, 1), (self.view, 1)], spacing=0, on=self)
+        parts = [head, Hairline(self.theme), self._places, (self.body, 1)]
+        self.list = widget_of(column_of(parts, spacing=0))
+        self._column = column_of([(self.list, 1)], spacing=0, on=self)
+
+    # What is made when it is first wanted
+
+    @cached_property
+    def view(self) -> AkteView:
+        """One Akte, in the place of the list."""
+        view = AkteView(self)
+        view.closed.connect(self.show_list)
+        view.chat_shown(self._has_chat)
+        view.hide()
+        self._column.addWidget(view, 1)
+        return view
+
+    @cached_property
+    def form(self) -> NewAkte:
+        form = NewAkte(self.theme)
+        form.save.clicked.connect(self.add)
+        return form
+
+    @cached_property
+    def form_place(self) -> QWidget:
+        place = widget_of(row_of([self.form], margins=(20, 20, 20, 0)))
+        self.form.cancel.clicked.connect(place.hide)
+        place.hide()
+        self._places.addWidget(place)
+        return place
+
+    @cached_property
+    def intake(self) -> FileCard:
+        return self._placed(FileCard(self, AKTEN))
+
+    @cached_property
+    def message(self) -> FileCard:
+        return self._placed(FileCard(self, MESSAGE))
+
+    @cached_property
+    def jlawyer(self) -> JLawyerCard:
+        return self._placed(JLawyerCard(self))
+
+    def _placed(self, card: C) -> C:
+        """A card that reads Akten in, above the list; hidden until it asks."""
+        card.changed.connect(lambda: self.run(self.load()))
+        self._places.addWidget(CardPlace(card))
+        self._cards.append(card)
+        return card
 
     def open(self, *target: str) -> None:
         if target and target[0].isdecimal():
@@ -105,49 +154,95 @@ class AktenPage(Page):
         self.view.show_akte(number, *target)
 
     def chat_shown(self, shown: bool) -> None:
-        self.view.chat_shown(shown)
+        self._has_chat = shown
+        if "view" in self.__dict__:
+            self.view.chat_shown(shown)
 
     def show_list(self) -> None:
         self.studio.set_subject()
-        self.view.hide()
-        self.list.show()
+        if self.list.isHidden():
+            self.view.hide()
+            self.list.show()
         self.run(self.load())
 
     def ask_intake(self, which: str) -> None:
         """Show what reads Akten in from one kind of source, and hide the others."""
-        for key, card in self._cards.items():
-            if key == which:
-                card.ask()
-            else:
+        wanted = {"tabelle": "intake", "bea": "message", "jlawyer": "jlawyer"}[which]
+        asked: FileCard | JLawyerCard = getattr(self, wanted)
+        for card in self._cards:
+            if card is not asked:
                 card.hide()
+        asked.ask()
 
     async def load(self) -> None:
         """Read and show everything anew; an older reading that ends later is not shown."""
-        self._reading = reading = self._reading + 1
-        words = self.search.text()
-        found = await self.in_thread(
-            lambda: self.home.service(Akten).find(self.home.person, words, MOST)
-        )
-        if reading != self._reading:
+        reading, words = object(), self.search.text()
+        self._reading = reading
+        first = self._list.first if self.rows and words == self._words else 0
+        akten, person = self.home.service(Akten), self.home.person
+
+        def work() -> tuple[int, int, list[Akte]]:
+            count = akten.count(person, words)
+            start = max(0, min(first - _AHEAD, count - MOST))
+            return count, start, akten.find(person, words, MOST, start)
+
+        count, start, found = await self.in_thread(work)
+        if reading is not self._reading:
             return
-        self.rows = [AkteRow(self.theme, one) for one in found]
-        for row in self.rows:
-            row.chat.clicked.connect(
-                lambda _=False, one=row.akte: self.studio.new_chat(one.address, agent=AGENT)
-            )
-            row.mode.chosen.connect(lambda mode, one=row: self.choose_mode(one, mode))
-            row.free.clicked.connect(lambda _=False, one=row: self.set_free(one))
-            row.basis.returnPressed.connect(lambda one=row: self.set_free(one))
-            row.dropped.connect(lambda files, one=row: self.run(self.take(one, files)))
-            row.title.clicked.connect(lambda _=False, one=row.akte: self.show_akte(one.id))
-            if str(row.akte.id) == self.wanted and not self.list.isHidden():
-                QTimer.singleShot(0, row.title, row.title.setFocus)
-        if self.rows:
-            title = "Akten" if not words.strip() else "Gefunden"
-            self.body.show_parts([section(self.theme, title, self.rows)])
-        else:
+        if words != self._words:
+            self.body.verticalScrollBar().setValue(0)
+        self._reading, self._words, self._count = None, words, count
+        self._akten = dict(enumerate(found, start))
+        if not found:
+            self.rows = []
             what = "Keine Akte passt dazu." if words.strip() else "Noch keine Akte."
             self.body.show_parts([Label(self.theme, what, "ui", "text2")])
+            return
+        self._list = RowList(self.theme, self.body, self._has, self._row, self._sample, count)
+        self.rows = self._list.rows
+        title = "Akten" if not words.strip() else "Gefunden"
+        self.body.show_parts([section(self.theme, title, [self._list], count=count)])
+        if self.wanted and not self.list.isHidden():
+            for index, akte in self._akten.items():
+                if str(akte.id) == self.wanted:
+                    button = self._list.show_row(index).title
+                    QTimer.singleShot(0, button, button.setFocus)
+
+    def _has(self, rows: range) -> bool:
+        """Whether the Akten of these rows are read; reads them and those beside them."""
+        beside = range(max(0, rows.start - _AHEAD), min(self._count, rows.stop + _AHEAD))
+        missing = [one for one in beside if one not in self._akten]
+        if missing and self._reading is None:
+            self._reading = object()
+            self.run(self._read_more(self._reading, missing[0] // MOST * MOST))
+        return not any(one in rows for one in missing)
+
+    async def _read_more(self, reading: object, start: int) -> None:
+        words, akten, person = self._words, self.home.service(Akten), self.home.person
+        try:
+            found = await self.in_thread(lambda: akten.find(person, words, MOST, start))
+        finally:
+            current = reading is self._reading
+            if current:
+                self._reading = None
+        if current and not found:  # another program deleted some
+            await self.load()
+        elif current:
+            self._akten.update(enumerate(found, start))
+            self._list.fill()
+
+    def _sample(self) -> AkteRow:
+        some = next(iter(self._akten.values()))
+        return AkteRow(self.theme, dataclasses.replace(some, court="Amtsgericht"))
+
+    def _row(self, index: int) -> AkteRow:
+        row = AkteRow(self.theme, self._akten[index])
+        row.chat.clicked.connect(lambda: self.studio.new_chat(row.akte.address, agent=AGENT))
+        row.mode.chosen.connect(lambda mode: self.choose_mode(row, mode))
+        row.freed.connect(lambda: self.set_free(row))
+        row.dropped.connect(lambda files: self.run(self.take(row, files)))
+        row.title.clicked.connect(lambda: self.show_akte(row.akte.id))
+        return row
 
     async def _open_first(self) -> None:
         """Open the first that fits what was written; nothing where nothing was."""
@@ -214,6 +309,8 @@ class AkteRow(QWidget):
     """One Akte, opened by a click anywhere; files that are dropped on it come into it."""
 
     dropped = Signal(list)
+    freed = Signal()
+    """It shall be “frei”, on the basis that was written."""
 
     def __init__(self, theme: Theme, akte: Akte) -> None:
         super().__init__()
@@ -233,31 +330,54 @@ class AkteRow(QWidget):
         self.chat = Button(theme, "Chat")
         self.chat.setAccessibleName(f"Chat zur Akte {akte.az}")
         self.setAcceptDrops(True)
-        self.told = Label(theme, "", "small", "text2", wrap=True)
-        self.told.hide()
-        self.problem = Label(theme, "", "small", "err", wrap=True)
-        self.problem.hide()
-        self.basis = Field(
-            theme,
-            "Einwilligung des Mandanten oder Vereinbarung nach § 43e BRAO, mit Tag",
-            name=f"Grundlage für „frei“, Akte {akte.az}",
-        )
-        self.free, cancel = Button(theme, "Freigeben", "primary"), Button(theme, "Abbrechen")
-        cancel.clicked.connect(lambda: self.asked.hide())
-        warned = "Dann sehen auch fremde Anbieter, was in Chats zur Akte steht."
-        answer = row_of([(self.basis, 1), cancel, self.free], spacing=8)
-        self.asked = widget_of(
-            column_of([Label(theme, warned, "small", "warn", wrap=True), answer], spacing=6)
-        )
-        self.asked.hide()
         line = row_of([number, (words, 1), self.mode, self.chat], spacing=12)
-        parts = [line, self.asked, self.told, self.problem]
-        column_of(parts, spacing=6, margins=(0, 9, 0, 9), on=self)
+        self._column = column_of([line], spacing=6, margins=(0, 9, 0, 9), on=self)
         self.setAccessibleName(f"{akte.title}, KI-Modus {akte.mode}")
 
+    # What few of a hundred rows need
+
+    @cached_property
+    def told(self) -> Label:
+        return self._below(Label(self._theme, "", "small", "text2", wrap=True))
+
+    @cached_property
+    def problem(self) -> Label:
+        return self._below(Label(self._theme, "", "small", "err", wrap=True))
+
+    @cached_property
+    def basis(self) -> Field:
+        words = "Einwilligung des Mandanten oder Vereinbarung nach § 43e BRAO, mit Tag"
+        field = Field(self._theme, words, name=f"Grundlage für „frei“, Akte {self.akte.az}")
+        field.returnPressed.connect(self.freed)
+        return field
+
+    @cached_property
+    def free(self) -> Button:
+        return Button(self._theme, "Freigeben", "primary", clicked=self.freed.emit)
+
+    @cached_property
+    def asked(self) -> QWidget:
+        """Asks what “frei” rests on."""
+        cancel = Button(self._theme, "Abbrechen", clicked=lambda: self.asked.hide())
+        warned = "Dann sehen auch fremde Anbieter, was in Chats zur Akte steht."
+        answer = row_of([(self.basis, 1), cancel, self.free], spacing=8)
+        parts = [Label(self._theme, warned, "small", "warn", wrap=True), answer]
+        return self._below(widget_of(column_of(parts, spacing=6)))
+
+    def _below(self, part: W) -> W:
+        part.hide()
+        self._column.addWidget(part)
+        return part
+
+    @property
+    def _asks(self) -> bool:
+        return "asked" in self.__dict__ and not self.asked.isHidden()
+
     def tell(self, words: str, problem: str = "") -> None:
-        self.told.show_text(words)
-        self.problem.show_text(problem)
+        if words or "told" in self.__dict__:
+            self.told.show_text(words)
+        if problem or "problem" in self.__dict__:
+            self.problem.show_text(problem)
 
     def ask_basis(self) -> None:
         """Ask what “frei” rests on; until that is said nothing changes."""
@@ -266,7 +386,7 @@ class AkteRow(QWidget):
         self.basis.setFocus()
 
     def paintEvent(self, event: QPaintEvent) -> None:
-        if self.underMouse() and self.asked.isHidden():
+        if self.underMouse() and not self._asks:
             rect = QRectF(self.rect()).adjusted(0, 1, 0, -1)
             paint_rounded(QPainter(self), rect, 6, self._theme.color("hover"))
 
@@ -275,7 +395,7 @@ class AkteRow(QWidget):
 
     def mouseReleaseEvent(self, event: QMouseEvent) -> None:
         inside = self.rect().contains(event.position().toPoint())
-        if inside and event.button() == Qt.MouseButton.LeftButton and self.asked.isHidden():
+        if inside and event.button() == Qt.MouseButton.LeftButton and not self._asks:
             self.title.click()
 
     def dragEnterEvent(self, event: QDragEnterEvent) -> None:

@@ -80,6 +80,14 @@ def visible(person: Person) -> tuple[str, tuple[Value, ...]]:
     )
 
 
+def _found(person: Person, words: str) -> tuple[str, tuple[Value, ...]]:
+    """From which rows, and the values of that."""
+    allowed, values = visible(person)
+    like = "%" + re.sub(r"([\\%_])", r"\\\1", words.strip()) + "%"
+    sql = f"FROM akte WHERE {allowed} AND (az LIKE ? ESCAPE '\\' OR rubrum LIKE ? ESCAPE '\\')"
+    return sql, (*values, like, like)
+
+
 class Akten:
     """The Akten of the office. All of it blocks."""
 
@@ -98,15 +106,18 @@ class Akten:
             )
         return _akte(rows[0])
 
-    def find(self, person: Person, words: str = "", most: int = 200) -> list[Akte]:
-        """Those whose Aktenzeichen or Rubrum has the words; the newest first."""
-        allowed, values = visible(person)
-        like = "%" + re.sub(r"([\\%_])", r"\\\1", words.strip()) + "%"
-        sql = (
-            f"SELECT * FROM akte WHERE {allowed} AND (az LIKE ? ESCAPE '\\' OR rubrum LIKE ?"
-            " ESCAPE '\\') ORDER BY jahr DESC, lfd DESC LIMIT ?"
-        )
-        return [_akte(row) for row in self._home.records.read(sql, *values, like, like, most)]
+    def find(self, person: Person, words: str = "", most: int = 200, skip: int = 0) -> list[Akte]:
+        """Those whose Aktenzeichen or Rubrum has the words, without the first ``skip``; the newest
+        first."""
+        found, values = _found(person, words)
+        sql = f"SELECT * {found} ORDER BY jahr DESC, lfd DESC, id DESC LIMIT ? OFFSET ?"
+        return [_akte(row) for row in self._home.records.read(sql, *values, most, skip)]
+
+    def count(self, person: Person, words: str = "") -> int:
+        """How many ``find`` could find."""
+        found, values = _found(person, words)
+        (row,) = self._home.records.read(f"SELECT count(*) AS n {found}", *values)
+        return int(str(row["n"]))
 
     def open(self, person: Person, rubrum: str, az: str = "", **more: Value) -> Akte:
         """A new Akte with the next Aktenzeichen, or with the one that it had elsewhere; raises
