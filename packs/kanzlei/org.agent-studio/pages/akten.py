@@ -9,6 +9,7 @@ from typing import TypeVar
 from PySide6.QtCore import QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
+from shiboken6 import isValid
 
 from studio.packs import ToolFailed
 from studio.packs.ui import (
@@ -256,7 +257,8 @@ class AktenPage(Page):
         """Copy files into an Akte; what cannot be is said in its row."""
 
         told, refused = await self.in_thread(lambda: add_files(self.home, row.akte, files))
-        row.tell("\n".join(told), "\n".join(refused))
+        if isValid(row):  # it may have left the sight meanwhile
+            row.tell("\n".join(told), "\n".join(refused))
 
     def choose_mode(self, row: AkteRow, mode: str) -> None:
         """Change which models may see an Akte; “frei” first asks what that rests on."""
@@ -275,8 +277,9 @@ class AktenPage(Page):
                 lambda: self.home.service(Akten).set_mode(self.home.person, row.akte, mode, basis)
             )
         except ToolFailed as error:
-            row.mode.set_current(row.akte.mode)
-            row.tell("", str(error))
+            if isValid(row):
+                row.mode.set_current(row.akte.mode)
+                row.tell("", str(error))
             return
         await self.load()
 
