@@ -85,7 +85,7 @@ def section(
         if index:
             column.addWidget(Hairline(theme))
         column.addWidget(row)
-    many = str(len(rows) if count is None else count)
+    many = f"{len(rows) if count is None else count:,}".replace(",", ".")
     number = Label(theme, many, "small", "text2", digits=True)
     head = row_of([Label(theme, title, "ui_strong"), number, STRETCH], spacing=8)
     if link is not None:

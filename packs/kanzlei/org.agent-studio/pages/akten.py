@@ -34,15 +34,11 @@ from studio.packs.ui import (
 from ..tools.intake.kinds import AKTEN, MESSAGE
 from ..tools.office.akten import MODE_WORDS, Akte, Akten, shown_mode
 from ._akte_view import AkteView, add_files
+from ._found_list import FoundList
 from ._intake_card import CardPlace, FileCard, JLawyerCard
-from ._row_list import RowList
-from ._rows import AGENT, LinkTitle, ScrolledColumn, section
+from ._rows import AGENT, LinkTitle
 
 UNKNOWN = "unbekannt"
-MOST = 100
-"""Akten that are read at a time."""
-_AHEAD = 30
-"""How many rows before they come into sight Akten are read."""
 _WAIT = 120
 """Milliseconds after the last letter before it is looked for."""
 C = TypeVar("C", FileCard, JLawyerCard)
@@ -55,16 +51,6 @@ class AktenPage(Page):
     def __init__(self, studio: PackWindow) -> None:
         super().__init__(studio)
         self.wanted = ""
-        self._reading: object | None = None
-        """What is being read; what ends later than another is not shown."""
-        self._words = ""
-        """What was looked for."""
-        self._count = 0
-        self._akten: dict[int, Akte] = {}
-        """Those that are read, by their places in the list."""
-        self._list: RowList[AkteRow]
-        self.rows: list[AkteRow] = []
-        """Those that are in sight."""
         self._has_chat = False
         """Whether a chat stands beside the page."""
         self._cards: list[FileCard | JLawyerCard] = []
@@ -89,7 +75,16 @@ class AktenPage(Page):
         parts = [Label(self.theme, "Akten", "heading"), (self.search, 1), read, new]
         head = row_of(parts, spacing=14, margins=(20, 10, 14, 10))
         self._places = column_of(spacing=0)
-        self.body = ScrolledColumn(self.theme)
+        akten, me = self.home.service(Akten), self.home.person
+        self.body = FoundList(
+            self,
+            "Akten",
+            ("Noch keine Akte.", "Keine Akte passt dazu."),
+            lambda words, most, skip: akten.find(me, words, most, skip),
+            lambda words: akten.count(me, words),
+            self._row,
+            self._sample,
+        )
         parts = [head, Hairline(self.theme), self._places, (self.body, 1)]
         self.list = widget_of(column_of(parts, spacing=0))
         self._column = column_of([(self.list, 1)], spacing=0, on=self)
@@ -175,69 +170,24 @@ class AktenPage(Page):
                 card.hide()
         asked.ask()
 
+    @property
+    def rows(self) -> list[AkteRow]:
+        """Those in sight."""
+        return self.body.rows
+
     async def load(self) -> None:
-        """Read and show everything anew; an older reading that ends later is not shown."""
-        reading, words = object(), self.search.text()
-        self._reading = reading
-        first = self._list.first if self.rows and words == self._words else 0
-        akten, person = self.home.service(Akten), self.home.person
+        """Read and show everything anew."""
+        shown = await self.body.load(self.search.text())
+        if shown and self.wanted and not self.list.isHidden():
+            row = self.body.bring(lambda akte: str(akte.id) == self.wanted)
+            if row is not None:
+                QTimer.singleShot(0, row.title, row.title.setFocus)
 
-        def work() -> tuple[int, int, list[Akte]]:
-            count = akten.count(person, words)
-            start = max(0, min(first - _AHEAD, count - MOST))
-            return count, start, akten.find(person, words, MOST, start)
+    def _sample(self, akte: Akte) -> AkteRow:
+        return AkteRow(self.theme, dataclasses.replace(akte, court="Amtsgericht"))
 
-        count, start, found = await self.in_thread(work)
-        if reading is not self._reading:
-            return
-        if words != self._words:
-            self.body.verticalScrollBar().setValue(0)
-        self._reading, self._words, self._count = None, words, count
-        self._akten = dict(enumerate(found, start))
-        if not found:
-            self.rows = []
-            what = "Keine Akte passt dazu." if words.strip() else "Noch keine Akte."
-            self.body.show_parts([Label(self.theme, what, "ui", "text2")])
-            return
-        self._list = RowList(self.theme, self.body, self._has, self._row, self._sample, count)
-        self.rows = self._list.rows
-        title = "Akten" if not words.strip() else "Gefunden"
-        self.body.show_parts([section(self.theme, title, [self._list], count=count)])
-        if self.wanted and not self.list.isHidden():
-            for index, akte in self._akten.items():
-                if str(akte.id) == self.wanted:
-                    button = self._list.show_row(index).title
-                    QTimer.singleShot(0, button, button.setFocus)
-
-    def _has(self, rows: range) -> bool:
-        """Whether the Akten of these rows are read; reads them and those beside them."""
-        beside = range(max(0, rows.start - _AHEAD), min(self._count, rows.stop + _AHEAD))
-        missing = [one for one in beside if one not in self._akten]
-        if missing and self._reading is None:
-            self._reading = object()
-            self.run(self._read_more(self._reading, missing[0] // MOST * MOST))
-        return not any(one in rows for one in missing)
-
-    async def _read_more(self, reading: object, start: int) -> None:
-        words, akten, person = self._words, self.home.service(Akten), self.home.person
-        try:
-            found = await self.in_thread(lambda: akten.find(person, words, MOST, start))
-        finally:
-            current = reading is self._reading
-            if current:
-                self._reading = None
-        if current and not found:  # another program deleted some
-            await self.load()
-        elif current:
-            self._akten.update(enumerate(found, start))
-            self._list.fill()
-
-    def _sample(self) -> AkteRow:
-        some = next(iter(self._akten.values()))
-        return AkteRow(self.theme, dataclasses.replace(some, court="Amtsgericht"))
-
-    def _row(self, index: int) -> AkteRow:
-        row = AkteRow(self.theme, self._akten[index])
+    def _row(self, akte: Akte) -> AkteRow:
+        row = AkteRow(self.theme, akte)
         row.chat.clicked.connect(lambda: self.studio.new_chat(row.akte.address, agent=AGENT))
         row.mode.chosen.connect(lambda mode: self.choose_mode(row, mode))
         row.freed.connect(lambda: self.set_free(row))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
+from functools import cached_property
+
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QWidget
 
@@ -25,10 +28,10 @@ from studio.packs.ui import (
 from ..tools.contacts.konflikte import Check, Konflikte, named
 from ..tools.contacts.kontakte import KINDS, Kontakt, Kontakte
 from ..tools.intake.kinds import CONTACTS
+from ._found_list import FoundList
 from ._intake_card import CardPlace, FileCard
-from ._rows import ScrolledColumn, pair, section
+from ._rows import pair
 
-MOST = 100
 _WAIT = 120
 """Milliseconds after the last letter before it is looked for."""
 _FIELDS = (
@@ -52,33 +55,64 @@ class KontaktePage(Page):
     def __init__(self, studio: PackWindow) -> None:
         super().__init__(studio)
         t = self.theme
-        self.rows: list[KontaktRow] = []
         self.wanted = ""
-        self._reading = 0
         self.search = Field(t, "Name oder Ort", icon="search", name="Kontakte suchen")
         self._soon = QTimer(self, singleShot=True, interval=_WAIT)
         self._soon.timeout.connect(lambda: self.run(self.load()))
         self.search.textChanged.connect(self._typed)
         check = Button(t, "Konflikt prüfen", icon="scale", clicked=self.show_check)
         new = Button(t, "Kontakt", icon="plus", clicked=self.show_form)
-        self.intake = FileCard(self, CONTACTS)
-        self.intake.changed.connect(lambda: self.run(self.load()))
-        read = Button(t, "Einlesen", icon="inbox", clicked=self.intake.ask)
+        read = Button(t, "Einlesen", icon="inbox", clicked=lambda: self.intake.ask())
         parts = [Label(t, "Kontakte", "heading"), (self.search, 1), check, read, new]
         head = row_of(parts, spacing=14, margins=(20, 10, 14, 10))
-        self.form = KontaktForm(t)
-        self.form.save.clicked.connect(self.add)
-        self.check = CheckForm(t)
-        self.check.go.clicked.connect(self.look)
-        self.check.name.returnPressed.connect(self.check.go.click)
-        self.places = [widget_of(row_of([one])) for one in (self.form, self.check)]
-        for form, place in zip((self.form, self.check), self.places, strict=True):
-            place.setContentsMargins(20, 20, 20, 0)
-            form.cancel.clicked.connect(place.hide)
-            place.hide()
-        self.body = ScrolledColumn(t)
-        places = [*self.places, CardPlace(self.intake)]
-        column_of([head, Hairline(t), *places, (self.body, 1)], spacing=0, on=self)
+        self._places = column_of(spacing=0)
+        self.body = FoundList(
+            self,
+            "Kontakte",
+            ("Noch kein Kontakt.", "Kein Kontakt passt dazu."),
+            self._find,
+            self._count,
+            self._row,
+            self._sample,
+        )
+        column_of([head, Hairline(t), self._places, (self.body, 1)], spacing=0, on=self)
+
+    # What is made when it is first wanted
+
+    @cached_property
+    def intake(self) -> FileCard:
+        card = FileCard(self, CONTACTS)
+        card.changed.connect(lambda: self.run(self.load()))
+        self._places.addWidget(CardPlace(card))
+        return card
+
+    @cached_property
+    def form(self) -> KontaktForm:
+        form = KontaktForm(self.theme)
+        form.save.clicked.connect(self.add)
+        return form
+
+    @cached_property
+    def check(self) -> CheckForm:
+        form = CheckForm(self.theme)
+        form.go.clicked.connect(self.look)
+        form.name.returnPressed.connect(form.go.click)
+        return form
+
+    @cached_property
+    def form_place(self) -> QWidget:
+        return self._placed(self.form)
+
+    @cached_property
+    def check_place(self) -> QWidget:
+        return self._placed(self.check)
+
+    def _placed(self, form: KontaktForm | CheckForm) -> QWidget:
+        place = widget_of(row_of([form], margins=(20, 20, 20, 0)))
+        form.cancel.clicked.connect(place.hide)
+        place.hide()
+        self._places.addWidget(place)
+        return place
 
     def open(self, *target: str) -> None:
         self.wanted = target[0] if target else ""
@@ -89,38 +123,44 @@ class KontaktePage(Page):
         self.wanted = ""
         self._soon.start()
 
+    @property
+    def rows(self) -> list[KontaktRow]:
+        """Those in sight."""
+        return self.body.rows
+
     async def load(self) -> None:
-        """Read and show everything anew; an older reading that ends later is not shown."""
-        self._reading = reading = self._reading + 1
-        words, wanted = self.search.text(), self.wanted
+        """Read and show everything anew."""
+        await self.body.load(self.search.text())
 
-        def read() -> list[Kontakt]:
-            service, person = self.home.service(Kontakte), self.home.person
-            if wanted.isdecimal() and not words.strip():
-                return [service.get(person, int(wanted))]
-            return service.find(person, words, MOST)
+    def _find(self, words: str, most: int, skip: int) -> list[Kontakt]:
+        """The wanted one alone, where one is."""
+        service, person = self.home.service(Kontakte), self.home.person
+        if self.wanted.isdecimal() and not words.strip():
+            return [service.get(person, int(self.wanted))][skip:]
+        return service.find(person, words, most, skip)
 
-        found = await self.in_thread(read)
-        if reading != self._reading:
-            return
-        self.rows = [KontaktRow(self.theme, one) for one in found]
-        for row in self.rows:
-            row.detail.setVisible(str(row.contact.id) == wanted)
-        if self.rows:
-            title = "Kontakte" if not words.strip() else "Gefunden"
-            self.body.show_parts([section(self.theme, title, self.rows)])
-        else:
-            what = "Kein Kontakt passt dazu." if words.strip() else "Noch kein Kontakt."
-            self.body.show_parts([Label(self.theme, what, "ui", "text2")])
+    def _count(self, words: str) -> int:
+        if self.wanted.isdecimal() and not words.strip():
+            return 1
+        return self.home.service(Kontakte).count(self.home.person, words)
+
+    def _row(self, contact: Kontakt) -> KontaktRow:
+        row = KontaktRow(self.theme, contact)
+        if str(contact.id) == self.wanted:
+            row.detail.show()
+        return row
+
+    def _sample(self, contact: Kontakt) -> KontaktRow:
+        return KontaktRow(self.theme, dataclasses.replace(contact, city="Ort"))
 
     def show_form(self) -> None:
-        self.places[1].hide()
-        self.places[0].show()
+        self.check_place.hide()
+        self.form_place.show()
         self.form.fields["name"].setFocus()
 
     def show_check(self) -> None:
-        self.places[0].hide()
-        self.places[1].show()
+        self.form_place.hide()
+        self.check_place.show()
         self.check.name.setFocus()
 
     def add(self) -> None:
@@ -131,7 +171,7 @@ class KontaktePage(Page):
             self.form.problem.show_text(problem)
             if not problem:
                 self.form.clear()
-                self.places[0].hide()
+                self.form_place.hide()
                 self.run(self.load())
 
         self.attempt(
@@ -159,9 +199,9 @@ class KontaktRow(QWidget):
 
     def __init__(self, theme: Theme, contact: Kontakt) -> None:
         super().__init__()
-        self.contact = contact
-        place = " ".join(filter(None, (contact.zip, contact.city)))
-        about = ", ".join(filter(None, (place, contact.phone, contact.mail)))
+        self.contact, self._theme = contact, theme
+        self._place = " ".join(filter(None, (contact.zip, contact.city)))
+        about = ", ".join(filter(None, (self._place, contact.phone, contact.mail)))
         name = Label(theme, contact.shown, "ui", wrap=True)
         below = Label(theme, "", "small", "text2", wrap=True)
         words = column_of([name, below], spacing=1)
@@ -169,21 +209,28 @@ class KontaktRow(QWidget):
         self.more = Button(theme, "Mehr")
         self.more.setAccessibleName(f"Mehr zu {contact.shown}")
         self.more.clicked.connect(lambda: self.detail.setVisible(self.detail.isHidden()))
+        line = row_of([(words, 1), self.more], spacing=12)
+        self._column = column_of([line], spacing=6, margins=(0, 9, 0, 9), on=self)
+        self.setAccessibleName(f"{contact.shown}, {about}")
+
+    @cached_property
+    def detail(self) -> QWidget:
+        """All that is known, hidden at first."""
+        contact = self.contact
         known = (
             ("Frühere Namen", contact.name.earlier),
             ("Geboren", contact.name.born),
             ("Straße", contact.street),
-            ("Ort", place),
+            ("Ort", self._place),
             ("Telefon", contact.phone),
             ("E-Mail", contact.mail),
             ("IBAN", contact.iban),
         )
-        pairs = [pair(theme, title, value) for title, value in known]
-        self.detail = widget_of(column_of(pairs, spacing=5, margins=(0, 4, 0, 6)))
-        self.detail.hide()
-        line = row_of([(words, 1), self.more], spacing=12)
-        column_of([line, self.detail], spacing=6, margins=(0, 9, 0, 9), on=self)
-        self.setAccessibleName(f"{contact.shown}, {about}")
+        pairs = [pair(self._theme, title, value) for title, value in known]
+        detail = widget_of(column_of(pairs, spacing=5, margins=(0, 4, 0, 6)))
+        detail.hide()
+        self._column.addWidget(detail)
+        return detail
 
 
 class KontaktForm(Card):

@@ -69,6 +69,20 @@ class Beteiligung:
     sign: str
 
 
+def _found(person: Person, words: str) -> tuple[str, list[Value]]:
+    """From which rows, and the values of that."""
+    allowed, values = _seen(person)
+    sql, asked = f"FROM kontakt WHERE {allowed}", [*values]
+    for word in words.split():
+        like = "%" + re.sub(r"([\\%_])", r"\\\1", word) + "%"
+        sql += (
+            " AND (name || ' ' || vorname || ' ' || fruehere_namen || ' ' || ort)"
+            " LIKE ? ESCAPE '\\'"
+        )
+        asked.append(like)
+    return sql, asked
+
+
 class Kontakte:
     """The contacts of the office. All of it blocks."""
 
@@ -86,19 +100,19 @@ class Kontakte:
             )
         return kontakt_of(rows[0])
 
-    def find(self, person: Person, words: str = "", most: int = 200) -> list[Kontakt]:
-        """Those whose names or places have all the words."""
-        allowed, values = _seen(person)
-        sql, asked = f"SELECT * FROM kontakt WHERE {allowed}", [*values]
-        for word in words.split():
-            like = "%" + re.sub(r"([\\%_])", r"\\\1", word) + "%"
-            sql += (
-                " AND (name || ' ' || vorname || ' ' || fruehere_namen || ' ' || ort)"
-                " LIKE ? ESCAPE '\\'"
-            )
-            asked.append(like)
-        rows = self._records.read(f"{sql} ORDER BY name, vorname, id LIMIT ?", *asked, most)
-        return [kontakt_of(row) for row in rows]
+    def find(
+        self, person: Person, words: str = "", most: int = 200, skip: int = 0
+    ) -> list[Kontakt]:
+        """Those whose names or places have all the words, without the first ``skip``."""
+        found, values = _found(person, words)
+        sql = f"SELECT * {found} ORDER BY name, vorname, id LIMIT ? OFFSET ?"
+        return [kontakt_of(row) for row in self._records.read(sql, *values, most, skip)]
+
+    def count(self, person: Person, words: str = "") -> int:
+        """How many ``find`` could find."""
+        found, values = _found(person, words)
+        (row,) = self._records.read(f"SELECT count(*) AS n {found}", *values)
+        return int(str(row["n"]))
 
     def add(self, person: Person, **fields: str) -> Kontakt:
         """Keep a new contact; raises ToolFailed for a wrong field."""
