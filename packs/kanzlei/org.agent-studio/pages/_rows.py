@@ -36,6 +36,8 @@ from studio.packs.ui import (
     widget_of,
 )
 
+from ..tools import _german as german
+
 AGENT = "Helena"
 """Whom chats about an Akte are with."""
 DAYS = ("Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag")
@@ -85,7 +87,7 @@ def section(
         if index:
             column.addWidget(Hairline(theme))
         column.addWidget(row)
-    many = f"{len(rows) if count is None else count:,}".replace(",", ".")
+    many = german.count(len(rows) if count is None else count)
     number = Label(theme, many, "small", "text2", digits=True)
     head = row_of([Label(theme, title, "ui_strong"), number, STRETCH], spacing=8)
     if link is not None:
