@@ -470,6 +470,26 @@ async def test_kz47_of_many_akten_only_those_in_sight_are_made(tmp_path: Path) -
         await until(lambda: shown()[-1:] == wanted[-1:])
         assert row in page.rows, "what asks something stays"
 
+        page.search.setText("Wagner")
+        page.search.returnPressed.emit()
+        await until(lambda: page.list.isHidden())
+        await until(lambda: page.view.facts is not None)
+        assert page.view.facts.akte.id == wanted[0], "the first, however far one had scrolled"
+        for step in (page.show_list, page.search.clear):
+            rows = page.rows
+            step()
+            await until(lambda rows=rows: page.rows is not rows)
+        bar.setValue(bar.maximum())
+        await until(lambda: shown()[-1:] == wanted[-1:])
+        page.show_form()
+        page.form.rubrum.setText("Neu ./. Reiter")
+        page.form.rubrum.returnPressed.emit()
+        await until(lambda: page.rows[0].akte.rubrum == "Neu ./. Reiter")
+        await until(lambda: page.rows[0].title.hasFocus())
+        assert page.rows[0].visibleRegion().boundingRect().height() == page.rows[0].height()
+        bar.setValue(bar.maximum())
+        await until(lambda: shown()[-1:] == wanted[-1:])
+
         most = bar.maximum()
         page.theme.set(scale=1.6)
         await until(lambda: bar.maximum() > 1.3 * most)

@@ -51,10 +51,13 @@ class FoundList(ScrolledColumn, Generic[T, R]):
         self._reading: object | None = None
         """What is being read; what ends later than another is not shown."""
 
-    async def load(self, words: str) -> bool:
-        """Read and show all anew; whether nothing newer was asked for meanwhile."""
+    async def load(self, words: str, *, top: bool = False) -> bool:
+        """Read and show all anew, from the ``top`` or where one was.
+
+        Returns whether nothing newer was asked for meanwhile.
+        """
         self._reading = reading = object()
-        same = self._list is not None and words == self._words
+        same = self._list is not None and words == self._words and not top
         first = self._list.first if self._list is not None and same else 0
 
         def work() -> tuple[int, int, list[T]]:
@@ -87,6 +90,11 @@ class FoundList(ScrolledColumn, Generic[T, R]):
         self.show_parts([section(self._theme, title, [self._list], count=count)])
         return True
 
+    @property
+    def first(self) -> T | None:
+        """The first of what was found, where the list is at its top."""
+        return self._found.get(0)
+
     def bring(self, wanted: Callable[[T], bool]) -> R | None:
         """The row of what is wanted, which comes into sight; None where it is not read."""
         for index, one in self._found.items():
@@ -111,7 +119,7 @@ class FoundList(ScrolledColumn, Generic[T, R]):
             current = reading is self._reading
             if current:
                 self._reading = None
-        if current and not found:  # another program deleted some
+        if current and len(found) < min(_PART, self._count - start):  # some were deleted
             await self.load(words)
         elif current and self._list is not None:
             self._found.update(enumerate(found, start))

@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 
 from PySide6.QtCore import QEvent, QPoint, Qt
 from PySide6.QtGui import QPainter, QPaintEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QApplication, QScrollArea, QWidget
+from PySide6.QtWidgets import QScrollArea, QWidget
 
 from studio.packs.ui import Theme
 
@@ -22,7 +22,8 @@ class RowList(QWidget, Generic[R]):
     """Rows in a scroll area, with lines between them.
 
     A row is made when it comes into sight and deleted when it leaves it, unless it has the focus or
-    is taller than ``sample``, because it shows or asks something. All others are as tall as that.
+    is taller than ``sample``, because it shows or asks something. All others are as tall as that,
+    however narrow the list is.
     ``has`` says whether rows can be made; where they cannot yet, call ``fill`` later.
     """
 
@@ -103,7 +104,7 @@ class RowList(QWidget, Generic[R]):
         seen = range(max(0, near.start - _BESIDE), min(self._count, near.stop + _BESIDE))
         if not self._has(seen):
             return
-        focused = QApplication.focusWidget()
+        focused = self.window().focusWidget()  # also while another program is in front
         for index in [one for one in self._made if one not in seen and one not in self._more]:
             row = self._made[index]
             if focused is None or not row.isAncestorOf(focused):

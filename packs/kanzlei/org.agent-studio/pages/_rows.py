@@ -108,8 +108,8 @@ def pair(theme: Theme, name: str, words: str) -> QWidget:
 class ElidedLabel(Label):
     """Words in one line that give way to what is beside them, with dots at their end."""
 
-    def __init__(self, theme: Theme, role: str, ink: str = "text1") -> None:
-        super().__init__(theme, "", role, ink)
+    def __init__(self, theme: Theme, role: str, ink: str = "text1", text: str = "") -> None:
+        super().__init__(theme, text, role, ink)
         self._look = role, ink
         self.setMinimumWidth(1)
 

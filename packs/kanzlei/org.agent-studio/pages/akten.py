@@ -36,7 +36,7 @@ from ..tools.office.akten import MODE_WORDS, Akte, Akten, shown_mode
 from ._akte_view import AkteView, add_files
 from ._found_list import FoundList
 from ._intake_card import CardPlace, FileCard, JLawyerCard
-from ._rows import AGENT, LinkTitle
+from ._rows import AGENT, ElidedLabel, LinkTitle
 
 UNKNOWN = "unbekannt"
 _WAIT = 120
@@ -60,7 +60,7 @@ class AktenPage(Page):
         )
         self._soon = QTimer(self, singleShot=True, interval=_WAIT)
         self._soon.timeout.connect(lambda: self.run(self.load()))
-        self.search.textChanged.connect(lambda: self._soon.start())
+        self.search.textChanged.connect(self._typed)
         self.search.returnPressed.connect(lambda: self.run(self._open_first()))
         new = Button(self.theme, "Akte", "secondary", icon="plus", clicked=self.show_form)
         read = MenuButton(self.theme, "Akten einlesen", "Einlesen", icon="inbox")
@@ -175,11 +175,16 @@ class AktenPage(Page):
         """Those in sight."""
         return self.body.rows
 
-    async def load(self) -> None:
-        """Read and show everything anew."""
-        shown = await self.body.load(self.search.text())
+    def _typed(self) -> None:
+        self.wanted = ""  # which would take the keyboard
+        self._soon.start()
+
+    async def load(self, *, top: bool = False) -> None:
+        """Read and show everything anew, from the ``top`` or where one was."""
+        shown = await self.body.load(self.search.text(), top=top)
         if shown and self.wanted and not self.list.isHidden():
             row = self.body.bring(lambda akte: str(akte.id) == self.wanted)
+            self.wanted = ""
             if row is not None:
                 QTimer.singleShot(0, row.title, row.title.setFocus)
 
@@ -199,16 +204,25 @@ class AktenPage(Page):
         """Open the first that fits what was written; nothing where nothing was."""
         if self.search.text().strip():
             self._soon.stop()
-            await self.load()
-            if self.rows:
-                self.rows[0].title.click()
+            await self.load(top=True)
+            if (first := self.body.first) is not None:
+                self.show_akte(first.id)
 
     async def take(self, row: AkteRow, files: list[str]) -> None:
         """Copy files into an Akte; what cannot be is said in its row."""
 
         told, refused = await self.in_thread(lambda: add_files(self.home, row.akte, files))
-        if isValid(row):  # it may have left the sight meanwhile
-            row.tell("\n".join(told), "\n".join(refused))
+        self._tell(row, "\n".join(told), "\n".join(refused))
+
+    def _tell(self, row: AkteRow, words: str, problem: str) -> None:
+        """Say something in a row; a problem brings one that left the sight back into it."""
+        if not isValid(row):
+            now = self.body.bring(lambda one: one.id == row.akte.id) if problem else None
+            if now is None:
+                return
+            row = now
+        row.mode.set_current(row.akte.mode)
+        row.tell(words, problem)
 
     def choose_mode(self, row: AkteRow, mode: str) -> None:
         """Change which models may see an Akte; “frei” first asks what that rests on."""
@@ -227,9 +241,7 @@ class AktenPage(Page):
                 lambda: self.home.service(Akten).set_mode(self.home.person, row.akte, mode, basis)
             )
         except ToolFailed as error:
-            if isValid(row):
-                row.mode.set_current(row.akte.mode)
-                row.tell("", str(error))
+            self._tell(row, "", str(error))
             return
         await self.load()
 
@@ -251,9 +263,9 @@ class AktenPage(Page):
             if made is not None:
                 self.form.clear()
                 self.form_place.hide()
-                self.wanted = str(made.id)
                 self.search.clear()
-                self.run(self.load())
+                self.wanted = str(made.id)
+                self.run(self.load(top=True))
 
         self.attempt(work, done, self.form.save)
 
@@ -271,7 +283,7 @@ class AkteRow(QWidget):
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
         number = Label(theme, akte.az, "ui", digits=True)
         number.setMinimumWidth(theme.px(84))
-        court = Label(theme, akte.court or akte.area, "small", "text2", wrap=True)
+        court = ElidedLabel(theme, "small", "text2", akte.court or akte.area)
         self.title = LinkTitle(theme, akte.rubrum, f"Akte {akte.title} öffnen")
         words = column_of([self.title, court], spacing=1)
         if not court.text():

@@ -30,7 +30,7 @@ from ..tools.contacts.kontakte import KINDS, Kontakt, Kontakte
 from ..tools.intake.kinds import CONTACTS
 from ._found_list import FoundList
 from ._intake_card import CardPlace, FileCard
-from ._rows import pair
+from ._rows import ElidedLabel, pair
 
 _WAIT = 120
 """Milliseconds after the last letter before it is looked for."""
@@ -202,8 +202,8 @@ class KontaktRow(QWidget):
         self.contact, self._theme = contact, theme
         self._place = " ".join(filter(None, (contact.zip, contact.city)))
         about = ", ".join(filter(None, (self._place, contact.phone, contact.mail)))
-        name = Label(theme, contact.shown, "ui", wrap=True)
-        below = Label(theme, "", "small", "text2", wrap=True)
+        name = ElidedLabel(theme, "ui", text=contact.shown)
+        below = ElidedLabel(theme, "small", "text2")
         words = column_of([name, below], spacing=1)
         below.show_text(about)
         self.more = Button(theme, "Mehr")
@@ -218,6 +218,7 @@ class KontaktRow(QWidget):
         """All that is known, hidden at first."""
         contact = self.contact
         known = (
+            ("Name", contact.shown),
             ("Frühere Namen", contact.name.earlier),
             ("Geboren", contact.name.born),
             ("Straße", contact.street),
