@@ -328,7 +328,13 @@ async def test_w58_what_of_an_eval_is_run_and_what_it_will_cost(tmp_path: Path) 
         price, never = form.notes.text().split(" · ")
         assert price == "The price of the model is not known"
         assert never == "Never above the budget of $1.00"
-        person.type("2")  # in the field of the tries, which has the focus
+        person.type("1000000")  # in the field of the tries, which has the focus
+        person.press(Key.Key_Tab)
+        await until(lambda: form.notes.text() == "At most 100 tries of each case.")
+        assert not form.cost.text(), "nothing is computed for so many"
+        form.tries.setFocus()
+        form.tries.selectAll()
+        person.type("2")
         person.press(Key.Key_Return)
         await until(lambda: view.report, what="it has run")
         assert view.title.text() == "Capitals, run 1" and form.isHidden()

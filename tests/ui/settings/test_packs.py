@@ -261,12 +261,25 @@ async def test_x2_a_pack_is_looked_at_in_the_place_of_the_list(tmp_path: Path) -
         assert f"folder {source}" in _lines(view)
         await page._look(str(other), "")  # as one that took its time
         assert page.offered is view and len(list(staged.iterdir())) == 1
+        assert "is not shown, as another pack was open" in page.notice.text()
         QTest.keyClick(view.leave, Qt.Key.Key_Escape)
         assert dialog.isVisible() and page.all.isVisible() and page.add.isVisible()
         assert in_focus(page.origin) and page.origin.text() == str(source)
         await until(lambda: not list(staged.iterdir()))
         await until(page.looking.isHidden)
         view = await looked_at(page.look)
+        ready = QApplication.doubleClickInterval()
+        try:
+            QApplication.setDoubleClickInterval(3_600_000)
+            QTest.mouseClick(view.agree, Qt.MouseButton.LeftButton)
+            QTest.mouseDClick(view.agree, Qt.MouseButton.LeftButton)
+            assert page.offered is view, "what stood there before was meant"
+            QApplication.setDoubleClickInterval(0)
+            QTest.mousePress(view.agree, Qt.MouseButton.LeftButton)
+            assert view.agree.isDown()
+            QTest.mouseRelease(view.agree, Qt.MouseButton.LeftButton, pos=QPoint(-9, -9))
+        finally:
+            QApplication.setDoubleClickInterval(ready)
         QTest.keyClick(view.agree, Qt.Key.Key_Space)
         assert in_focus(page.add) and page.adding.isHidden() and not page.origin.text()
         await until(lambda: "office" in page.rows)

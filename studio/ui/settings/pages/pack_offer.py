@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import Qt
-from PySide6.QtGui import QKeySequence, QShortcut
-from PySide6.QtWidgets import QLayout, QWidget
+from PySide6.QtCore import QElapsedTimer, QEvent, QObject, Qt
+from PySide6.QtGui import QKeySequence, QShortcut, QShowEvent
+from PySide6.QtWidgets import QApplication, QLayout, QWidget
 
 from studio.agent.permission.invisible_characters import escape_line
 from studio.ui.engine_texts import tr_engine
@@ -216,12 +216,27 @@ class OfferView(QWidget):
             "Removing keeps the data."
         )
         foot = _note(theme, Mark(theme, "pin", "text2", 16), line)
-        parts = [row_of(head, spacing=10), self.question, rights, *below, foot]
+        parts: list[PlacedPart] = [row_of(head, spacing=10), self.question, rights, *below]
+        if not origin.is_in_place:  # else nobody installed it
+            parts.append(foot)
         column_of([*parts, STRETCH], spacing=14, on=self)
         self.setAccessibleName(name)
         for key in ("Escape", "Alt+Left", "Back"):
             shortcut = QShortcut(QKeySequence(key), self, self.leave.click)
             shortcut.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
+        self._shown = QElapsedTimer()
+        self.agree.installEventFilter(self)
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._shown.start()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        """A press that was meant for what stood here before does not agree to anything."""
+        pressed = event.type() in (QEvent.Type.MouseButtonPress, QEvent.Type.MouseButtonDblClick)
+        if watched is self.agree and pressed:
+            return self._shown.elapsed() < QApplication.doubleClickInterval()
+        return super().eventFilter(watched, event)
 
 
 def _note(theme: Theme, mark: Mark, line: str) -> QLayout:

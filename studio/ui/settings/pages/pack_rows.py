@@ -67,7 +67,8 @@ class PackRow(QWidget):
             self.remove.hide()
         if not without_uv:
             self.uv.hide()
-        if without_uv or offer is not None:  # the row says what there is to know
+        waits = offer is not None and pack.approved == pack.digest
+        if without_uv or waits:  # the row says what there is to know
             self.status.hide()
         self.open = IconButton(theme, "chevron-right", "", 24, 14, clicked=self._open_or_close)
         self.contents: PackContents | None = None

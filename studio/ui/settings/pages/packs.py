@@ -241,6 +241,8 @@ class PacksPage(SettingsPage):
         if self.offered is None:
             self._ask_about(offer)
         else:  # no page takes the place of one in which the person is about to press a button
+            words = tr("{name} is not shown, as another pack was open. Look at it again.")
+            self.notice.show_text(words.format(name=offer.manifest.name))
             await self._forget(offer)
 
     def _update(self, pack: InstalledPack) -> None:
@@ -332,7 +334,8 @@ class PacksPage(SettingsPage):
 
     async def _add(self, offer: Offer, rows: PackContents | None = None) -> None:
         """Install or update, with what the person switched in these rows."""
-        self._offers.pop(offer.manifest.id, None)
+        if self._offers.get(offer.manifest.id) is offer:
+            del self._offers[offer.manifest.id]
         off, on = (rows.switched(False), rows.switched(True)) if rows else ((), ())
         pack = await asyncio.to_thread(self._packs.add, offer, off, on)
         if isValid(self) and {"mcp", "hooks"} & (pack.manifest.parts().keys() - pack.off):

@@ -27,7 +27,7 @@ from studio.ui.widgets import Button, Combo, Hairline, IconButton, Label, MenuIt
 from studio.ui.widgets.breakable import ElidedLabel
 from studio.ui.widgets.layouts import column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
-from studio.workflows.evals.eval_file import read_eval
+from studio.workflows.evals.eval_file import MOST_REPEATS, read_eval
 from studio.workflows.evals.eval_runs import Drive, EvalOptions, EvalRuns
 from studio.workflows.evals.export import lines_of
 from studio.workflows.evals.figures import Difference, difference, figures
@@ -230,8 +230,9 @@ class EvalView(PaintedWidget):
         path, (one, options) = self._path, self.form.wanted
         if path is None or self.form.isHidden():
             return
+        self.form.show_estimate(None)
         found, why = None, self.form.problem()
-        if one.variants and not self.form.tries.error:
+        if one.variants and not self.form.tries.error and one.repeats <= MOST_REPEATS:
             try:
                 folder = await self._folder()
                 found = await self.evals.estimate(one, path, folder, options, self.report)
@@ -326,6 +327,7 @@ class EvalView(PaintedWidget):
         if path != self._path:
             self.list.fold_all()
             self.form.hide()
+            self.report = None
         self._path, self._name = path, name
         self.file.set_text("/".join(path.parts[-2:]))
         await self._show_row(None)
