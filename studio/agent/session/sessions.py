@@ -14,6 +14,7 @@ from typing import Unpack, get_args
 from studio.agent.delegation.offers import Delegation
 from studio.agent.services import Services
 from studio.domain.agents import PermissionMode
+from studio.domain.aio import settled
 from studio.domain.errors import ConfigurationError, StorageError, StudioError
 from studio.domain.events import Event, Exposed, Notice, Recounted, TurnComplete, TurnStarted
 from studio.domain.messages import Message, ToolResult
@@ -49,6 +50,8 @@ class Sessions:
         self._listing_changed = services.questions.notifier.notify_soon
         """Called where sessions were arranged, deleted or brought back: no event tells of that."""
         self._open: dict[str, Session] = {}
+        self._telling: dict[str, asyncio.Task[None]] = {}
+        """What tells in the chats above what sessions that were just opened may have done."""
         self._opening = asyncio.Lock()
         self.events = EventChannel()
         """Carries the events of every session here."""
@@ -113,9 +116,18 @@ class Sessions:
         What it began and a program left in the middle of a turn is opened, too: this has to be
         told here. Raises ConfigurationError if there is no such session.
         """
+        session, left = await self._opened(session_id)
+        if left or (left is not None and session.broken_off):
+            self._telling[session_id] = asyncio.ensure_future(self._tell(session, left))
+        if (telling := self._telling.get(session_id)) is not None:
+            await asyncio.shield(telling)  # it is told though nobody waits for it any more
+        return session
+
+    async def _opened(self, session_id: str) -> tuple[Session, Collection[str] | None]:
+        """A session, and those that a program left in the middle of a turn; None if it was open."""
         async with self._opening:
             if known := await self._known(session_id):
-                return known
+                return known, None
             info = await self.store.get(session_id)
             if info is None:
                 raise ConfigurationError(f"There is no session {session_id}.")
@@ -134,23 +146,40 @@ class Sessions:
             if interrupted:
                 await session.find_changes()
             self._open[session_id] = session
-        await self._tell_caller(session, session.broken_off)
-        begun = await self.store.descendants((session_id,)) if left else ()
-        for one in (each for each in left if each in begun):
-            with suppress(StudioError):  # it says so itself when it is opened
-                await self.open(one)
+            return session, left
+
+    async def _tell(self, session: Session, left: Collection[str]) -> None:
+        """Tell in the chats above what a session and those that it began may have done (W-16)."""
+        session_id = session.info.id
+        task = asyncio.current_task()
+        assert task is not None
+        self._telling[session_id] = task
+        try:
+            await self._tell_caller(session, session.broken_off)
+            begun = await self.store.descendants((session_id,)) if left else ()
+            for one in (each for each in left if each in begun):
+                with suppress(StudioError, OSError):  # it says so itself when it is opened
+                    await self._opened_and_told(one)
+        finally:
+            if self._telling.get(session_id) is task:
+                del self._telling[session_id]
+
+    async def _opened_and_told(self, session_id: str) -> Session:
+        session, left = await self._opened(session_id)
+        if left is not None:
+            await self._tell(session, left)
         return session
 
     async def _tell_caller(self, session: Session, actions: Sequence[str]) -> None:
-        """Tell in the chat above what a session may have done when its program ended (W-16).
+        """Tell in the chat above what a session may have done when its program ended.
 
         So it is in those above that, up to the one that the person looks at.
         """
         caller = session.info.caller
         if not actions or caller is None or caller.kind != "session":
             return
-        with suppress(StudioError):  # deleted, or not readable
-            above = await self.open(caller.id)
+        with suppress(StudioError, OSError):  # deleted, or not readable
+            above = await self._opened_and_told(caller.id)
             if not above.damage and not await self.store.running_elsewhere(caller.id):
                 named = [f"{session.info.agent}: {one}" for one in actions]
                 above.note_broken_off(named)
@@ -409,6 +438,8 @@ class Sessions:
 
     async def close(self) -> None:
         """Stop and save every open session; StorageError if one could not be saved."""
+        for telling in list(self._telling.values()):
+            await settled(telling)
         sessions = list(self._open.values())
         self._open.clear()
         done = await asyncio.gather(*(one.close() for one in sessions), return_exceptions=True)

@@ -12,6 +12,7 @@ import pytest
 
 from studio.agent.delegation.child_desk import bring_back, lay_desk
 from studio.agent.loop.user_messages import CUT_OFF, INTERRUPTED
+from studio.agent.session.sessions import Sessions
 from studio.domain.blocks import NoticeBlock
 from studio.domain.events import AwaitingPermission, Event, Notice, ToolFinished
 from studio.domain.messages import Text
@@ -192,9 +193,13 @@ async def test_w16_a_chat_tells_what_children_of_its_children_may_have_done(
     named = CUT_OFF.format(names=f"Middle: Helper: {command}")
     for _ in range(2):  # the second time it is there already
         async with engine_home(tmp_path, "anthropic", script) as home:
-            above = await home.engine.sessions.open(session.info.id)
-            told = [one.text for one in above.transcript.blocks if isinstance(one, NoticeBlock)]
-            assert told == ([named] if background else [INTERRUPTED, named])
+
+            async def told(sessions: Sessions = home.engine.sessions) -> list[str]:
+                blocks = (await sessions.open(session.info.id)).transcript.blocks
+                return [one.text for one in blocks if isinstance(one, NoticeBlock)]
+
+            for each in await asyncio.gather(told(), told()):  # none gets the chat before
+                assert each == ([named] if background else [INTERRUPTED, named])
 
 
 async def test_w24_what_stands_in_its_way_takes_nothing_of_it_silently(tmp_path: Path) -> None:
