@@ -46,12 +46,14 @@ async def agent_files(runs: WorkflowRuns, engine: Engine, run: Run) -> dict[str,
         path = Path(agent.source)
         with suppress(OSError, ValueError):
             text = (await asyncio.to_thread(read_agent_file, path)).decode("utf-8-sig")
-            found[step.id] = AgentFile(path, text, agent.prompt)
+            found[step.id] = AgentFile(path, text.replace("\r\n", "\n"), agent.prompt)
     return found
 
 
 def line_of(file: AgentFile, wanted: str, other: str) -> int:
-    """The line of the file at which ``wanted`` begins to differ from ``other``, 0 if not there.
+    """The line of the file at which ``wanted`` begins to differ from ``other``.
+
+    0 if it is not there, or more than once.
 
     Both are instructions as they were sent. Where they are the same it is the file's first line
     of these.
@@ -69,8 +71,8 @@ def line_of(file: AgentFile, wanted: str, other: str) -> int:
     if not first or at < 0:
         return 0
     before = file.text[:at].count("\n")
-    lines = file.text[at:].splitlines()
-    return before + lines.index(first) + 1 if first in lines else 0
+    lines = file.text[at:].split("\n")
+    return before + lines.index(first) + 1 if lines.count(first) == 1 else 0
 
 
 def where(files: Mapping[str, AgentFile], step: str, first: str, second: str) -> tuple[str, int]:

@@ -290,11 +290,18 @@ async def test_m25_a_form_whose_time_is_over_is_not_shown(tmp_path: Path, versio
         assert isinstance(result, types.CallToolResult) and "Coder" in words(result)
 
 
-async def test_m25_a_form_that_is_answered_wrongly_is_no_yes(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "said",
+    [
+        types.ErrorData(code=-32000, message="No screen"),
+        types.ElicitResult.model_construct(action="allow", content={"answer": "allow"}),
+    ],
+)
+async def test_m25_a_form_that_is_answered_wrongly_is_no_yes(tmp_path: Path, said: Any) -> None:
     """M-25: what the client says does not fit the protocol, or is an error."""
 
     async def wrong(context: Any, params: Any) -> Any:
-        return types.ErrorData(code=-32000, message="No screen")
+        return said
 
     async with studio(tmp_path, [TOUCH, Turn(Text("Done."))]) as (house, calls):
         async with client(calls, "legacy", elicitation_callback=wrong) as mine:
@@ -328,8 +335,9 @@ async def test_m25_the_questions_of_an_agent_are_answered_in_their_order(
     async with studio(tmp_path, script) as (house, calls):
         async with client(calls, elicitation_callback=person) as mine:
             assert not (await mine.call_tool("ask_agent", {"message": "Go"})).is_error
-        said = str(house.asked[-1].json["messages"][-1])
-        assert ("blue" in said, NOBODY_ANSWERS in said) == (bool(chosen), not chosen)
+        said = house.asked[-1].json["messages"][-1]["content"]
+        blue = "Question: Which?\nAnswer: blue" in said
+        assert (blue, NOBODY_ANSWERS in said) == (bool(chosen), not chosen)
 
 
 @pytest.mark.parametrize("action", ["accept", "decline", "cancel"])

@@ -137,9 +137,11 @@ def test_m25_all_words_of_a_servers_form_are_plain() -> None:
             "named": {"type": "string", "enum": [odd], "enumNames": [f"Of {odd}"]},
             "titled": {"oneOf": [{"const": "a", "title": odd}, {"const": odd}, {"const": "c"}]},
             "some": {"type": "array", "items": {"anyOf": [{"const": odd}]}, "default": [odd]},
-            "default": {"type": "integer", "default": 3, "minimum": 1},
+            "default": {"type": "integer", "default": 3, "minimum": 1, "examples": [{"a": KEY}]},
         },
         "required": ["plain", named],
+        "allOf": [{"title": KEY}],
+        "$comment": KEY,
     }
     form = server_form(ServerQuestion("shop", "Which?", schema))
     seen = "b\\u202e"

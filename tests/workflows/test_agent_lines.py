@@ -16,6 +16,8 @@ def test_w31_the_line_is_that_of_the_first_difference_below_the_keys() -> None:
     assert line_of(FILE, sent, "About the studio.\nFix.\n\nKeep them small.\nSay why.\n") == 8
     assert line_of(FILE, sent, "About the studio.\nFix.\n\nKeep patches small.\n") == 9
     assert not line_of(FILE, sent, sent.replace("About", "Of")), "not of the file"
+    twice = AgentFile(FILE.path, f"{TEXT}Fix.\n", f"{FILE.instructions}\nFix.")
+    assert not line_of(twice, f"{sent}Fix.\n", sent), "it stands there twice"
     assert where({"code": FILE}, "code", "", sent.removeprefix("About the studio.\n")) == (
         "agents/coder.md",
         6,

@@ -110,7 +110,7 @@ def _below_folder(path: Path) -> str:
     return escape_line(Path(*path.parts[-3:]).as_posix())
 
 
-_File: TypeAlias = tuple[Path, Origin, str, bytes | OSError | ValueError]
+_File: TypeAlias = tuple[Path, Origin, str, bytes | str]
 """An agent file, whose it is, its pack, and its contents or why they could not be read."""
 
 
@@ -128,7 +128,10 @@ class _Own:
 
 
 class AgentFiles:
-    """Reads the folders at each call, so that saved changes apply at once."""
+    """Looks at the folders at each call, so that saved changes apply at once.
+
+    May be called in several threads: what is kept of them is replaced as a whole.
+    """
 
     def __init__(
         self, shipped: Path, *own: Path, packs: Callable[[], Iterable[PackPlace]] = tuple
@@ -179,7 +182,7 @@ class AgentFiles:
                 try:
                     files.append((path, origin, pack, self._read(path)))
                 except (OSError, ValueError) as error:
-                    files.append((path, origin, pack, error))
+                    files.append((path, origin, pack, describe_problem(path, error)))
         known = self._own
         if known is None or known.files != files:
             known = self._own = self._put_together(files)
@@ -188,12 +191,9 @@ class AgentFiles:
     def _put_together(self, files: list[_File]) -> _Own:
         found = _Own(files)
         for path, origin, pack, data in files:
-            try:
-                if isinstance(data, Exception):
-                    raise data
-                agent = self._agent(path, data, origin)
-            except (OSError, ValueError) as error:
-                found.problems.append(describe_problem(path, error))
+            agent = data if isinstance(data, str) else self._agent_or_problem(path, data, origin)
+            if isinstance(agent, str):
+                found.problems.append(agent)
                 found.taken[skeleton(path.stem)] = path.stem  # it may be the file's name
                 continue
             known = origin == "pack" and _alike(agent.name, found.agents)
@@ -203,6 +203,12 @@ class AgentFiles:
             else:
                 _put(found.agents, replace(agent, pack=pack) if pack else agent)
         return found
+
+    def _agent_or_problem(self, path: Path, data: bytes, origin: Origin) -> Agent | str:
+        try:
+            return self._agent(path, data, origin)
+        except (OSError, ValueError) as error:
+            return describe_problem(path, error)
 
     def _all_places(self) -> Iterator[tuple[Path, Origin, str]]:
         """The folders, in the order in which they count, with the names of packs."""

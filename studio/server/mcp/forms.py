@@ -177,6 +177,10 @@ def _shown_schema(schema: JsonObject, deep: int = 8) -> JsonObject:
                 found[word] = [_shown_schema(one, deep - 1) for one in as_objects(value)]
             case dict():
                 pass
+            case list() if any(isinstance(one, dict | list) for one in value):
+                pass
+            case str() if word not in ("const", "pattern") and not _is_plain(value):
+                pass
             case _:
                 found[word] = value
     values = schema.get("enum")

@@ -20,8 +20,9 @@ _JUDGES = ("grader", "pairwise")
 class CostEstimate:
     """What ``asked`` of ``count`` cells will cost, from what ``tries`` earlier answers cost.
 
-    ``least`` and ``most`` are the 95 % interval; all three are None where the price of an answer
-    is not known. ``judged``: agents judge the answers, too, whose cost is not in it.
+    ``least`` and ``most`` are the 95 % interval, None where it is from one answer; all three are
+    None where the price of an answer is not known. ``judged``: agents judge the answers, too, whose
+    cost is not in it.
     """
 
     count: int
@@ -65,6 +66,7 @@ def estimate_cost(
     """
     judged = any(grader.kind in _JUDGES for case in one.cases for grader in case.graders)
     whole, tries, mean_sum, variance = sum(asked.values()), 0, 0.0, 0.0
+    sure = True
     for variant, wanted in asked.items():
         known = [cost for cost in costs.get(variant, ()) if cost is not None]
         if not known or len(known) < len(costs[variant]):
@@ -73,6 +75,9 @@ def estimate_cost(
         spread = sum((cost - mean) ** 2 for cost in known) / max(len(known) - 1, 1)
         tries, mean_sum = tries + len(known), mean_sum + mean * wanted
         variance += spread / len(known) * wanted**2
+        sure = sure and len(known) > 1
+    if not sure:
+        return CostEstimate(count, whole, tries, mean_sum, None, None, judged)
     half = Z * math.sqrt(variance)
     least, most = max(mean_sum - half, 0.0), mean_sum + half
     return CostEstimate(count, whole, tries, mean_sum, least, most, judged)

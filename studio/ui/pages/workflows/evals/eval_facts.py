@@ -280,13 +280,15 @@ def estimate_words(found: CostEstimate) -> tuple[str, list[str]]:
     asked = {"asked": number(found.asked), "count": number(found.count)}
     if not found.asked:
         return tr("The record has all answers: no agent is asked for one."), _judged(found)
-    if found.dollars is None or found.least is None or found.most is None:
+    if found.dollars is None:
         words = tr("Asks {asked} of {count} cells").format(**asked)
         return words, [tr("The price of the model is not known"), *_judged(found)]
     words = tr("About {amount} for {asked} of {count} cells")
     words = words.format(amount=money(found.dollars), **asked)
-    between = tr("Between {least} and {most} (95%)")
-    notes = [between.format(least=money(found.least), most=money(found.most))]
+    notes: list[str] = []
+    if found.least is not None and found.most is not None:
+        between = tr("Between {least} and {most} (95%)")
+        notes.append(between.format(least=money(found.least), most=money(found.most)))
     if found.tries < SURE:
         notes.append(
             tr_plural(
