@@ -90,7 +90,7 @@ class StepTries:
             answer = "again"
         elif calls:
             path = self._questions.path(step, one.item)
-            question = unsure_question(session.info.id, calls, path)
+            question = unsure_question(session, calls, path)
             answer = as_words(self._run.answers.get(question.id, ""))
             if answer not in UNSURE:
                 return question

@@ -57,11 +57,16 @@ def _calls_since_told(session: Session) -> list[ToolBlock]:
 
 
 def unsure_question(
-    session_id: str, calls: Sequence[ToolBlock], path: Sequence[str]
+    session: Session, calls: Sequence[ToolBlock], path: Sequence[str]
 ) -> RunQuestion:
-    """The question about calls; it has the same id whenever it is asked."""
+    """The question about calls; it has the same id whenever it is asked in one turn.
+
+    Some providers number the calls of each turn anew: an answer counts for one turn alone.
+    """
     detail = "\n".join(_named(call) for call in calls)
-    question_id = f"{session_id}-{calls[0].call_id}"
+    turns = (one.turn_id for one in session.transcript.blocks if isinstance(one, UserBlock))
+    *_, turn = ("", *turns)
+    question_id = f"{session.info.id}-{turn}-{calls[0].call_id}"
     return RunQuestion(question_id, "unsure", MAY_HAVE_HAPPENED, detail, path=tuple(path))
 
 

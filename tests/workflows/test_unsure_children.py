@@ -21,6 +21,8 @@ from support.workflow_home import asked_in, begin, carry_out, go_on, workflow
 FIRST = "echo child >> count.txt; sleep 600"
 SECOND = "echo lead >> count.txt; sleep 600"
 """Count outside the program how often they began."""
+SAME = "toolu_1"
+"""Some providers number the calls of each turn anew: no old answer counts for another call."""
 HOLD = "until test -e paused; do sleep 0.05; done"
 STORY = workflow("  - {id: act, agent: Lead, prompt: Have it counted}")
 
@@ -32,11 +34,13 @@ class Script:
 
     def __call__(self, view: RequestView) -> Turn:
         if "You are Counter." in view.system:
-            return Turn(Call("run", {"command": FIRST}))
+            return Turn(Call("run", {"command": FIRST}, SAME))
         calls = [one for one in view.items if isinstance(one, Called)]
         told = asked_in(view).count("The program ended while this ran")
         if told:
-            return Turn(Call("run", {"command": SECOND}) if told == 1 else Text("It is done."))
+            return Turn(
+                Call("run", {"command": SECOND}, SAME) if told == 1 else Text("It is done.")
+            )
         if len(calls) < 2:
             held = Call("run", {"command": HOLD})
             return Turn(held if calls else delegate("Counter", "Count", background=True))
