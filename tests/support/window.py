@@ -225,6 +225,10 @@ class Person:
     # Mouse
 
     def click(self, widget: QWidget, at: QPoint | None = None) -> None:
+        above: QWidget | None = widget
+        while above is not None:  # what was just put into a layout is shown by its next event
+            QApplication.sendPostedEvents(above, QEvent.Type.MetaCall)
+            above = above.parentWidget()
         assert widget.isVisible() and widget.isEnabled(), widget
         QTest.mouseClick(widget, Qt.MouseButton.LeftButton, pos=at or widget.rect().center())
 
