@@ -451,16 +451,18 @@ async def test_kz47_of_many_akten_only_those_in_sight_are_made(tmp_path: Path) -
         await until(person.window.isActiveWindow)
         first = page.rows[3]
         first.title.setFocus()
+        start = wanted.index(first.akte.id)
         for _ in range(3 * 40):  # title, mode and chat of each
             person.press(Qt.Key.Key_Tab)
         row = person.focused().parentWidget()
-        assert wanted.index(row.akte.id) == wanted.index(first.akte.id) + 40
+        assert wanted.index(row.akte.id) == start + 40
         for _ in range(3 * 60):
             person.press(Qt.Key.Key_Backtab)
         row = person.focused().parentWidget()
-        assert wanted.index(row.akte.id) == wanted.index(first.akte.id) - 20
+        assert wanted.index(row.akte.id) == start - 20
         assert row.visibleRegion().boundingRect().height() == row.height()
 
+        assert row.mode.accessibleName() == f"KI-Modus der Akte {row.akte.az}, lokal"
         below = page.rows[page.rows.index(row) + 1]
         place = below.y()
         row.mode.chosen.emit("frei")

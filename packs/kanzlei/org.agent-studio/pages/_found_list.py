@@ -24,8 +24,9 @@ class FoundList(ScrolledColumn, Generic[T, R]):
     """The rows of what is found, under a heading with its number.
 
     ``find`` takes words, how many at most and how many to skip, and ``count`` says how many there
-    are; both block and are called in a thread. ``sample`` makes the row that tells how tall a row
-    is. ``nothing`` is said where there is none at all, and where none fits.
+    are; both block and are called in a thread. ``reuse`` shows something else in a row that has
+    left the sight, and says whether it can. ``sample`` makes the row that tells how tall a row is.
+    ``nothing`` is said where there is none at all, and where none fits.
     """
 
     def __init__(
@@ -36,11 +37,13 @@ class FoundList(ScrolledColumn, Generic[T, R]):
         find: Callable[[str, int, int], list[T]],
         count: Callable[[str], int],
         make: Callable[[T], R],
+        reuse: Callable[[R, T], bool],
         sample: Callable[[T], R],
     ) -> None:
         super().__init__(page.theme)
         self._page, self._title, self._nothing = page, title, nothing
         self._find, self._counted, self._make, self._sample = find, count, make, sample
+        self._reuse = reuse
         self.rows: list[R] = []
         """Those that are made; another list each time that all is shown anew."""
         self._list: RowList[R] | None = None
@@ -82,6 +85,7 @@ class FoundList(ScrolledColumn, Generic[T, R]):
             self,
             self._has,
             lambda index: self._make(self._found[index]),
+            lambda row, index: self._reuse(row, self._found[index]),
             lambda: self._sample(next(iter(self._found.values()))),
             count,
         )

@@ -21,10 +21,11 @@ _BESIDE = 2
 class RowList(QWidget, Generic[R]):
     """Rows in a scroll area, with lines between them.
 
-    A row is made when it comes into sight and deleted when it leaves it, unless it has the focus or
-    is taller than ``sample``, because it shows or asks something. All others are as tall as that,
-    however narrow the list is.
-    ``has`` says whether rows can be made; where they cannot yet, call ``fill`` later.
+    A row is made when it comes into sight and used for another place when it leaves it, unless it
+    has the focus or is taller than ``sample``, because it shows or asks something. All others are
+    as tall as that, however narrow the list is. ``reuse`` makes a row that of another place, and
+    says whether it can. ``has`` says whether rows can be made; where they cannot yet, call ``fill``
+    later.
     """
 
     def __init__(
@@ -33,6 +34,7 @@ class RowList(QWidget, Generic[R]):
         area: QScrollArea,
         has: Callable[[range], bool],
         make: Callable[[int], R],
+        reuse: Callable[[R, int], bool],
         sample: Callable[[], R],
         count: int,
     ) -> None:
@@ -40,6 +42,8 @@ class RowList(QWidget, Generic[R]):
         self.rows: list[R] = []
         """Those that are made, from top to bottom."""
         self._theme, self._area, self._has, self._make = theme, area, has, make
+        self._reuse = reuse
+        self._spare: list[R] = []
         self._count, self._sample = count, sample
         self._made: dict[int, R] = {}
         self._more: dict[int, int] = {}
@@ -64,11 +68,19 @@ class RowList(QWidget, Generic[R]):
         return self._row(index)
 
     def _row(self, index: int) -> R:
-        if index not in self._made:
-            self._made[index] = row = self._make(index)
+        if (row := self._made.get(index)) is not None:
+            return row
+        while self._spare:
+            row = self._spare.pop()
+            if self._reuse(row, index):
+                break
+            row.deleteLater()
+        else:
+            row = self._make(index)
             row.setParent(self)
             row.ensurePolished()
-        return self._made[index]
+        self._made[index] = row
+        return row
 
     def _measure(self) -> None:
         sample = self._sample()
@@ -95,7 +107,7 @@ class RowList(QWidget, Generic[R]):
         return range(max(0, first), bisect_right(places, bottom, key=self._top))
 
     def fill(self) -> None:
-        """Make the rows that are in sight, and delete those that are not."""
+        """Make the rows that are in sight of those that are not."""
         if not self._count or self.parentWidget() is None or not self.isVisible():
             return
         view = self._area.viewport()
@@ -110,12 +122,15 @@ class RowList(QWidget, Generic[R]):
             if focused is None or not row.isAncestorOf(focused):
                 del self._made[index]
                 row.hide()
-                row.deleteLater()
+                self._spare.append(row)
         new = [one for one in seen if one not in self._made]
         for index in new:
             self._row(index)
         if new or len(self.rows) != len(self._made):
             self._place()
+        if new:
+            first = sorted(self._made).index(new[0])
+            self._order_focus(self.rows[max(0, first - 1) :])
 
     def _place(self) -> None:
         """Measure the rows, and put each at its place."""
@@ -131,12 +146,7 @@ class RowList(QWidget, Generic[R]):
             height = self._height + self._more.get(index, 0)
             self._made[index].setGeometry(0, self._top(index), self.width(), height)
             self._made[index].show()
-        rows = [self._made[index] for index in order]
-        if rows != self.rows:
-            old = set(self.rows)
-            first = next((at for at, row in enumerate(rows) if row not in old), len(rows))
-            self.rows[:] = rows
-            self._order_focus(self.rows[max(0, first - 1) :])
+        self.rows[:] = [self._made[index] for index in order]
         self.setFixedHeight(max(0, self._top(self._count) - 1))
 
     def _order_focus(self, rows: Sequence[R]) -> None:

@@ -239,11 +239,14 @@ class LinkTitle(PaintedButton):
 
     def __init__(self, theme: Theme, text: str, name: str) -> None:
         super().__init__(theme)
+        self.show_title(text, name)
+        self.setCursor(Qt.CursorShape.PointingHandCursor)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    def show_title(self, text: str, name: str) -> None:
         self.setText(text)
         self.setAccessibleName(name)
         self.setToolTip(plain_tip(text))
-        self.setCursor(Qt.CursorShape.PointingHandCursor)
-        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter):

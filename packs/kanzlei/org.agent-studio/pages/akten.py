@@ -9,7 +9,6 @@ from typing import TypeVar
 from PySide6.QtCore import QRectF, Qt, QTimer, Signal
 from PySide6.QtGui import QDragEnterEvent, QDropEvent, QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QWidget
-from shiboken6 import isValid
 
 from studio.packs import ToolFailed
 from studio.packs.ui import (
@@ -83,6 +82,7 @@ class AktenPage(Page):
             lambda words, most, skip: akten.find(me, words, most, skip),
             lambda words: akten.count(me, words),
             self._row,
+            AkteRow.reuse,
             self._sample,
         )
         parts = [head, Hairline(self.theme), self._places, (self.body, 1)]
@@ -211,18 +211,18 @@ class AktenPage(Page):
     async def take(self, row: AkteRow, files: list[str]) -> None:
         """Copy files into an Akte; what cannot be is said in its row."""
 
-        told, refused = await self.in_thread(lambda: add_files(self.home, row.akte, files))
-        self._tell(row, "\n".join(told), "\n".join(refused))
+        akte = row.akte
+        told, refused = await self.in_thread(lambda: add_files(self.home, akte, files))
+        self._tell(akte, "\n".join(told), "\n".join(refused))
 
-    def _tell(self, row: AkteRow, words: str, problem: str) -> None:
+    def _tell(self, akte: Akte, words: str, problem: str) -> None:
         """Say something in a row; a problem brings one that left the sight back into it."""
-        if not isValid(row):
-            now = self.body.bring(lambda one: one.id == row.akte.id) if problem else None
-            if now is None:
-                return
-            row = now
-        row.mode.set_current(row.akte.mode)
-        row.tell(words, problem)
+        row = next((one for one in self.rows if one.akte.id == akte.id), None)
+        if row is None and problem:
+            row = self.body.bring(lambda one: one.id == akte.id)
+        if row is not None:
+            row.mode.set_current(row.akte.mode)
+            row.tell(words, problem)
 
     def choose_mode(self, row: AkteRow, mode: str) -> None:
         """Change which models may see an Akte; “frei” first asks what that rests on."""
@@ -236,12 +236,13 @@ class AktenPage(Page):
 
     async def set_mode(self, row: AkteRow, mode: str, basis: str = "") -> None:
         """Change which models may see an Akte; a refusal is shown in its row."""
+        akte = row.akte
         try:
             await self.in_thread(
-                lambda: self.home.service(Akten).set_mode(self.home.person, row.akte, mode, basis)
+                lambda: self.home.service(Akten).set_mode(self.home.person, akte, mode, basis)
             )
         except ToolFailed as error:
-            self._tell(row, "", str(error))
+            self._tell(akte, "", str(error))
             return
         await self.load()
 
@@ -279,25 +280,38 @@ class AkteRow(QWidget):
 
     def __init__(self, theme: Theme, akte: Akte) -> None:
         super().__init__()
-        self.akte, self._theme = akte, theme
+        self._theme = theme
         self.setAttribute(Qt.WidgetAttribute.WA_Hover)
-        number = Label(theme, akte.az, "ui", digits=True)
-        number.setMinimumWidth(theme.px(84))
-        court = ElidedLabel(theme, "small", "text2", akte.court or akte.area)
-        self.title = LinkTitle(theme, akte.rubrum, f"Akte {akte.title} öffnen")
-        words = column_of([self.title, court], spacing=1)
-        if not court.text():
-            court.hide()
-        name = f"KI-Modus der Akte {akte.az}"
-        self.mode = MenuButton(theme, name, akte.mode, icon=shown_mode(akte.mode)[2])
+        self._number = Label(theme, "", "ui", digits=True)
+        self._number.setMinimumWidth(theme.px(84))
+        self._court = ElidedLabel(theme, "small", "text2")
+        self.title = LinkTitle(theme, "", "")
+        words = column_of([self.title, self._court], spacing=1)
+        self.mode = MenuButton(theme, "", "")
         self.mode.set_items([MenuItem(one, one, detail=words) for one, words in MODE_WORDS.items()])
-        self.mode.set_current(akte.mode)
         self.chat = Button(theme, "Chat")
-        self.chat.setAccessibleName(f"Chat zur Akte {akte.az}")
         self.setAcceptDrops(True)
-        line = row_of([number, (words, 1), self.mode, self.chat], spacing=12)
+        line = row_of([self._number, (words, 1), self.mode, self.chat], spacing=12)
         self._column = column_of([line], spacing=6, margins=(0, 9, 0, 9), on=self)
+        self._show(akte)
+
+    def _show(self, akte: Akte) -> None:
+        self.akte = akte
+        self._number.setText(akte.az)
+        self._court.show_text(akte.court or akte.area)
+        self.title.show_title(akte.rubrum, f"Akte {akte.title} öffnen")
+        self.mode.set_face(akte.mode, shown_mode(akte.mode)[2])
+        self.mode.set_current(akte.mode)
+        self.mode.setAccessibleName(f"KI-Modus der Akte {akte.az}, {akte.mode}")
+        self.chat.setAccessibleName(f"Chat zur Akte {akte.az}")
         self.setAccessibleName(f"{akte.title}, KI-Modus {akte.mode}")
+
+    def reuse(self, akte: Akte) -> bool:
+        """Show another Akte, unless something was said or asked here."""
+        if self.__dict__.keys() & {"told", "problem", "asked"}:
+            return False
+        self._show(akte)
+        return True
 
     # What few of a hundred rows need
 

@@ -73,6 +73,7 @@ class KontaktePage(Page):
             self._find,
             self._count,
             self._row,
+            KontaktRow.reuse,
             self._sample,
         )
         column_of([head, Hairline(t), self._places, (self.body, 1)], spacing=0, on=self)
@@ -199,19 +200,30 @@ class KontaktRow(QWidget):
 
     def __init__(self, theme: Theme, contact: Kontakt) -> None:
         super().__init__()
-        self.contact, self._theme = contact, theme
-        self._place = " ".join(filter(None, (contact.zip, contact.city)))
-        about = ", ".join(filter(None, (self._place, contact.phone, contact.mail)))
-        name = ElidedLabel(theme, "ui", text=contact.shown)
-        below = ElidedLabel(theme, "small", "text2")
-        words = column_of([name, below], spacing=1)
-        below.show_text(about)
+        self._theme = theme
+        self._name, self._below = ElidedLabel(theme, "ui"), ElidedLabel(theme, "small", "text2")
+        words = column_of([self._name, self._below], spacing=1)
         self.more = Button(theme, "Mehr")
-        self.more.setAccessibleName(f"Mehr zu {contact.shown}")
         self.more.clicked.connect(lambda: self.detail.setVisible(self.detail.isHidden()))
         line = row_of([(words, 1), self.more], spacing=12)
         self._column = column_of([line], spacing=6, margins=(0, 9, 0, 9), on=self)
+        self._show(contact)
+
+    def _show(self, contact: Kontakt) -> None:
+        self.contact = contact
+        self._place = " ".join(filter(None, (contact.zip, contact.city)))
+        about = ", ".join(filter(None, (self._place, contact.phone, contact.mail)))
+        self._name.setText(contact.shown)
+        self._below.show_text(about)
+        self.more.setAccessibleName(f"Mehr zu {contact.shown}")
         self.setAccessibleName(f"{contact.shown}, {about}")
+
+    def reuse(self, contact: Kontakt) -> bool:
+        """Show another contact, unless more of this one was shown."""
+        if "detail" in self.__dict__:
+            return False
+        self._show(contact)
+        return True
 
     @cached_property
     def detail(self) -> QWidget:
