@@ -64,8 +64,8 @@ def unsure_question(
     Some providers number the calls of each turn anew: an answer counts for one turn alone.
     """
     detail = "\n".join(_named(call) for call in calls)
-    turns = (one.turn_id for one in session.transcript.blocks if isinstance(one, UserBlock))
-    *_, turn = ("", *turns)
+    blocks = reversed(session.transcript.blocks)
+    turn = next((one.turn_id for one in blocks if isinstance(one, UserBlock)), "")
     question_id = f"{session.info.id}-{turn}-{calls[0].call_id}"
     return RunQuestion(question_id, "unsure", MAY_HAVE_HAPPENED, detail, path=tuple(path))
 

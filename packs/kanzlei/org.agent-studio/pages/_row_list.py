@@ -22,10 +22,10 @@ class RowList(QWidget, Generic[R]):
     """Rows in a scroll area, with lines between them.
 
     A row is made when it comes into sight and used for another place when it leaves it, unless it
-    has the focus or is taller than ``sample``, because it shows or asks something. All others are
-    as tall as that, however narrow the list is. ``reuse`` makes a row that of another place, and
-    says whether it can. ``has`` says whether rows can be made; where they cannot yet, call ``fill``
-    later.
+    has the focus or is taller than the row that ``sample`` makes, because it shows or asks
+    something. All others are as tall as that one. ``reuse`` shows another place's content in a row,
+    and says whether it can. ``has`` says whether rows can be made; where they cannot yet, call
+    ``fill`` later.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class RowList(QWidget, Generic[R]):
         return range(max(0, first), bisect_right(places, bottom, key=self._top))
 
     def fill(self) -> None:
-        """Make the rows that are in sight of those that are not."""
+        """Make the rows that are in sight, out of those that have left it where there are some."""
         if not self._count or self.parentWidget() is None or not self.isVisible():
             return
         view = self._area.viewport()
