@@ -155,6 +155,7 @@ async def test_x2_parts_are_switched_before_a_pack_is_installed(tmp_path: Path) 
         assert dialog is not None
         page = dialog.pages["packs"]
         assert isinstance(page, PacksPage)
+        await until(lambda: "kanzlei" in page.rows)
         page.origin.setText(str(source))
         page.look.click()
         await until(lambda: page.offered is not None)
