@@ -91,10 +91,13 @@ class Bubblewrap:
         folder = Path(os.path.realpath(launch.folder))
         kept = self._git_hooks.hold(folder, *launch.writable)
         try:
-            mounts = self._mounts(folder, kept, launch)
+            return self._argv(launch, folder, kept)
         except BaseException:
             self._git_hooks.release()
             raise
+
+    def _argv(self, launch: Launch, folder: Path, kept: Sequence[Path]) -> list[str]:
+        mounts = self._mounts(folder, kept, launch)
         root = mounts.pop(Path("/"), "read")
         argv = [self._program, *_ALONE]
         if not launch.network:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import sys
 import threading
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias
 
@@ -35,19 +36,8 @@ async def start_command(
     left = False
     handing = threading.Lock()
 
-    def begin() -> BegunCommand:
-        try:
-            if stdin == "terminal" and sys.platform == "win32":
-                from .windows_terminal import begin_in_terminal
-
-                return begin_in_terminal(launch, sandbox, COLUMNS, ROWS)
-            return _begin(launch, sandbox, keeper, stdin, errors)
-        except BaseException:
-            sandbox.left()
-            raise
-
     def work() -> BegunCommand:
-        command = begin()
+        command = begin_command(launch, sandbox=sandbox, keeper=keeper, stdin=stdin, errors=errors)
         with handing:
             begun.append(command)
             wanted = not left
@@ -71,9 +61,21 @@ async def start_command(
         raise
 
 
-def _begin(
-    launch: Launch, sandbox: Sandbox, keeper: Keeper, stdin: Stdin, errors: Errors
+def begin_command(
+    launch: Launch, *, sandbox: Sandbox, keeper: Keeper, stdin: Stdin, errors: Errors = "joined"
 ) -> BegunCommand:
+    """Begin a command. Blocks; raises OSError if the shell cannot be started."""
+    if stdin == "terminal" and sys.platform == "win32":
+        from .windows_terminal import begin_in_terminal
+
+        return begin_in_terminal(launch, sandbox, COLUMNS, ROWS)
+    held: list[bool] = []
+
+    def argv() -> Sequence[str] | str:
+        words = sandbox.argv(launch)
+        held.append(True)
+        return words
+
     ours: list[int] = []
     theirs: list[int] = []
     terminal = stdin == "terminal"
@@ -99,7 +101,6 @@ def _begin(
                 said, saying = os.pipe()
                 theirs.append(saying)
             streams = theirs[1], theirs[0], theirs[0] if errors == "joined" else theirs[2]
-        argv = sandbox.argv(launch)
         if (rules := sandbox.rules()) is not None:
             theirs.append(rules)
         confined = sandbox.kind == "bubblewrap"
@@ -114,6 +115,8 @@ def _begin(
     except BaseException:
         for descriptor in (*ours, *(() if said is None else (said,))):
             os.close(descriptor)
+        if held:
+            sandbox.left()
         raise
     finally:
         for descriptor in theirs:

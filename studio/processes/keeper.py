@@ -28,6 +28,8 @@ GRACE = 0.2
 """Seconds between SIGTERM and SIGKILL."""
 _PATIENCE = 10.0
 """Seconds after which a keeper that says nothing is not waited for any more."""
+_LINGER = 0.02
+"""Seconds in which a sandbox ends after its command, before what is left is looked for."""
 _LINKER = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH")
 """All that Python itself may need of the environment."""
 
@@ -56,7 +58,7 @@ class Keeper:
 
     def start(
         self,
-        argv: Sequence[str] | str,
+        argv: Sequence[str] | str | Callable[[], Sequence[str] | str],
         folder: Path,
         environment: Mapping[str, str],
         streams: tuple[int, int, int],
@@ -71,18 +73,28 @@ class Keeper:
         ``rules`` is a Landlock ruleset that it gets. When it is ended, all get SIGTERM, but not
         the process itself if it is ``spared``, and ``grace`` seconds later SIGKILL. One that
         ``leads`` is the first of its session, so that it can have a terminal. A text as ``argv``
-        is for Windows. Raises OSError if it cannot be started.
+        is for Windows. A function that gives it is called once, while the supervisor starts.
+        Raises OSError if it cannot be started.
         """
         if sys.platform == "win32":
             from .job_object import start_in_job
 
-            return start_in_job(argv, folder, environment, streams)
+            return start_in_job(argv() if callable(argv) else argv, folder, environment, streams)
         values = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
-        words = [os.fsencode(word) for word in argv]
-        request = marshal.dumps((os.fsencode(folder), words, values, grace, spared, leads))
         passed = [*streams, *([] if rules is None else [rules])]
+        request = b""
         for _ in range(2):  # the keeper may have ended unseen
             order = self._ask(keeper_process.START, passed)
+            try:
+                if not request:
+                    given = argv() if callable(argv) else argv
+                    words = [os.fsencode(word) for word in given]
+                    request = marshal.dumps(
+                        (os.fsencode(folder), words, values, grace, spared, leads)
+                    )
+            except BaseException:
+                order.close()  # the supervisor ends
+                raise
             with suppress(BrokenPipeError, ConnectionResetError):
                 order.sendall(len(request).to_bytes(8, "big") + request)
             lines = order.makefile("rb")
@@ -181,6 +193,8 @@ class _Supervised:
         threading.Thread(target=self._watch, args=(lines,), daemon=True).start()
 
     def end(self) -> None:
+        if self.exited.done() and self._over.wait(_LINGER):
+            return
         with suppress(OSError):  # it is over
             self._order.shutdown(socket.SHUT_WR)
         self._over.wait(_PATIENCE)

@@ -32,6 +32,7 @@ from contextlib import suppress
 
 TYPE_CHECKING = False  # ``typing`` is not imported for it
 if TYPE_CHECKING:
+    import ctypes
     from collections.abc import Callable
 
 START, SWEEP = b"r", b"s"
@@ -47,6 +48,8 @@ _MOST_PASSED = 5
 """Descriptors that come with one byte."""
 _HUNT = 1.0  # s
 _STUCK = 0.6  # s after SIGKILL
+_library: list[ctypes.CDLL] = []
+"""The system's C library, once it is open."""
 _NAME, _SUBREAPER, _NO_NEW_PRIVS, _RESTRICT_SELF = 15, 36, 38, 446
 """Of ``linux/prctl.h``, and the number of ``landlock_restrict_self``."""
 
@@ -123,10 +126,10 @@ def supervise(streams: list[int], restored: list[signal.Signals]) -> None:
     except (OSError, ValueError, NotImplementedError) as error:
         _say(order, f"failed {_reason(error)}")
         return
+    _say(order, f"started {child}")
     null = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
         os.dup2(null, number)  # the command's streams are its own now
-    _say(order, f"started {child}")
     _Tree(child, adopts, spared).watch(order, grace)
     _say(order, "over")
 
@@ -369,7 +372,9 @@ def _system(function: str, number: int, value: int | bytes = 0) -> int:
     try:
         import ctypes
 
-        call = getattr(ctypes.CDLL(None), function)
+        if not _library:  # opened once: supervisors, which are forks, have it too
+            _library.append(ctypes.CDLL(None))
+        call = getattr(_library[0], function)
         given = value if isinstance(value, bytes) else ctypes.c_ulong(value)
         nothing = ctypes.c_ulong(0)
         return call(ctypes.c_long(number), given, nothing, nothing, nothing)

@@ -1,12 +1,11 @@
 """Piped command: runs a command that is given something and answers on two streams (K-8).
 
 What it answers is read to the end but for what is too much: then it is ended, as it is when it
-takes too long, and with the caller. All that it started ends with it.
+takes too long. All that it started ends with it.
 """
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import threading
 import time
@@ -15,9 +14,9 @@ from typing import Literal, TypeAlias
 
 from studio.domain.records import dataclass
 
-from .command_start import start_command
+from .command_start import begin_command
 from .command_streams import BegunCommand
-from .daemon_thread import in_daemon_thread
+from .daemon_thread import Stop
 from .keeper import Keeper
 from .sandbox import Sandbox
 from .sandbox_mounts import Launch
@@ -44,28 +43,23 @@ class PipedResult:
     seconds: float
 
 
-async def run_piped(
-    launch: Launch, given: bytes, *, sandbox: Sandbox, keeper: Keeper, seconds: float
+def run_piped(
+    launch: Launch, given: bytes, *, sandbox: Sandbox, keeper: Keeper, seconds: float, stop: Stop
 ) -> PipedResult:
-    """Run a command line that reads ``given``. Raises OSError if it cannot be started."""
+    """Run a command line that reads ``given``; ``stop`` ends it.
+
+    Blocks: call it in a thread, in which it begins, is read and ends. Threads that wait for each
+    other cost more than a hook may. Raises OSError if it cannot be started.
+    """
     began = time.monotonic()
-    begun = await start_command(
-        launch, sandbox=sandbox, keeper=keeper, stdin="pipe", errors="apart"
-    )
+    begun = begin_command(launch, sandbox=sandbox, keeper=keeper, stdin="pipe", errors="apart")
     exchange = _Exchange(begun, began)
-    work = asyncio.ensure_future(in_daemon_thread(lambda: exchange.run(given, seconds)))
-    try:
-        return await asyncio.shield(work)
-    finally:
-        if not work.done():  # in a thread, so that it goes on when the loop ends
-            await asyncio.shield(in_daemon_thread(exchange.end))
+    stop.then(exchange.end)
+    return exchange.run(given, seconds)
 
 
 class _Exchange:
-    """Gives a command that runs its input, and reads what it answers, in one thread of its own.
-
-    With fewer threads that wait for each other it costs less on a busy computer.
-    """
+    """Gives a command that runs its input, and reads what it answers."""
 
     def __init__(self, begun: BegunCommand, began: float) -> None:
         self._begun = begun
@@ -75,30 +69,35 @@ class _Exchange:
         self._ended = False
         self._read = threading.Event()
         """Set when both streams are read to their ends."""
+        self._over = threading.Event()
+        """Set when the command itself has ended, or was ended as far as that goes."""
+        begun.process.exited.add_done_callback(lambda _: self._over.set())
 
     def end(self, cut: Cut = "") -> None:
         """End the command with all that it started, and with that the reading. Blocks."""
         with self._ending:
             if not self._ended:
                 self._ended, self._cut = True, cut
-                self._begun.end()
+                try:
+                    self._begun.end()
+                finally:
+                    self._over.set()
 
     def run(self, given: bytes, seconds: float) -> PipedResult:
         begun, exited = self._begun, self._begun.process.exited
         output, errors = _Stream(self._flooded), _Stream(self._flooded)
         left = max(seconds - (time.monotonic() - self._began), 0.0)
-        watch = threading.Thread(target=self._watch, args=(left,), daemon=True)
-        others = [threading.Thread(target=self._read_errors, args=(errors,), daemon=True)]
         if len(given) > _AT_ONCE:
-            others.append(threading.Thread(target=self._give, args=(given,), daemon=True))
+            threading.Thread(target=self._give, args=(given,), daemon=True).start()
         else:
             self._give(given)
-        for one in (watch, *others):
-            one.start()
+        threading.Thread(target=self._watch, args=(left,), daemon=True).start()
+        apart = threading.Thread(target=self._read_errors, args=(errors,), daemon=True)
+        apart.start()
         begun.streams.read(output.add)
-        others[0].join()
+        apart.join()
         self._read.set()
-        watch.join()  # it may have closed its streams and go on
+        self._over.wait()  # it may have closed its streams and go on
         self.end()
         begun.streams.close_input()
         code = exited.result() if exited.done() else -9

@@ -37,7 +37,8 @@ class Sandbox(Protocol):
 
     ``kind`` is the program's name, ``none`` without one; ``label`` is for the person,
     ``reason`` says why there is none. ``desks``: it can show a ``Desk``.
-    For each command: ``argv`` and ``rules``, and ``left`` once all that it started has ended.
+    For each command: ``argv`` and ``rules``, and where ``argv`` raised nothing, ``left`` once all
+    that the command started has ended.
     """
 
     @property
@@ -205,13 +206,14 @@ def _test(sandbox: Sandbox, keeper: Keeper) -> str:
         environment = {"PATH": os.environ.get("PATH", os.defpath)}
         try:
             argv = sandbox.argv(Launch("echo works > tried", Path(folder), environment))
-            code, said = _run(argv, Path(folder), environment, sandbox.rules(), keeper)
+            try:
+                code, said = _run(argv, Path(folder), environment, sandbox.rules(), keeper)
+            finally:
+                sandbox.left()
         except TimeoutError:
             return f"a command took more than {_PROBE_TIMEOUT:g} s"
         except (OSError, ValueError) as error:
             return str(error) or "it failed"
-        finally:
-            sandbox.left()
         if code == 0 and Path(folder, "tried").is_file():
             return ""
         return said.strip()[:300] or f"exit {code}"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from studio.processes.daemon_thread import Stop, in_daemon_thread
 from studio.processes.keeper import Keeper
 from studio.processes.piped_command import MOST, PipedResult, run_piped
 from studio.processes.sandbox import NoSandbox
@@ -18,10 +19,22 @@ KEEPER = Keeper()
 
 
 async def piped(
-    command: str, folder: Path, given: bytes = b"", seconds: float = FOREVER
+    command: str,
+    folder: Path,
+    given: bytes = b"",
+    seconds: float = FOREVER,
+    stop: Stop | None = None,
 ) -> PipedResult:
     launch = Launch(command, folder, {"PATH": os.environ["PATH"]})
-    return await run_piped(launch, given, sandbox=NoSandbox(), keeper=KEEPER, seconds=seconds)
+    return await in_daemon_thread(
+        lambda: run_piped(
+            *(launch, given),
+            sandbox=NoSandbox(),
+            keeper=KEEPER,
+            seconds=seconds,
+            stop=stop or Stop(),
+        )
+    )
 
 
 async def test_k8_both_streams_and_the_code_come_apart(tmp_path: Path) -> None:
@@ -67,15 +80,21 @@ async def test_k8_what_it_started_ends_with_it(tmp_path: Path) -> None:
     await until(lambda: not Path(f"/proc/{int(found.output)}").exists())
 
 
-async def test_k9_it_ends_with_the_caller(tmp_path: Path) -> None:
+async def test_k9_it_can_be_stopped(tmp_path: Path) -> None:
     """Also with what ignores SIGTERM."""
+    stop = Stop()
     task = asyncio.ensure_future(
-        piped("trap '' TERM; echo $$ > pid; while :; do sleep 1000; done", tmp_path)
+        piped("trap '' TERM; echo $$ > pid; while :; do sleep 1000; done", tmp_path, stop=stop)
     )
     pid = tmp_path / "pid"
     await until(lambda: pid.is_file() and bool(pid.read_text().strip()))
     number = int(pid.read_text())
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    await until(lambda: not Path(f"/proc/{number}").exists())
+    await asyncio.to_thread(stop.set)
+    assert not Path(f"/proc/{number}").exists()
+    assert (await task).code < 0
+
+
+async def test_k9_what_is_stopped_before_it_begins_ends_too(tmp_path: Path) -> None:
+    stop = Stop()
+    stop.set()
+    assert (await piped("sleep 1000", tmp_path, stop=stop)).code < 0

@@ -11,6 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -667,6 +668,31 @@ async def test_git_works_beside_what_stands_for_missing_names(place: Place) -> N
     (place.folder / "go").touch()
     await slow
     assert not {"commondir", "hooks"} & {one.name for one in (place.folder / ".git").iterdir()}
+
+
+async def test_t7_a_command_that_cannot_begin_takes_no_placeholder_of_another(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """T-7: what stands for missing names stays until the last command has ended."""
+    slow = asyncio.create_task(place.run("touch began; while [ ! -e go ]; do sleep 0.02; done"))
+    await until((place.folder / "began").exists)
+    stands = place.folder / ".git/commondir"
+    assert stands.exists() == place.confined
+    other = tmp_path / "other"
+    other.mkdir()
+    launches = [Launch("true\0", other, child_environment())]
+    if place.confined:  # there is no room for its temporary folder
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "nowhere"))
+        launches.append(Launch("true", other, child_environment()))
+    for launch in launches:
+        with pytest.raises((OSError, ValueError)):
+            command_start.begin_command(
+                launch, sandbox=place.sandbox, keeper=place.keeper, stdin="nothing"
+            )
+        assert stands.exists() == place.confined
+    (place.folder / "go").touch()
+    await slow
+    assert not stands.exists()
 
 
 async def test_other_disks_are_not_seen(place: Place) -> None:

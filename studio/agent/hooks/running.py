@@ -15,6 +15,7 @@ from pathlib import Path
 from studio.domain.hooks import Hook, HookEvent, Hooks
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.records import dataclass
+from studio.processes.daemon_thread import Stop, in_daemon_thread
 from studio.processes.keeper import Keeper
 from studio.processes.piped_command import run_piped
 from studio.processes.sandbox import Sandbox
@@ -97,14 +98,27 @@ class HookRunner:
     async def tell(
         self, hook: Hook, event: HookEvent, facts: JsonObject, most: float = 60.0
     ) -> HookAnswer:
-        """Run one hook; what goes wrong is its answer."""
+        """Run one hook; what goes wrong is its answer. If the caller is cancelled, it is ended."""
+        stop = Stop()
+        work = asyncio.ensure_future(
+            in_daemon_thread(lambda: self._told(hook, event, facts, most, stop))
+        )
+        try:
+            return await asyncio.shield(work)
+        finally:
+            if not work.done():  # in a thread, so that it goes on when the loop ends
+                await asyncio.shield(in_daemon_thread(stop.set))
+
+    def _told(
+        self, hook: Hook, event: HookEvent, facts: JsonObject, most: float, stop: Stop
+    ) -> HookAnswer:
+        """See ``tell``. Blocks: all of it in one thread, as the answer may be long, too."""
         ground = self._ground
         folder, desk = ground.workspace.origin, ground.workspace.desk
         if desk is not None and not ground.sandbox.desks:
             return HookAnswer(hook, fault=NO_DESK, failed=True)
         at = ground.workspace.root if desk is not None else None
-        known = await asyncio.to_thread(sum_of, hook, folder, at)
-        if hook.state == "changed" or known != hook.digest:
+        if hook.state == "changed" or sum_of(hook, folder, at) != hook.digest:
             return HookAnswer(hook, fault=CHANGED, failed=True)
         given = {**ground.about, "hook_event_name": event, **facts}
         environment = {**ground.environment(), **UNATTENDED, PROJECT: str(folder)}
@@ -113,16 +127,17 @@ class HookRunner:
         shown = tuple(_named(name) for name in hook.files if not _is_in(name, folder))
         launch = Launch(hook.command, folder, environment, desk=desk, shown=shown)
         try:
-            result = await run_piped(
+            result = run_piped(
                 launch,
                 json.dumps(given).encode(),
                 sandbox=ground.sandbox,
                 keeper=ground.keeper,
                 seconds=min(hook.seconds, most),
+                stop=stop,
             )
         except (OSError, ValueError) as error:
             return HookAnswer(hook, fault=f"cannot be started: {error}", failed=True)
-        return await asyncio.to_thread(answer_of, hook, event, result)  # it may be long
+        return answer_of(hook, event, result)
 
 
 def _fitting(hook: Hook, views: Sequence[View]) -> list[View]:
