@@ -34,7 +34,7 @@ from studio.agent.session.session import Session
 from studio.domain.aio import BackgroundTasks
 from studio.domain.drafts import KindDraft
 from studio.domain.events import AwaitingReply
-from studio.domain.forms import SECRET, check_form, fields_of, is_web_address
+from studio.domain.forms import SECRET, TRIES, check_form, fields_of, is_web_address
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.permissions import Answer, Question
 from studio.domain.questions import (
@@ -52,8 +52,6 @@ ANSWER = "answer"
 """Begins the name of a form's field, before the number of the question."""
 OWN, ELSE = "_own", "Something else"
 """An answer that is none of the choices: what ends the name of its field, and what it is called."""
-TRIES = 3
-"""How often a form of a server is shown until what is filled in fits it."""
 OPENED = [
     PermissionOption(option_id="opened", name="I opened it", kind="allow_once"),
     PermissionOption(option_id="no", name="Decline", kind="reject_once"),

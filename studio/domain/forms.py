@@ -22,6 +22,8 @@ FieldKind: TypeAlias = Literal[
 ]
 """``choices``: several may be chosen. ``texts``: a list of texts. ``json``: anything else."""
 MOST_CHOICES = 200
+TRIES = 3
+"""How often a program shows a server's form until what is filled in fits it."""
 SECRET = "This looks like a secret. A server that is to be trusted does not ask for one here."
 _YES, _NO = ("yes", "y", "true", "on", "1"), ("no", "n", "false", "off", "0")
 

@@ -370,6 +370,35 @@ async def test_m25_what_a_server_of_ours_asks_is_answered_at_the_client(
     assert "decline" in pay
 
 
+@pytest.mark.parametrize("sizes", [("many", 4), ("many",)])
+async def test_m19_what_does_not_fit_a_servers_form_is_asked_for_again(
+    tmp_path: Path, sizes: tuple[Any, ...]
+) -> None:
+    """M-25, M-19: with what is wrong, three times at most; nothing else goes to the server."""
+    form: Any = {
+        "message": "Size?",
+        "schema": {"type": "object", "properties": {"size": {"type": "integer"}}},
+    }
+    asked: list[str] = []
+
+    async def person(context: Any, params: Any) -> types.ElicitResult:
+        asked.append(params.message)
+        size = sizes[min(len(asked), len(sizes)) - 1]
+        return types.ElicitResult(action="accept", content={"size": size, "rest": "no"})
+
+    shop = ListedServer(tmp_path)
+    shop.offer({**tool("order"), "asks": form})
+    script = [Turn(Call("shop__order", {})), Turn(Text("Done."))]
+    async with studio(tmp_path, script, server_rules={"allow": ["shop__*"]}) as (house, calls):
+        await switch_on(house.engine.services.servers, shop)
+        async with client(calls, elicitation_callback=person) as mine:
+            assert not (await mine.call_tool("ask_agent", {"message": "Go"})).is_error
+        order = str(house.asked[1].json["messages"][-1])
+    wrong = "shop asks: Size?\nsize is a whole number."
+    assert asked == ["shop asks: Size?", *([wrong] if len(sizes) > 1 else [wrong] * 2)]
+    assert ('"size": 4' in order) == (len(sizes) > 1) and "rest" not in order
+
+
 async def test_m25_a_call_that_holds_a_secret_is_no_form(tmp_path: Path) -> None:
     """M-25: nobody allows what they do not see whole; it is denied without a window."""
     key = "sk-ant-api03-" + "a1B2" * 20

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import TypeAlias
 
 from studio.agent.engine import Engine
@@ -15,7 +16,7 @@ from studio.agent.prompts import NOBODY_ANSWERS
 from studio.agent.session.session import Session
 from studio.domain.errors import StorageError
 from studio.domain.events import AwaitingReply
-from studio.domain.forms import SECRET, fields_of
+from studio.domain.forms import SECRET, TRIES, check_form, fields_of
 from studio.domain.jsonvalue import Json, JsonObject, as_object, as_objects
 from studio.domain.permissions import Answer, Question
 from studio.domain.questions import DECLINED, ServerAnswer, ServerQuestion
@@ -58,7 +59,7 @@ class FormQuestions(PermissionForwarder):
     async def _reply(self, asked: AwaitingReply) -> None:
         if asked.form is not None:
             form = server_form(asked.form)
-            given = DECLINED if form is None else await self._form(form)
+            given = DECLINED if form is None else await filled_in(form, self._form)
             self._session.answer_form(asked.call_id, given)
             return
         answer = await self._form(questions_form(asked))
@@ -119,6 +120,22 @@ def server_form(asked: ServerQuestion) -> Form | None:
     if any(one.secret for one in fields_of(asked.schema)):
         text = f"{text}\n{SECRET}"
     return Form(_shown(text), _shown_schema(asked.schema))
+
+
+async def filled_in(form: Form, ask: AskClient) -> ServerAnswer:
+    """What the person fills in for a server, its fields alone; what is wrong is asked for again."""
+    fields, shown = fields_of(form.schema), form
+    names = {one.name for one in fields}
+    for _ in range(TRIES):
+        answer = await ask(shown)
+        if answer.action != "accept":
+            return answer
+        given = answer.content or {}
+        content = {name: value for name, value in given.items() if name in names}
+        if not (wrong := check_form(fields, content)):
+            return ServerAnswer("accept", content)
+        shown = replace(form, message=f"{form.message}\n{wrong}")
+    return ServerAnswer("cancel")
 
 
 def run_form(question: RunQuestion) -> Form | None:

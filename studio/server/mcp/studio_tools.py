@@ -38,7 +38,7 @@ from studio.server.model_names import AGENT, PLAIN
 from studio.server.responder import Responder
 from studio.workflows.workflow_files import find_workflows
 
-from .forms import AskClient, Form, FormQuestions, has_window, run_answer, run_form
+from .forms import AskClient, Form, FormQuestions, filled_in, has_window, run_answer, run_form
 
 MOST_ASKED = 2
 """How deep studios ask each other: this one refuses as the one after so many."""
@@ -238,7 +238,10 @@ class StudioTools:
 def _asking_run(ask: AskClient) -> AskRun:
     async def asked(question: RunQuestion) -> Json:
         form = run_form(question)
-        return None if form is None else run_answer(question, await ask(form))
+        if form is None:
+            return None
+        filled = ask(form) if question.server is None else filled_in(form, ask)
+        return run_answer(question, await filled)
 
     return asked
 
