@@ -23,6 +23,7 @@ from studio.domain.workflows import Step
 from studio.simulator import Call, RequestView, Text, Turn, Usage
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
+from studio.ui.pages.needs import page as needs_page
 from studio.ui.pages.needs.asker import going_on, who_asks
 from studio.ui.pages.needs.choice_card import ChoiceCard
 from studio.ui.pages.needs.page import NeedsPage
@@ -138,6 +139,46 @@ async def test_w22_an_answer_is_given_though_the_page_looks_again(tmp_path: Path
         person.press(Key.Key_Return)
         page._again.timeout.emit()
         await until(lambda: results_in(person.session)[:1] == ["b"], "the answer")
+
+
+@on_window_loop
+async def test_w22_an_answer_counts_for_no_question_that_nobody_has_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """W-22: another program answers the chosen one, and the next takes its place under the keys."""
+    (tmp_path / "gate.md").write_text(GATE)
+    async with at_window(tmp_path, "anthropic", []) as person:
+        runs = WorkflowRuns(person.engine)
+        for _ in range(2):
+            runner = await runs.start(tmp_path / "gate.md", person.folder, RunOptions({}))
+            work = asyncio.create_task(runner.carry_out())
+            await until(lambda runner=runner: runner.run.state == "needs_you", "the gate")
+            work.cancel()
+            await asyncio.gather(work, return_exceptions=True)
+            await runs.close(runner)
+        person.window.pages.show_page("needs")
+        page = person.window.pages.currentWidget()
+        assert isinstance(page, NeedsPage)
+        await until(lambda: len(page.rows) == 2, "both questions")
+        first, second = page.rows
+        given = list[str]()
+        page.answered.disconnect()
+        page.answered.connect(lambda run, *_: given.append(run))
+        assert page.chosen is first
+        opened = await runs.open(first.run_id)
+        await opened.answer(first.question.id, True)
+        await runs.close(opened)
+        monkeypatch.setattr(needs_page, "READ", 3_600_000)
+        page._again.timeout.emit()
+        await until(lambda: len(page.rows) == 1, "it was answered elsewhere")
+        assert page.chosen is not None and page.chosen.run_id == second.run_id
+        for _ in range(2):
+            person.press(Key.Key_1)
+            person.press(Key.Key_Return)
+        assert given == [] and len(page.rows) == 1
+        monkeypatch.setattr(needs_page, "READ", 0)
+        person.press(Key.Key_Return)
+        await until(lambda: given == [second.run_id], "the answer that was meant for it")
 
 
 def reader(view: RequestView) -> Turn:
@@ -772,7 +813,7 @@ async def test_l14_the_cap_of_a_chat_is_raised_there_to_what_was_offered(tmp_pat
 
 @on_window_loop
 async def test_l14_a_run_and_a_chat_at_the_cap_of_a_day_lead_to_its_setting(
-    tmp_path: Path,
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It counts for all that is done in a day. The run goes on once there is more."""
     save(Paths.below(tmp_path / "studio").agents, agent("Writer"))
@@ -806,6 +847,7 @@ async def test_l14_a_run_and_a_chat_at_the_cap_of_a_day_lead_to_its_setting(
         person.engine.settings.values.day_tokens = 90_000
         page._look()
         await until(lambda: len(page.rows) == 1 and answers_on(page) == ["Go on", "Stop"])
+        monkeypatch.setattr(needs_page, "READ", 0)  # it took another's place, and was read
         page.card.rows[0].click()
         page.card.send.click()
         async with within():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import Qt, QTimer
+from PySide6.QtCore import QElapsedTimer, Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout
 
@@ -47,6 +47,8 @@ ANY = 16_777_215
 MOST_BELOW = 0.4
 """Where what the run changed stands below the question, that scrolls in the rest."""
 DIGITS = [*"123456789"]
+READ = 1_000
+"""Milliseconds in which nobody has read a question that took the place of another by itself."""
 AGAIN = 2_000
 """Milliseconds between two looks while the page is on screen."""
 
@@ -110,6 +112,8 @@ class NeedsPage(Page):
         self._seen = ""
         """The question before which ``before`` shows what was done."""
         self._aside: asyncio.Task[None] | None = None
+        self._replaced = QElapsedTimer()
+        """Runs since a question took the place of one that was answered elsewhere."""
         card = widget_of(column_of([self.card, self.nothing], 0, (16, 16, 16, 0)))
         body = widget_of(column_of([card, self.asker, self.before, STRETCH], 8, (4, 0, 4, 0)))
         self._aside_head = widget_of(
@@ -175,7 +179,12 @@ class NeedsPage(Page):
 
     async def _read(self) -> None:
         self._agents = (await self._engine.services.agent_files.load()).by_name
-        self._show(await find_waiting(self._engine, self._known))
+        found = await find_waiting(self._engine, self._known)
+        before = self.chosen
+        self._show(found)
+        now = self.chosen
+        if before is not None and now is not None and now.question.id != before.question.id:
+            self._replaced.start()
 
     def show_order(self, order: int) -> None:
         """Show what waits by run, or the oldest first."""
@@ -284,15 +293,19 @@ class NeedsPage(Page):
         if (row := self.chosen) is not None and row.asker:
             self.open_wanted.emit(row.asker)
 
-    def _answer(self, value: Json, whole: bool) -> None:
+    def _answerable(self) -> Waiting | None:
+        """The chosen question if it can be answered here, and what is pressed is meant for it."""
         row = self.chosen
-        if row is not None and row.here:
+        unread = self._replaced.isValid() and self._replaced.elapsed() < READ
+        return row if row is not None and row.here and not unread else None
+
+    def _answer(self, value: Json, whole: bool) -> None:
+        if (row := self._answerable()) is not None:
             self._show([one for one in self._found if one is not row])
             self._run(self._give(row, value, whole))  # the next look must not cancel it
 
     def _leave_out(self) -> None:
-        row = self.chosen
-        if row is not None and row.here:
+        if (row := self._answerable()) is not None:
             self._show([one for one in self._found if one is not row])
             self.left_out.emit(row.run_id, row.question.id)
 
