@@ -90,7 +90,7 @@ async def test_k9_it_can_be_stopped(tmp_path: Path) -> None:
     await until(lambda: pid.is_file() and bool(pid.read_text().strip()))
     number = int(pid.read_text())
     await asyncio.to_thread(stop.set)
-    assert not Path(f"/proc/{number}").exists()
+    await until(lambda: not Path(f"/proc/{number}").exists())
     assert (await task).code < 0
 
 
