@@ -91,12 +91,16 @@ class Eval:
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """What one grader says of an answer. ``passed`` is None while it has said nothing."""
+    """What one grader says of an answer. ``passed`` is None while it has said nothing.
+
+    ``dollars`` is what an agent cost that judged, None where none did or no price is known.
+    """
 
     kind: str
     label: str
     passed: bool | None
     words: str = ""
+    dollars: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,9 +137,9 @@ class Cell:
 class EvalReport:
     """What an eval came to: its cells, and what they were made from.
 
-    ``models`` has the provider and model of each variant. ``dollars`` is what this run cost, what
-    its cells cost may be more. ``provider`` and ``model`` answered where a variant names none, if
-    they were given.
+    ``models`` has the provider and model of each variant, ``judges`` of each agent that judges.
+    ``dollars`` is what this run cost, what its cells cost may be more. ``provider`` and ``model``
+    answered where a variant names none, if they were given.
     """
 
     eval: Eval
@@ -145,3 +149,4 @@ class EvalReport:
     reason: str = ""
     provider: str = ""
     model: str = ""
+    judges: Mapping[str, str] = field(default_factory=dict[str, str])

@@ -7,12 +7,14 @@ import json
 import re
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from studio.cli.exit_codes import DONE, LIMIT, USAGE
+from studio.domain.agents import Caps
 from studio.domain.evals import (
     Case,
     Cell,
@@ -25,10 +27,14 @@ from studio.domain.evals import (
 )
 from studio.domain.jsonvalue import Json
 from studio.domain.permissions import Rule
-from studio.simulator import RequestView, Text, Turn, status
-from studio.workflows.evals.eval_file import read_eval_text
+from studio.simulator import RequestView, Text, Turn, Usage, status
+from studio.workflows.evals.cost_estimate import CostEstimate
+from studio.workflows.evals.eval_file import read_eval, read_eval_text
+from studio.workflows.evals.eval_runs import EvalOptions, EvalRuns
 from studio.workflows.evals.figures import difference, figures, no_difference, wilson
 from studio.workflows.evals.graders import grade
+from studio.workflows.runner import Runner
+from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import EngineHome, engine_home
 from support.workflow_home import asked_in
 
@@ -61,6 +67,20 @@ cases:
 """
 
 
+POLITE = """\
+---
+name: Sums
+budget: {dollars: 5}
+prompt: Add ${{ item.a }} and 5, please
+variants:
+  - {id: old, agent: Adder}
+  - {id: new, agent: Adder, prompt: "Carefully add ${{ item.a }} and 5"}
+graders: [{grader: Judge, prompt: Any.}, {pairwise: Judge, prompt: The shorter.}]
+cases: [{id: one, a: 1}, {id: two, a: 5}]
+---
+"""
+ONLY = Caps(dollars=0.0721)
+"""For four answers of a thousand tokens, and no verdict."""
 TOTAL: Json = {
     "type": "object",
     "properties": {"total": {"type": "integer"}},
@@ -214,6 +234,75 @@ cases: [{id: one, word: "Adder of sim-model"}, {id: two, word: sim-other}]
             "Judge of sim-model": 6,
             "Adder of sim-other": 6,
         }
+
+
+async def test_w58_an_estimate_has_what_agents_that_judge_cost(tmp_path: Path) -> None:
+    """From earlier verdicts if there are any, else from answers of the same model."""
+    script = Adder()
+
+    def priced(view: RequestView) -> Turn:
+        judged = "You " in asked_in(view)
+        return Turn(*script(view).parts, usage=Usage(1_000, out=2_000 if judged else 1_000))
+
+    async with engine_home(tmp_path, "anthropic", priced) as home:
+        path = prepare(home, POLITE)
+        runs = WorkflowRuns(home.engine)
+        evals = EvalRuns(home.engine, runs)
+        model = "claude-sonnet-4-5"
+        options = EvalOptions(Caps(dollars=5.0), home.provider, model)
+
+        async def drive(runner: Runner) -> None:
+            runner.attended = False
+            await runner.carry_out()
+            await runs.close(runner)
+
+        async def estimate(fresh: bool = False, last: EvalReport | None = None) -> CostEstimate:
+            one = read_eval(path)
+            wanted = replace(options, fresh=fresh)
+            return await evals.estimate(one, path, home.folder, wanted, last)
+
+        blank = await estimate()
+        assert (blank.asked, blank.verdicts, blank.basis) == (4, 6, "")  # nothing is known yet
+        answer, verdict = 0.003 + 0.015, 0.003 + 0.030
+        # Broken off before the verdicts: they are at what answers cost.
+        await evals.run(read_eval(path), path, home.folder, replace(options, caps=ONLY), drive)
+        begun = await estimate()
+        assert (begun.asked, begun.basis) == (0, "answers") and begun.verdicts
+        assert begun.dollars == pytest.approx(begun.verdicts * answer)
+        _, report = await evals.run(read_eval(path), path, home.folder, options, drive)
+        told = [one.dollars for each in report.cells for one in each.grades if one.dollars]
+        assert told and told == pytest.approx([verdict] * len(told))
+        done = await estimate(last=report)
+        assert (done.asked, done.verdicts) == (0, 0)
+        again = await estimate(fresh=True, last=report)
+        assert (again.asked, again.verdicts, again.basis) == (4, 6, "verdicts")
+        assert again.judged == len(told)
+        assert again.dollars == pytest.approx(4 * answer + 6 * verdict)
+        # All prompts are others: the record has nothing of them, the report has.
+        path.write_text(path.read_text().replace("and 5", "and 4"))
+        other = await estimate(last=report)
+        assert (other.asked, other.basis) == (4, "verdicts")
+        assert other.dollars == pytest.approx(again.dollars)
+
+
+async def test_w58_it_is_told_with_which_variant_others_are_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = SUMS.replace("variants:\n", "variants:\n  - {id: first, agent: Adder}\n")
+    async with engine_home(tmp_path, "anthropic", Adder()) as home:
+        prepare(home, text)
+        words = ["eval", "run", "sums", "--folder", str(home.folder), "--model", "sim-model"]
+        words += ["--provider", home.provider, "--cell", "large", "--tokens", "100000"]
+        for more, said, row in (
+            ((), "", "old compared with first: unclear"),
+            (("old", "new"), "compared with old, not with first", "new compared with old: unclear"),
+            (("new",), "new is compared with no other: first is left out", ""),
+        ):
+            chosen = [part for one in more for part in ("--variant", one)]
+            await home.command(*words, *chosen)
+            told = capsys.readouterr()
+            assert said in told.err and row in told.out
+            assert said or "compared" not in told.err
 
 
 async def test_w58_a_limit_leaves_the_rest_to_another_run_and_none_is_refused(

@@ -174,7 +174,15 @@ async def _run(
                 raise ConfigurationError(
                     f"{one.name} has no variant {name}. It has {', '.join(known)}."
                 )
+        first = one.variants[0]
         one = replace(one, variants=tuple(known[name] for name in dict.fromkeys(options.variant)))
+        base = one.variants[0]
+        if len(one.variants) > 1 and base != first:
+            console.say(f"The others are compared with {base.id}, not with {first.id}.")
+        elif base != first and any(
+            each.kind == "pairwise" for case in one.cases for each in case.graders
+        ):
+            console.say(f"{base.id} is compared with no other: {first.id} is left out.")
     caps = Caps(options.tokens or 0, options.dollars or 0.0)
     given = options.provider or "", options.model or ""
     wanted = EvalOptions(caps, *given, options.fresh, chosen_cells(one, options.cell))
@@ -353,7 +361,7 @@ def _line(report: EvalReport, variant: str) -> str:
 
 def _words(found: Difference) -> str:
     return (
-        f"{found.first} against {found.second}: {found.verdict}, {len(found.better)} better, "
+        f"{found.second} compared with {found.first}: {found.verdict}, {len(found.better)} better, "
         f"{len(found.worse)} worse of {found.cases}, chance of no difference {found.chance:.1%}"
     )
 

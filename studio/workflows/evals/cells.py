@@ -19,7 +19,7 @@ from studio.domain.records import dataclass
 from studio.workflows.expressions import ExpressionError, as_words, parse_template
 from studio.workflows.missions.check_steps import VERDICT
 
-from .graders import ASKED, grade, values_of
+from .graders import ASKED, JUDGES, grade, values_of
 
 PAIR: JsonObject = {
     "type": "object",
@@ -209,6 +209,9 @@ def _without_use(item: JsonObject) -> JsonObject:
 def verdict(one: Asked, found: JsonObject) -> Grade:
     """The grade of what a run told."""
     grader, words = one.grader, str(found.get("reason", ""))
+    dollars: float | None = None
+    if grader.kind in JUDGES:
+        dollars = cast("float | None", found.get("dollars"))
     match grader.kind:
         case "command":
             passed = found.get("exit_code") == 0
@@ -217,7 +220,7 @@ def verdict(one: Asked, found: JsonObject) -> Grade:
             passed = found.get("passed") is True
         case _:
             passed = found.get("better") != ("second" if one.first else "first")
-    return Grade(grader.kind, grader.label, passed, words)
+    return Grade(grader.kind, grader.label, passed, words, dollars)
 
 
 # The runs

@@ -1,28 +1,43 @@
-"""Cost estimate: tells what the answers of an eval will cost, from what others did (W-58)."""
+"""Cost estimate: tells what an eval will cost, from what was paid before (W-58)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import cast
+from dataclasses import field
+from typing import Literal, TypeAlias, cast
 
-from studio.domain.evals import Eval, EvalReport
+from studio.domain.evals import EvalReport
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.records import dataclass
 from studio.workflows.items.estimate import Z
 
 from .cells import Try
+from .graders import JUDGES
 
-_JUDGES = ("grader", "pairwise")
+Basis: TypeAlias = Literal["verdicts", "answers", ""]
+"""What the cost of verdicts is known from: earlier ones, or answers of the same model."""
+Costs: TypeAlias = "Mapping[str, Sequence[float | None]]"
+"""What each of several pieces of work cost, by who did it; None where no price is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Judging:
+    """The verdicts that an agent is asked for, at most, and what ``costs`` says of each of them."""
+
+    asked: int
+    costs: Sequence[float | None] = ()
+    basis: Basis = ""
 
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """What ``asked`` of ``count`` cells will cost, from what ``tries`` earlier answers cost.
+    """What ``asked`` of ``count`` cells and ``verdicts`` of agents about them will cost.
 
-    ``least`` and ``most`` are the 95 % interval, None where it is from one answer; all three are
-    None where the price of an answer is not known. ``judged``: agents judge the answers, too, whose
-    cost is not in it.
+    It is from what ``tries`` earlier answers and ``judged`` earlier verdicts cost. ``least`` and
+    ``most`` are the 95 % interval, None where it is from one answer; all three are None where the
+    price of an answer is not known. ``basis`` is empty where the cost of some verdicts is not
+    known: they are not in it then. An agent is asked for fewer verdicts where answers fail before.
     """
 
     count: int
@@ -31,7 +46,25 @@ class CostEstimate:
     dollars: float | None
     least: float | None
     most: float | None
-    judged: bool
+    verdicts: int = 0
+    judged: int = 0
+    basis: Basis = ""
+
+
+@dataclass(slots=True)
+class _Sum:
+    """A sum of costs that are each known from a sample."""
+
+    dollars: float = 0.0
+    variance: float = 0.0
+    sure: bool = field(default=True)
+
+    def add(self, wanted: int, known: Sequence[float]) -> None:
+        mean = sum(known) / len(known)
+        spread = sum((cost - mean) ** 2 for cost in known) / max(len(known) - 1, 1)
+        self.dollars += mean * wanted
+        self.variance += spread / len(known) * wanted**2
+        self.sure = self.sure and len(known) > 1
 
 
 def costs_before(
@@ -57,27 +90,76 @@ def costs_before(
     return found
 
 
+def judgings(
+    wanted: Mapping[str, int],
+    recorded: Costs,
+    report: EvalReport | None,
+    judges: Mapping[str, str],
+    answers: Costs,
+    models: Mapping[str, str],
+) -> list[Judging]:
+    """The verdicts ``wanted`` of each agent that judges, and what one costs.
+
+    It is known from verdicts that are ``recorded`` or that an earlier ``report`` has by the same of
+    the models of ``judges``, else from ``answers`` of variants whose model is the same.
+    """
+    reported = _reported(report, judges)
+    found: list[Judging] = []
+    for judge, count in wanted.items():
+        model = judges[judge]
+        if costs := recorded.get(judge) or reported.get(judge):
+            found.append(Judging(count, costs, "verdicts"))
+            continue
+        alike = [cost for one in answers if models[one] == model for cost in answers[one]]
+        found.append(Judging(count, alike, "answers") if alike else Judging(count))
+    return found
+
+
+def _reported(report: EvalReport | None, judges: Mapping[str, str]) -> dict[str, list[float]]:
+    """What verdicts of an earlier eval cost, by the agent that told them."""
+    found: dict[str, list[float]] = {}
+    graders = {one.id: one.graders for one in report.eval.cases} if report is not None else {}
+    for cell in report.cells if report is not None else ():
+        for grader, its in zip(graders[cell.case], cell.grades, strict=False):
+            judge = str(grader.target)
+            if grader.kind not in JUDGES or its.dollars is None or report is None:
+                continue
+            if report.judges.get(judge) == judges.get(judge, ""):
+                found.setdefault(judge, []).append(its.dollars)
+    return found
+
+
 def estimate_cost(
-    one: Eval, count: int, asked: Mapping[str, int], costs: Mapping[str, Sequence[float | None]]
+    count: int, asked: Mapping[str, int], costs: Costs, judging: Sequence[Judging] = ()
 ) -> CostEstimate:
     """The estimate of an eval of ``count`` cells.
 
-    ``asked`` has how many are asked of each variant, ``costs`` what answers of each cost before.
+    ``asked`` has how many are asked of each variant, ``costs`` what answers of each cost before,
+    ``judging`` the same of the agents that judge.
     """
-    judged = any(grader.kind in _JUDGES for case in one.cases for grader in case.graders)
-    whole, tries, mean_sum, variance = sum(asked.values()), 0, 0.0, 0.0
-    sure = True
+    whole, verdicts = sum(asked.values()), sum(one.asked for one in judging)
+    found, tries, judged = _Sum(), 0, 0
+    basis: Basis = ""
+    for one in judging:
+        known = [cost for cost in one.costs if cost is not None]
+        if not known or len(known) < len(one.costs):
+            judged, basis = 0, ""
+            break
+        found.add(one.asked, known)
+        judged += len(known) if one.basis == "verdicts" else 0
+        basis = one.basis if basis in ("", one.basis) else "answers"
+    if not basis:
+        found = _Sum()
     for variant, wanted in asked.items():
         known = [cost for cost in costs.get(variant, ()) if cost is not None]
         if not known or len(known) < len(costs[variant]):
-            return CostEstimate(count, whole, 0, None, None, None, judged)
-        mean = sum(known) / len(known)
-        spread = sum((cost - mean) ** 2 for cost in known) / max(len(known) - 1, 1)
-        tries, mean_sum = tries + len(known), mean_sum + mean * wanted
-        variance += spread / len(known) * wanted**2
-        sure = sure and len(known) > 1
-    if not sure:
-        return CostEstimate(count, whole, tries, mean_sum, None, None, judged)
-    half = Z * math.sqrt(variance)
-    least, most = max(mean_sum - half, 0.0), mean_sum + half
-    return CostEstimate(count, whole, tries, mean_sum, least, most, judged)
+            return CostEstimate(count, whole, 0, None, None, None, verdicts)
+        tries += len(known)
+        found.add(wanted, known)
+    if not (asked or basis):
+        return CostEstimate(count, whole, 0, None if verdicts else 0.0, None, None, verdicts)
+    least = most = None
+    if found.sure:
+        half = Z * math.sqrt(found.variance)
+        least, most = max(found.dollars - half, 0.0), found.dollars + half
+    return CostEstimate(count, whole, tries, found.dollars, least, most, verdicts, judged, basis)

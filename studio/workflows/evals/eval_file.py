@@ -42,13 +42,14 @@ from studio.workflows.value_readers import (
 )
 from studio.workflows.workflow_keys import BUDGET, ID
 
+from .graders import JUDGES
+
 LONGEST = 4_000_000
 """Characters of the frontmatter: cases stand in it."""
 MOST_CASES, MOST_VARIANTS, MOST_REPEATS = 10_000, 26, 100
 KINDS: tuple[GraderKind, ...] = get_args(GraderKind)
 FOLDERS = (Path(".agents") / "evals", Path("evals"))
 """Where a project has its evals; of the same name the first one counts."""
-_JUDGES = ("grader", "pairwise")
 
 
 def _read_expected(reading: Reading, node: Node) -> Json:
@@ -103,7 +104,7 @@ def _read_graders(reading: Reading, node: Node) -> tuple[Grader, ...]:
             words = "a grader has one of {known}, and no second one"
             reading.note(ValueProblem(words, {"known": ", ".join(KINDS)}), *own.span)
         elif (kind := kinds[0]) in values:
-            if kind in _JUDGES and not str(values.get("prompt", "")).strip():
+            if kind in JUDGES and not str(values.get("prompt", "")).strip():
                 words = "an agent that judges needs a “prompt” that says what is good"
                 reading.note(ValueProblem(words), *own.span)
             more = values.get("title", ""), values.get("prompt", ""), values.get("timeout", 0.0)

@@ -48,8 +48,9 @@ from .cells import (
     words_of,
     workflow_text,
 )
-from .cost_estimate import CostEstimate, costs_before, estimate_cost
+from .cost_estimate import CostEstimate, Judging, costs_before, estimate_cost, judgings
 from .eval_file import read_eval
+from .graders import JUDGES
 
 Drive: TypeAlias = Callable[[Runner], Awaitable[object]]
 """Carries a run out, for as long as it goes by itself or somebody answers."""
@@ -128,7 +129,8 @@ class EvalRuns:
         record = await self.store.recorded(each.key for each in every)
         asked = Counter(each.variant.id for each in every if work.wants(each, record))
         costs = costs_before(every, record, report, work.models)
-        return estimate_cost(one, len(every), asked, costs)
+        judging = await work.judging(self.store, every, record, costs, report)
+        return estimate_cost(len(every), asked, costs, judging)
 
     async def run_cell(
         self, report: EvalReport, name: str, path: Path, folder: Path, drive: Drive
@@ -285,6 +287,11 @@ class _EvalWork:
         """The provider and model of each variant."""
         return {name: f"{one.provider}/{one.model}" for name, one in self._workers.items()}
 
+    @property
+    def judges(self) -> dict[str, str]:
+        """The provider and model of each agent that judges."""
+        return {name: f"{one.provider}/{one.model}" for name, one in self._judges.items()}
+
     async def prepare(self) -> list[Try]:
         """Who answers and judges, and all cells; raises ConfigurationError."""
         for variant in self._eval.variants:
@@ -292,7 +299,7 @@ class _EvalWork:
         for case in self._eval.cases:
             for grader in case.graders:
                 name = str(grader.target)
-                if grader.kind in ("grader", "pairwise") and name not in self._judges:
+                if grader.kind in JUDGES and name not in self._judges:
                     self._judges[name] = await self._worker(name, "")
         return await asyncio.to_thread(tries, self._eval, self._workers, str(self._folder))
 
@@ -314,19 +321,9 @@ class _EvalWork:
         await self._ask(id, steps, wanted, "plan", carry_out)
         answers = await store.recorded(keys)
         fresh = {one.key for one in chosen if answers.get(one.key) != before.get(one.key)}
-        baseline = self._eval.variants[0].id
-        rivals = {(one.case.id, one.number): one.key for one in every if one.variant.id == baseline}
-        cells = await asyncio.to_thread(lambda: [cell(one, answers, baseline) for one in every])
-        open_ = [
-            (at, place, verdict_)
-            for at, (one, its) in enumerate(zip(every, cells, strict=True))
-            if its.answered
-            for place, verdict_ in asked(
-                one, its, answers, rivals[one.case.id, one.number], self._judges
-            )
-        ]
+        cells, open_ = await asyncio.to_thread(self._cells, every, answers)
         # Commands first: they cost nothing.
-        for kinds, mode in ((("command",), ""), (("grader", "pairwise"), "plan")):
+        for kinds, mode in ((("command",), ""), (JUDGES, "plan")):
             found = [(every[at], one) for at, _, one in open_ if one.grader.kind in kinds]
             known = await store.recorded(one.key for _, one in found)
             wanting = [one for its, one in found if self.wants(its, known, one.key)]
@@ -340,7 +337,62 @@ class _EvalWork:
         marked = tuple(replace(one, fresh=one.answered and one.key in fresh) for one in cells)
         why = self._why(marked, len(chosen) - len(fresh))
         asked_for = self._options.provider, self._options.model
-        return EvalReport(self._eval, self.models, marked, self._used.dollars, why, *asked_for)
+        return EvalReport(
+            self._eval, self.models, marked, self._used.dollars, why, *asked_for, self.judges
+        )
+
+    def _cells(
+        self, every: Sequence[Try], answers: Mapping[str, JsonObject]
+    ) -> tuple[list[Cell], list[tuple[int, int, Asked]]]:
+        """The cells of these answers, and the verdicts that they need from runs.
+
+        Each verdict comes with the place of its cell and that of its grader. Blocks.
+        """
+        baseline = self._eval.variants[0].id
+        rivals = {(one.case.id, one.number): one.key for one in every if one.variant.id == baseline}
+        cells = [cell(one, answers, baseline) for one in every]
+        wanted = [
+            (at, place, verdict_)
+            for at, (one, its) in enumerate(zip(every, cells, strict=True))
+            if its.answered
+            for place, verdict_ in asked(
+                one, its, answers, rivals[one.case.id, one.number], self._judges
+            )
+        ]
+        return cells, wanted
+
+    async def judging(
+        self,
+        store: EvalStore,
+        every: Sequence[Try],
+        record: Mapping[str, JsonObject],
+        costs: Mapping[str, Sequence[float | None]],
+        report: EvalReport | None,
+    ) -> list[Judging]:
+        """The verdicts that agents are asked for if all answers that are asked for pass before."""
+        _, told = await asyncio.to_thread(self._cells, every, record)
+        judged = [(every[at], one) for at, _, one in told if one.grader.kind in JUDGES]
+        known = await store.recorded(one.key for _, one in judged)
+        renewed = {one.key for one in every if self.wants(one, record)}
+        baseline = self._eval.variants[0].id
+        rivals = {one.place[0]: one.key in renewed for one in every if one.variant.id == baseline}
+        wanted: Counter[str] = Counter()
+        before: dict[str, list[float | None]] = {}
+        for one in every:
+            for grader in one.case.graders if one.key in renewed else ():
+                if grader.kind == "grader" or (
+                    grader.kind == "pairwise" and one.variant.id != baseline
+                ):
+                    wanted[str(grader.target)] += 1
+        for one, its in judged:
+            judge = str(its.grader.target)
+            if its.key in known:
+                cost = cast("float | None", known[its.key].get("dollars"))
+                before.setdefault(judge, []).append(cost)
+            again = its.grader.kind == "pairwise" and rivals.get(one.case.id, False)
+            if one.key not in renewed and (again or self.wants(one, known, its.key)):
+                wanted[judge] += 1
+        return judgings(wanted, before, report, self.judges, costs, self.models)
 
     def wants(self, one: Try, record: Container[str], verdict: str = "") -> bool:
         """Whether a try is asked, or an agent or a command for a verdict about it."""

@@ -22,7 +22,9 @@ from studio.workflows.expressions import (
     parse_template,
 )
 
-ASKED = ("command", "grader", "pairwise")
+JUDGES = ("grader", "pairwise")
+"""Kinds of graders that ask an agent."""
+ASKED = ("command", *JUDGES)
 """Kinds of graders whose verdict comes from a run."""
 PATIENCE = 2.0
 """Seconds that a pattern may take for one answer."""

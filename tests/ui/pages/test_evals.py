@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QToolTip
 
 from studio.agent.engine import Engine
 from studio.domain.agents import NO_CAPS
-from studio.domain.evals import Case, Eval, Grader
+from studio.domain.evals import Case, Eval, Grader, Variant
 from studio.simulator import RequestView, Text, Turn, Usage
 from studio.ui.pages.workflows.evals.case_list import columns_of
 from studio.ui.pages.workflows.evals.eval_facts import (
@@ -20,13 +20,15 @@ from studio.ui.pages.workflows.evals.eval_facts import (
     FLIPPED,
     SectionRow,
     answer_marks,
+    compared_words,
+    estimate_words,
     section_words,
     spoken_case,
 )
 from studio.ui.pages.workflows.evals.eval_inspector import CELL, HISTORY, against_facts
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.widgets.painting import tag_width
-from studio.workflows.evals.cost_estimate import estimate_cost
+from studio.workflows.evals.cost_estimate import Judging, estimate_cost
 from studio.workflows.evals.eval_file import read_eval
 from studio.workflows.evals.eval_runs import EvalOptions, EvalRuns
 from studio.workflows.evals.figures import difference
@@ -373,14 +375,58 @@ async def test_w58_what_of_an_eval_is_run_and_what_it_will_cost(tmp_path: Path) 
 
 
 def test_w58_an_estimate_weighs_each_variant_and_needs_the_price_of_all() -> None:
-    one = Eval("", (Case("c", graders=(Grader("grader", "Critic", prompt="?"),)),))
-    found = estimate_cost(one, 40, {"a": 10, "b": 20}, {"a": [0.1, 0.3], "b": [0.5] * 30})
-    assert (found.asked, found.tries, found.judged) == (30, 32, True)
+    found = estimate_cost(40, {"a": 10, "b": 20}, {"a": [0.1, 0.3], "b": [0.5] * 30})
+    assert (found.asked, found.tries, found.verdicts) == (30, 32, 0)
     assert found.dollars == pytest.approx(12.0)
     assert found.least == pytest.approx(12.0 - 1.96) and found.most == pytest.approx(12.0 + 1.96)
     for costs in ({"a": [0.1]}, {"a": [0.1], "b": [0.5, None]}):
-        assert estimate_cost(one, 40, {"a": 1, "b": 1}, costs).dollars is None
-    assert estimate_cost(one, 40, {}, {}).asked == 0
+        assert estimate_cost(40, {"a": 1, "b": 1}, costs).dollars is None
+    assert estimate_cost(40, {}, {}).asked == 0
+
+
+def test_w58_an_estimate_says_what_the_cost_of_judging_agents_rests_on() -> None:
+    asked, costs = {"a": 10}, {"a": [0.1, 0.1]}
+    known = Judging(4, [0.5, 0.5, 0.5], "verdicts")
+    for judging, dollars, words in (
+        ([known], 3.0, "With 4 verdicts of agents at most, at what 3 earlier ones cost"),
+        (
+            [Judging(1, [0.1], "answers")],
+            1.1,
+            "With 1 verdict of agents at most, at what answers of the same model cost",
+        ),
+        (
+            [known, Judging(1, [0.1], "answers")],
+            3.1,
+            "With 5 verdicts of agents at most, in part at what answers of the same model cost",
+        ),
+        ([Judging(4)], 1.0, "Not in it: 4 verdicts of agents at most, whose cost is not known"),
+        (
+            [known, Judging(1, [None], "verdicts")],
+            1.0,
+            "Not in it: 5 verdicts of agents at most, whose cost is not known",
+        ),
+        ([], 1.0, "The estimate is from 2 tries"),
+    ):
+        found = estimate_cost(20, asked, costs, judging)
+        assert found.dollars == pytest.approx(dollars)
+        assert estimate_words(found)[1][-1] == words
+    alone = estimate_cost(20, {}, {}, [known])
+    words, notes = estimate_words(alone)
+    assert words == "The record has all answers: about $2.00 for verdicts on them"
+    assert notes[-1].startswith("With 4 verdicts")
+
+
+def test_w58_it_is_said_with_which_variant_others_are_compared() -> None:
+    first, second, third = (Variant(one, "Writer") for one in ("old", "new", "next"))
+    case = Case("c", graders=(Grader("pairwise", "Judge", prompt="?"),))
+    assert not compared_words(Eval("", (case,), (first, second)), first)
+    assert compared_words(Eval("", (case,), (second, third)), first) == (
+        "Compared with new: old is left out"
+    )
+    assert compared_words(Eval("", (case,), (third,)), first) == (
+        "It is compared with no other: old is left out"
+    )
+    assert not compared_words(Eval("", (Case("c"),), (third,)), first)
 
 
 @on_window_loop

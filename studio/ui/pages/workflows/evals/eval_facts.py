@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from studio.agent.permission.invisible_characters import escape_line
-from studio.domain.evals import Case, Cell, Eval, EvalReport, Grader
+from studio.domain.evals import Case, Cell, Eval, EvalReport, Grader, Variant
 from studio.storage.evals import EvalRow
 from studio.ui.engine_texts import tr_engine
 from studio.ui.formatting import dollars, duration, number, percent
@@ -278,18 +278,22 @@ def counts_words(report: EvalReport) -> str:
 def estimate_words(found: CostEstimate) -> tuple[str, list[str]]:
     """“About $1.20 for 42 of 378 cells”, and how sure that is."""
     asked = {"asked": number(found.asked), "count": number(found.count)}
-    if not found.asked:
-        return tr("The record has all answers: no agent is asked for one."), _judged(found)
+    if not (found.asked or found.verdicts):
+        return tr("The record has all answers: no agent is asked for one."), []
+    notes: list[str] = []
     if found.dollars is None:
         words = tr("Asks {asked} of {count} cells").format(**asked)
-        return words, [tr("The price of the model is not known"), *_judged(found)]
-    words = tr("About {amount} for {asked} of {count} cells")
-    words = words.format(amount=money(found.dollars), **asked)
-    notes: list[str] = []
+        notes.append(tr("The price of the model is not known"))
+    elif not found.asked:
+        words = tr("The record has all answers: about {amount} for verdicts on them")
+        words = words.format(amount=money(found.dollars))
+    else:
+        words = tr("About {amount} for {asked} of {count} cells")
+        words = words.format(amount=money(found.dollars), **asked)
     if found.least is not None and found.most is not None:
         between = tr("Between {least} and {most} (95%)")
         notes.append(between.format(least=money(found.least), most=money(found.most)))
-    if found.tries < SURE:
+    if found.asked and found.dollars is not None and found.tries < SURE:
         notes.append(
             tr_plural(
                 "The estimate is from {count} try",
@@ -301,7 +305,42 @@ def estimate_words(found: CostEstimate) -> tuple[str, list[str]]:
 
 
 def _judged(found: CostEstimate) -> list[str]:
-    return [tr("Agents that judge cost something beside")] if found.judged else []
+    """What agents that judge add, and what is known of that."""
+    if not found.verdicts:
+        return []
+    verdicts = tr_plural(
+        "{count} verdict of agents at most", "{count} verdicts of agents at most", found.verdicts
+    )
+    if found.dollars is None or not found.basis:
+        return [tr("Not in it: {verdicts}, whose cost is not known").format(verdicts=verdicts)]
+    if found.basis == "answers":
+        words = tr("With {verdicts}, at what answers of the same model cost")
+        if found.judged:
+            words = tr("With {verdicts}, in part at what answers of the same model cost")
+        return [words.format(verdicts=verdicts)]
+    return [
+        tr_plural(
+            "With {verdicts}, at what {count} earlier one cost",
+            "With {verdicts}, at what {count} earlier ones cost",
+            found.judged,
+            verdicts=verdicts,
+        )
+    ]
+
+
+def compared_words(one: Eval, first: Variant) -> str:
+    """With which variant others are compared, where it is not the ``first`` one of the file."""
+    base = one.variants[0] if one.variants else first
+    judged = any(each.kind == "pairwise" for case in one.cases for each in case.graders)
+    if base == first or (len(one.variants) < 2 and not judged):
+        return ""
+    if len(one.variants) < 2:
+        return tr("It is compared with no other: {first} is left out").format(
+            first=escape_line(first.label, 80)
+        )
+    return tr("Compared with {base}: {first} is left out").format(
+        base=escape_line(base.label, 80), first=escape_line(first.label, 80)
+    )
 
 
 def verdict_words(cell: Cell) -> list[tuple[bool | None, str]]:

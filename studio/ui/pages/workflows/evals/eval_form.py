@@ -25,7 +25,7 @@ from studio.workflows.evals.cost_estimate import CostEstimate
 from studio.workflows.evals.eval_file import MOST_REPEATS
 from studio.workflows.evals.eval_runs import EvalOptions
 
-from .eval_facts import estimate_words
+from .eval_facts import compared_words, estimate_words
 
 CASES = 200
 """Pixels of the field that chooses among the cases."""
@@ -137,6 +137,8 @@ class EvalForm(StartForm):
         words, notes = estimate_words(found) if found is not None else ("", [])
         self.cost.setText(words)
         if found is not None:
+            if compared := compared_words(self.wanted[0], self._eval.variants[0]):
+                notes.insert(0, compared)
             notes += budget_notes(self.caps.dollars, self.caps.tokens)
         self.notes.setText(" · ".join(notes) or tr_engine(why))
 
