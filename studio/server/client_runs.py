@@ -33,7 +33,7 @@ from studio.domain.runs import Run
 from studio.domain.workflows import Workflow
 from studio.storage.runs import RunInUse
 from studio.workflows.runner import Runner
-from studio.workflows.workflow_files import find_workflows
+from studio.workflows.workflow_files import WorkflowFile, find_workflows
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns, answer_of_run
 
 from .contract import (
@@ -75,14 +75,25 @@ class ClientRuns:
         self._leaving = BackgroundTasks()
         self._closed = False
 
-    async def listed(self) -> list[ListedModel]:
-        """The workflows that a client can name as a model."""
+    async def files(self) -> dict[str, WorkflowFile]:
+        """The file of each workflow by its name here, in order, also where it has mistakes."""
         paths, packs = self._engine.paths, self._engine.services.sources.pack_places
         files = await asyncio.to_thread(find_workflows, paths, self._folder, packs)
-        found = {one.path.stem: one.workflow for one in files if one.workflow is not None}
+        return dict(sorted({one.path.stem: one for one in files}.items()))
+
+    async def workflows(self) -> dict[str, Workflow]:
+        """The workflows that a client can run, by their names here."""
+        return {
+            name: one.workflow
+            for name, one in (await self.files()).items()
+            if one.workflow is not None and not one.broken
+        }
+
+    async def listed(self) -> list[ListedModel]:
+        """The workflows that a client can name as a model."""
         return [
-            ListedModel(f"{WORKFLOW}{name}", found[name].name, "agent-studio")
-            for name in sorted(found)
+            ListedModel(f"{WORKFLOW}{name}", one.name, "agent-studio")
+            for name, one in (await self.workflows()).items()
         ]
 
     # Answers
@@ -253,9 +264,9 @@ class ClientRuns:
         """Begin a run; unless it ``stays``, one whose client leaves just then is stopped."""
         if self._closed:
             raise BadRequest("The server is being stopped.", status=503, code="busy")
-        listed = [one.id.removeprefix(WORKFLOW) for one in await self.listed()]
-        if name not in listed:
-            known = f" Known are {', '.join(listed)}." if listed else ""
+        if name not in await self.files():  # one with mistakes says them
+            listed = ", ".join(await self.workflows())
+            known = f" Known are {listed}." if listed else ""
             shown = escape_line(name, 100)
             raise BadRequest(
                 f"There is no workflow “{shown}”.{known}",

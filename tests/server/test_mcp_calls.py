@@ -544,6 +544,24 @@ async def test_m25_the_agents_and_workflows_are_listed_with_their_inputs(tmp_pat
         assert '"Greets."' in words(result)
 
 
+async def test_w8_a_workflow_with_mistakes_is_not_listed_and_says_them(tmp_path: Path) -> None:
+    """M-25, W-8: of the same name the last one counts, though it cannot be run."""
+    async with studio(tmp_path, []) as (house, calls), client(calls) as mine:
+        own, here = house.engine.paths.workflows, house.folder / ".agents" / "workflows"
+        for place in (own, here):
+            place.mkdir(parents=True, exist_ok=True)
+        (own / "greet.md").write_text(FLOW)
+        (here / "greet.md").write_text(FLOW.replace("agent: Writer", "agnet: Writer"))
+        found: Any = (await mine.call_tool("list_agents", {})).structured_content
+        assert "greet" not in {one["name"] for one in found["workflows"]}
+        inputs = {"whom": "Ada"}
+        told = await mine.call_tool("run_workflow", {"workflow": "greet", "inputs": inputs})
+        assert told.is_error and "agnet" in words(told)
+        told = await mine.call_tool("run_workflow", {"workflow": "greets", "inputs": inputs})
+        assert told.is_error and "There is no workflow “greets”. Known are " in words(told)
+        assert "greet," not in words(told)
+
+
 async def test_m25_a_run_asks_in_the_open_window_first(tmp_path: Path) -> None:
     """M-25: and waits there for its person; the client is asked nothing."""
     flow = FLOW.partition("steps:")[0] + 'steps:\n  - {id: sure, approve: "Send it?"}\n---\n'

@@ -6,7 +6,6 @@ same folder, within the same rules, kept as chats in the same way.
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import aclosing
@@ -36,7 +35,6 @@ from studio.server.contract import (
 from studio.server.errors import INTERNAL, error_from_exception
 from studio.server.model_names import AGENT, PLAIN
 from studio.server.responder import Responder
-from studio.workflows.workflow_files import find_workflows
 
 from .forms import AskClient, Form, FormQuestions, filled_in, has_window, run_answer, run_form
 
@@ -155,9 +153,6 @@ class StudioTools:
         agents: list[Json] = [
             {"name": one.name, "description": one.description} for one in found.values()
         ]
-        paths, packs = self._engine.paths, self._engine.services.sources.pack_places
-        files = await asyncio.to_thread(find_workflows, paths, self._folder, packs)
-        named = {one.path.stem: one.workflow for one in files if one.workflow is not None}
         workflows: list[Json] = [
             {
                 "name": name,
@@ -165,7 +160,7 @@ class StudioTools:
                 "description": one.description,
                 "inputs": [_input(given) for given in one.inputs],
             }
-            for name, one in sorted(named.items())
+            for name, one in (await self._responder.runs.workflows()).items()
         ]
         found_all: JsonObject = {"agents": agents, "workflows": workflows}
         return ToolAnswer(json.dumps(found_all, ensure_ascii=False, indent=1), "", found_all)
