@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from contextlib import suppress
 from functools import lru_cache
 from itertools import islice
@@ -32,6 +32,8 @@ SERVER_FILES = (Path(".mcp.json"), Path(".agents") / "mcp.json")
 """Where a folder has its MCP servers; a later place wins by name."""
 PROJECT_HOOKS = Path(".agents") / "hooks.json"
 PROJECT_CHECKS = Path(".agents") / "checks.yaml"
+_HOLDERS = frozenset({".agents", ".claude", ".github"})
+"""Folders that have all of these but one file; most folders have none of them."""
 MAX_FILE_BYTES = 200_000
 """Bytes of one file."""
 MAX_AGENTS = 200
@@ -84,12 +86,15 @@ class FolderFiles:
 def read_folder_files(folder: Path) -> FolderFiles:
     """Read the files; a file that cannot be read is part of the result. Blocks."""
     folder = below(folder, "")  # the same object as the last time
-    rules = _whole_file(below(folder, PROJECT_PERMISSIONS))
-    checks = _whole_file(below(folder, PROJECT_CHECKS))
-    hooks = _whole_file(below(folder, PROJECT_HOOKS))
-    served = [(path := below(folder, place), _whole_file(path)) for place in SERVER_FILES]
+    absent = {name for name in _HOLDERS if not os.path.lexists(below(folder, name))}
+
+    def whole(place: Path) -> bytes | None:
+        return None if place.parts[0] in absent else _whole_file(below(folder, place))
+
+    rules, checks, hooks = map(whole, (PROJECT_PERMISSIONS, PROJECT_CHECKS, PROJECT_HOOKS))
+    served = [(below(folder, place), whole(place)) for place in SERVER_FILES]
     servers = tuple((path, data) for path, data in served if data is not None)
-    paths = list(islice(project_agent_paths(folder), MAX_AGENTS + 1))
+    paths = list(islice(project_agent_paths(folder, absent), MAX_AGENTS + 1))
     crowded = len(paths) > MAX_AGENTS
     agents = () if crowded else tuple(_agent_file(path, folder) for path in paths)
     total = hashlib.sha256()
@@ -106,7 +111,7 @@ def read_folder_files(folder: Path) -> FolderFiles:
         total.update(head.encode(errors="surrogatepass") + content)  # any name that a disk has
     found = any(one is not None for one in (rules, checks, hooks)) or paths or servers
     gone = not found and not folder.is_dir()
-    prose = () if gone else _prose(folder)
+    prose = () if gone else _prose(folder, absent)
     digest = total.hexdigest()
     place = os.path.realpath(folder)
     return FolderFiles(
@@ -114,10 +119,12 @@ def read_folder_files(folder: Path) -> FolderFiles:
     )
 
 
-def _prose(folder: Path) -> tuple[str, ...]:
+def _prose(folder: Path, absent: Set[str]) -> tuple[str, ...]:
     """What a folder has that agents would follow, by names relative to it."""
     found = [Path(os.path.relpath(path, folder)).as_posix() for path in project_paths(folder)]
     for place in (*SKILL_PLACES, *COMMAND_PLACES):
+        if place.parts[0] in absent:
+            continue
         with suppress(OSError), os.scandir(below(folder, place)) as inside:
             found += [f"{place.as_posix()}/" for _ in islice(inside, 1)]
     return tuple(found)
@@ -129,10 +136,14 @@ def _told(path: Path) -> str:
     return path.name if folder == PROJECT_AGENTS else (folder / path.name).as_posix()
 
 
-def project_agent_paths(folder: Path) -> Iterator[Path]:
-    """The agent files that a folder brings, in the order in which they count."""
+def project_agent_paths(folder: Path, absent: Set[str] = frozenset()) -> Iterator[Path]:
+    """The agent files that a folder brings, in the order in which they count.
+
+    ``absent`` are folders in it that are known not to be there.
+    """
     for place, ending in AGENT_PLACES:
-        yield from agent_paths(below(folder, place), ending)
+        if place.parts[0] not in absent:
+            yield from agent_paths(below(folder, place), ending)
 
 
 _parsed = lru_cache(maxsize=4_000)(Path)

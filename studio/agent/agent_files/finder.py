@@ -128,7 +128,8 @@ class _Own:
 
 
 class AgentFiles:
-    """Looks at the folders at each call, so that saved changes apply at once.
+    """Looks at the folders at each call, so that saved changes apply at once. What ships with the
+    program is read once: a new version of it counts from the next start on, as its code does.
 
     May be called in several threads: what is kept of them is replaced as a whole.
     """
@@ -137,13 +138,14 @@ class AgentFiles:
         self, shipped: Path, *own: Path, packs: Callable[[], Iterable[PackPlace]] = tuple
     ) -> None:
         """``packs`` tells where packs have their agents (X-1), and blocks."""
-        self._places: list[tuple[Path, Origin]] = [(shipped, "shipped")]
-        for one in own:
-            self._places.append((one, "own"))
+        self._shipped = shipped
+        self._own_folders = own
         self._packs = packs
         self._parsed: dict[tuple[str, Origin, bool], tuple[bytes, Agent | str]] = {}
         """Files with their contents, and the agent or the problem of each, while unchanged."""
         self._own: _Own | None = None
+        self._shipped_files: list[_File] = []
+        """Those of the program, once all of them were read."""
         self._contents: dict[str, tuple[tuple[int, ...], bytes]] = {}
         """Files of the program and of the person's own folders, with what tells of a change."""
 
@@ -176,17 +178,31 @@ class AgentFiles:
 
     def _of_own_places(self) -> _Own:
         """The agents that need no trust, put together again only where their files changed."""
-        files: list[_File] = []
-        for folder, origin, pack in self._all_places():
-            for path in agent_paths(folder):
-                try:
-                    files.append((path, origin, pack, self._read(path)))
-                except (OSError, ValueError) as error:
-                    files.append((path, origin, pack, describe_problem(path, error)))
+        files = [*(self._shipped_files or self._read_shipped())]
+        for one in self._packs():
+            files += self._files(one.path, "pack", one.name)
+        for folder in self._own_folders:
+            files += self._files(folder, "own")
         known = self._own
         if known is None or known.files != files:
             known = self._own = self._put_together(files)
         return known
+
+    def _read_shipped(self) -> list[_File]:
+        files = self._files(self._shipped, "shipped")
+        if not any(isinstance(data, str) for *_, data in files):
+            self._shipped_files = files
+        return files
+
+    def _files(self, folder: Path, origin: Origin, pack: str = "") -> list[_File]:
+        """The agent files in a folder, in the order in which they count."""
+        files: list[_File] = []
+        for path in agent_paths(folder):
+            try:
+                files.append((path, origin, pack, self._read(path)))
+            except (OSError, ValueError) as error:
+                files.append((path, origin, pack, describe_problem(path, error)))
+        return files
 
     def _put_together(self, files: list[_File]) -> _Own:
         found = _Own(files)
@@ -209,14 +225,6 @@ class AgentFiles:
             return self._agent(path, data, origin)
         except (OSError, ValueError) as error:
             return describe_problem(path, error)
-
-    def _all_places(self) -> Iterator[tuple[Path, Origin, str]]:
-        """The folders, in the order in which they count, with the names of packs."""
-        yield (*self._places[0], "")
-        for one in self._packs():
-            yield one.path, "pack", one.name
-        for place in self._places[1:]:
-            yield (*place, "")
 
     def _read(self, path: Path) -> bytes:
         """A file that needs no trust: read again only if the system tells of a change."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
 import sys
 import time
 from pathlib import Path
@@ -305,6 +306,20 @@ def test_a_file_that_changed_is_read_again_whatever_its_size_and_time(
     other.replace(file)
     assert file.stat().st_mtime_ns == times.st_mtime_ns
     assert prompt() == "Wait."
+
+
+def test_what_ships_is_read_once_and_again_only_where_it_could_not_be(
+    folders: Folders, tmp_path: Path
+) -> None:
+    """T-6: an update that replaces the program's files beside it takes no agent away meanwhile."""
+    shipped = tmp_path / "shipped"
+    (shipped / "writer.md").mkdir()  # it cannot be read
+    assert "writer.md" in folders.read().problems[0]
+    (shipped / "writer.md").rmdir()
+    write(shipped / "writer.md", "name: Writer")
+    assert {"Coder", "Plain", "Writer"} <= folders.read().by_name.keys()
+    shutil.rmtree(shipped)
+    assert {"Coder", "Plain", "Writer"} <= folders.read().by_name.keys()
 
 
 def test_look_alikes_are_found_whatever_the_letters() -> None:
