@@ -370,7 +370,7 @@ class ChatPage(PaintedWidget):
                 self._show_event(change)
             case "text":
                 if change.block is not None:
-                    self.view.changed(change.block)
+                    self.view.grew(change.block)
             case "chat":
                 self._show_chat(reloaded=change.reloaded)
             case "turn":

@@ -6,7 +6,7 @@ It has no window and no input: the view says what changed and which part is visi
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import TypeAlias
 
 from studio.domain.blocks import AgentBlock, FilesBlock, SummaryBlock, TranscriptBlock
@@ -73,6 +73,8 @@ class Canvas:
         """Indexes of the late items that may wait for the person; None to look for them."""
         self.splice_at: int | None = None
         """Where items were replaced by the last ``update``, None if they all stayed."""
+        self.in_line = False
+        """Whether the last ``update`` only went on with the last line of the last item."""
 
     @property
     def blocks(self) -> Sequence[TranscriptBlock]:
@@ -122,15 +124,21 @@ class Canvas:
         self._block_count = 0
         self.update(())
 
-    def update(self, changed: Iterable[int]) -> list[int]:
+    def update(self, changed: Collection[int]) -> list[int]:
         """Take changes of blocks, and the new blocks.
 
         Returns the indexes of changed items that existed before; the items from
         ``splice_at`` on are new.
         """
-        self.splice_at = None
-        touched: set[Item] = set()
+        self.splice_at, self.in_line = None, False
         known, count = self._block_count, len(self._blocks)
+        if len(changed) == 1 and known == count and count - 1 in changed:
+            at, last = len(self.items) - 1, self.items[-1]
+            if isinstance(last, TextItem) and last in self._near:  # a growing answer, nearly always
+                last.refresh(self.context)
+                self.in_line = not self._measure(at) and last.grew
+                return [at]
+        touched: set[Item] = set()
         runs: list[tuple[int, int]] = []
         for block in sorted(set(changed)):
             if block >= known or (runs and block < runs[-1][1]):

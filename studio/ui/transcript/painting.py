@@ -27,7 +27,7 @@ def paint_viewport(viewport: Viewport, painter: QPainter, area: QRectF, widget: 
     if canvas.items and area.left() < right + 8:
         low, high = area.top() + scroller.value, area.bottom() + scroller.value
         waiting = [canvas.items[index] for index in canvas.waiting()]
-        primary = primary_of(waiting, viewport.focus.item)
+        primary = primary_of(waiting, viewport.focus.item) if waiting else None
         index = canvas.at(low - 8)  # a focus ring is larger than its item
         while index < len(canvas.items):
             top = canvas.top(index)

@@ -165,6 +165,18 @@ class TranscriptView(QAbstractScrollArea):
         self._dirty.add(index)
         self._schedule()
 
+    def grew(self, index: int) -> None:
+        """The text of the block at ``index`` goes on; shown at once if a frame is due.
+
+        A timer would enter Qt's loop once more for each of fifty updates a second.
+        """
+        self._dirty.add(index)
+        if not self._timer.isActive():
+            if time.perf_counter() < self._flushed_at + max(FRAME, 4 * self._cost):
+                self._schedule()
+            else:
+                self._flush()
+
     def set_sending(self, sending: bool, outgoing: Sequence[TranscriptBlock] = ()) -> None:
         """Show that a message is on its way, and its blocks, before its turn has begun."""
         context = self.context
@@ -266,7 +278,6 @@ class TranscriptView(QAbstractScrollArea):
         dirty, self._dirty = self._dirty, set()
         self.finder.changed(dirty)
         value, end = self.scroller.value, self._painted_end
-        pill = self.canvas_viewport.pill
         running = self._transcript is not None and self._transcript.running
         turned, self.context.running = running != self.context.running, running
         changed, unchanged_above = self.canvas_viewport.update(dirty)
@@ -275,6 +286,42 @@ class TranscriptView(QAbstractScrollArea):
         self._announce(changed)
         if self._accessible is not None:
             self._accessible.changed(changed)
+        if running and not turned and self._all_stays:
+            self._repaint(unchanged_above, end, 0)
+        else:
+            self._follow(unchanged_above, value, end, turned=turned)
+        if self.canvas.has_unparsed and self._transcript is not None:
+            self._dirty.add(len(self._transcript.blocks) - 1)
+        self._flushed_at = time.perf_counter()
+        self._cost = self._flushed_at - begun
+        if self._dirty:
+            self._schedule()
+
+    @property
+    def _all_stays(self) -> bool:
+        """Whether the last update went on with the last line, and nothing stands over the canvas.
+
+        So it is five times of six while an answer comes.
+        """
+        viewport = self.canvas_viewport
+        return (
+            self.canvas.in_line
+            and self.finder.find is None
+            and viewport.working_since is None
+            and viewport.outgoing is None
+            and viewport.pill is None
+            and viewport.message_row is None
+            and viewport.focus.item is None
+        )
+
+    def _follow(
+        self, unchanged_above: float | None, value: float, end: float, *, turned: bool
+    ) -> None:
+        """Update and repaint what depends on the items and their places.
+
+        ``value`` is where it was scrolled to before, ``end`` where the painted canvas ended.
+        """
+        pill = self.canvas_viewport.pill
         self.canvas_viewport.find_work()
         self.canvas_viewport.find_pill()
         row = self.canvas_viewport.message_row
@@ -286,12 +333,6 @@ class TranscriptView(QAbstractScrollArea):
             self.viewport().update(self.scroller.bar.strip.toAlignedRect())
         moved = round(self.scroller.value - value)
         self._repaint(None if covered else unchanged_above, max(end, self._painted_end), moved)
-        if self.canvas.has_unparsed and self._transcript is not None:
-            self._dirty.add(len(self._transcript.blocks) - 1)
-        self._flushed_at = time.perf_counter()
-        self._cost = self._flushed_at - begun
-        if self._dirty:
-            self._schedule()
 
     @property
     def _painted_end(self) -> float:

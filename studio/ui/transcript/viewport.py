@@ -6,7 +6,7 @@ widget: its signals tell the view what to do.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from math import inf
 from typing import TypeAlias
 
@@ -222,7 +222,7 @@ class Viewport(QObject):
         self.scroll_to_end()
         self.finder.blocks_replaced()
 
-    def update(self, dirty: Iterable[int]) -> tuple[Sequence[int], float | None]:
+    def update(self, dirty: Collection[int]) -> tuple[Sequence[int], float | None]:
         """Take the changes of blocks.
 
         Returns the indexes of changed and new items, and the height of the canvas above which
@@ -231,6 +231,8 @@ class Viewport(QObject):
         canvas, scroller = self.canvas, self.scroller
         total, anchor = canvas.total, scroller.anchor()
         changed = canvas.update(dirty)
+        if canvas.in_line and self.outgoing is None and not self.context.outgoing:
+            return changed, canvas.unchanged_above  # no height changed: all is where it was
         self._place_outgoing()
         at = canvas.splice_at
         if at is not None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import random
+import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -13,6 +14,7 @@ from PySide6.QtGui import QAccessible, QColor, QGuiApplication, QRegion
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 
+from studio.domain.blocks import TextBlock
 from studio.domain.drafts import FileDraft, RecordDraft
 from studio.domain.events import (
     AwaitingPermission,
@@ -42,6 +44,7 @@ from studio.ui.theme.accents import blend
 from studio.ui.transcript.items.answer_item import TextItem
 from studio.ui.transcript.items.approval_item import GUARD, PAUSE, ApprovalItem
 from studio.ui.transcript.items.reasoning_item import ReasoningItem
+from studio.ui.transcript.view import FRAME
 from support.languages import language
 from support.transcript_window import TranscriptWindow, shown
 from support.waiting import HANG_MS
@@ -858,6 +861,39 @@ def test_long_text_paints_its_last_lines_alone(
     assert tops and all(end - one < 120 for one in tops), (tops, end)
     last = shown.view.canvas.bottom - shown.view.scroller.value
     assert all(one < last + 4 for one in ends), "the room below the last line is empty"
+
+
+def test_words_in_the_last_line_move_nothing(shown: TranscriptWindow) -> None:
+    """G-3: of an answer that comes, five updates of six change one line and no height."""
+    shown.ask()
+    shown.tell(TextDelta("Some words"))
+    canvas, height = shown.view.canvas, shown.view.canvas.total
+    shown.tell(TextDelta(" and more"))
+    assert canvas.in_line and canvas.total == height
+    shown.tell(TextDelta(" of them" * 60))
+    assert not canvas.in_line and canvas.total > height
+    shown.tell(TextDelta("\n\nAnother"))
+    assert not canvas.in_line
+    shown.tell(TextDelta(" word"))
+    assert canvas.in_line
+    shown.tell(TextDelta(" and **a"))
+    assert not canvas.in_line, "what stood there may look different now"
+
+
+def test_text_is_shown_where_a_frame_is_due(shown: TranscriptWindow) -> None:
+    """G-3: in the call that brings it, without another turn of the loop."""
+    shown.ask()
+    shown.tell(TextDelta("Some"))
+    text, pause, seen = shown.transcript.blocks[-1], FRAME, False
+    assert isinstance(text, TextBlock)
+    while not seen:
+        assert pause < HANG_MS / 1000
+        time.sleep(pause)  # until a frame is due: sooner than that it waits for its time
+        shown.transcript.apply(TextDelta(" word"))
+        shown.view.grew(len(shown.transcript.blocks) - 1)
+        seen = shown.view.canvas.items[-1].leaves[-1].text == text.text
+        shown.view.flush()
+        pause *= 2
 
 
 def test_thoughts_that_are_not_shown_make_no_empty_box(shown: TranscriptWindow) -> None:

@@ -358,6 +358,11 @@ class TextItem(Item[TextBlock]):
             self.leaves, self.hits = [], []
 
     @property
+    def grew(self) -> bool:
+        """Whether the last frame left all leaves, and laid out again the end of the last one."""
+        return self._grown is not None
+
+    @property
     def unchanged_above(self) -> float | None:
         """The height above which the last frame changed nothing, the cursor at the end included.
 
