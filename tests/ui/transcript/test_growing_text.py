@@ -6,12 +6,13 @@ import random
 
 import pytest
 from PySide6.QtCore import QPointF, QRect, QRectF
-from PySide6.QtGui import QFont, QImage, QPainter, QTextCharFormat
+from PySide6.QtGui import QFont, QImage, QPainter, QTextCharFormat, QTextLayout
 from PySide6.QtWidgets import QApplication
 
 from studio.ui.markdown.blocks import Block, utf16
 from studio.ui.theme import Theme
 from studio.ui.transcript.paint_style import PaintStyle
+from studio.ui.transcript.text import text_layout
 from studio.ui.transcript.text.code_leaf import CodeLeaf
 from studio.ui.transcript.text.highlight import CodeColours
 from studio.ui.transcript.text.text_layout import LineLayout, TextFormat, span_format
@@ -67,6 +68,32 @@ def test_grown_lines_are_those_of_the_whole_text(qapp: QApplication, seed: int) 
         if dice.random() < 0.1:  # what asks for places has the whole text laid out
             assert lines.rects(0, utf16(text)) == whole.rects(0, utf16(text))
         before = whole
+
+
+def test_a_long_paragraph_is_not_laid_out_again_for_each_line(
+    qapp: QApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-3: what a token costs does not grow with its paragraph."""
+    theme = Theme("light")
+    theme.apply(qapp)
+    style, laid_out = PaintStyle(theme), list[int]()
+
+    class Counted(QTextLayout):
+        def __init__(self, text: str, font: QFont) -> None:
+            super().__init__(text, font)
+            laid_out.append(len(text))
+
+    monkeypatch.setattr(text_layout, "QTextLayout", Counted)
+    lines = LineLayout("Some", style.font("body"), 22)
+    lines.lay(300)
+    for number in range(200):
+        assert lines.grow(lines.text + f" word {number}") is not None
+    assert len(lines.starts) > 30
+    line = len(lines.text) / len(lines.starts)
+    assert max(laid_out) < 4 * line
+    theirs = LineLayout(lines.text, style.font("body"), 22)
+    theirs.lay(300)
+    assert picture(lines, style) == picture(theirs, style)
 
 
 PIECES = [

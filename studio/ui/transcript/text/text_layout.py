@@ -38,7 +38,7 @@ from studio.ui.transcript.paint_style import NO_PEN, PaintStyle
 
 from .formulas import Drawing, FormulaBox, Formulas
 
-TAIL_LINES = 3
+TAIL_LINES = 1
 """Lines at the end of a growing text that are laid out again by themselves."""
 LAST_PLAIN = "\u024f"
 """The last letter of Latin scripts: others may break their lines by what follows."""
@@ -102,6 +102,9 @@ class LineLayout:
         self._layout = QTextLayout(_without(text, boxes), font)
         self._tail: QTextLayout | None = None
         """The last lines of a text that has grown; what ``_layout`` has of them is out of date."""
+        self._middle: list[tuple[QTextLayout, float]] = []
+        """Tails of before, each with its top: what they have below the next one's is out of date.
+        Else a long paragraph would be laid out whole with each line more."""
         self._tail_start = self._tail_line = 0
         left = align is Qt.AlignmentFlag.AlignLeft
         if anywhere:
@@ -144,7 +147,7 @@ class LineLayout:
 
     def lay(self, width: float) -> None:
         self._room, self._tail, self._chip_rects = width, None, None
-        self.starts, self._widths = [], []
+        self.starts, self._widths, self._middle = [], [], []
         self._break(self._layout, 0, 0.0)
 
     def grow(
@@ -156,13 +159,12 @@ class LineLayout:
         it has other ``formats`` now, they are the ``same`` up to there. None if that is not
         sure, and nothing was done.
         """
-        if self._tail is None or len(self.starts) - self._tail_line > TAIL_LINES:
+        before, first = self._tail, self._tail_line
+        if before is None or len(self.starts) - first > TAIL_LINES:
             if self.boxes or not self.starts:
                 return None
-            self._tail_line = len(self.starts) - 1
-            if self._tail is not None:
-                _ = self.layout  # what is above the last line is drawn by it from now on
-        start, top = self.starts[self._tail_line]
+            first = len(self.starts) - 1
+        start, top = self.starts[first]
         tail = cut(text, start)
         if not tail or max(tail.replace(LINE, " ")) > LAST_PLAIN:
             return None
@@ -170,9 +172,12 @@ class LineLayout:
             if same < start:
                 return None
             self.formats = formats
+        if before is not None and first != self._tail_line:
+            self._middle.append((before, self.starts[self._tail_line][1]))
         changed = self.starts[-1][1]
         self.text, self.marked_for = text, None
         self._tail, self._tail_start = QTextLayout(tail, self._font), start
+        self._tail_line = first
         moved = [
             span_format(
                 max(0, one.start - start), one.length - max(0, start - one.start), one.format
@@ -245,16 +250,27 @@ class LineLayout:
         if self._tail is None or ranges:
             self.layout.draw(painter, QPointF(x, y), ranges, clip)
         else:
-            border = y + self.starts[self._tail_line][1] - 1
-            self._tail.draw(painter, QPointF(x, y), ranges, clip)
-            if clip.top() < border:
-                clip.setBottom(min(clip.bottom(), border))
-                self._layout.draw(painter, QPointF(x, y), ranges, clip)
+            self._draw_grown(painter, QPointF(x, y), self._tail, clip)
         for box in self.boxes:
             line = self.layout.lineForTextPosition(box.start)
             baseline = y + line.y() + line.ascent()
             left = min(_x(line, box.start), _x(line, box.start + box.size))
             box.paint(painter, x + left, baseline, style.color(color))
+
+    def _draw_grown(self, painter: QPainter, at: QPointF, tail: QTextLayout, clip: QRectF) -> None:
+        """Draw the lines of each layout that are not out of date, from the last one up."""
+        tail.draw(painter, at, [], clip)
+        border = at.y() + self.starts[self._tail_line][1] - 1
+        for layout, top in reversed(self._middle):
+            if clip.top() >= border:
+                return
+            if border < clip.bottom():
+                clip.setBottom(border)
+            layout.draw(painter, at, [], clip)
+            border = at.y() + top - 1
+        if clip.top() < border:
+            clip.setBottom(min(clip.bottom(), border))
+            self._layout.draw(painter, at, [], clip)
 
     def _paint_chips(
         self, painter: QPainter, x: float, y: float, style: PaintStyle, clip: QRectF
