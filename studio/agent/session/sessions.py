@@ -9,7 +9,7 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Unpack, get_args
+from typing import TypeAlias, Unpack, get_args
 
 from studio.agent.delegation.offers import Delegation
 from studio.agent.services import Services
@@ -35,6 +35,8 @@ from .event_channel import EventChannel
 from .session import Session
 from .session_state import SessionState
 
+_Opened: TypeAlias = "tuple[Session, Collection[str]]"
+"""A session that was opened, and those that a program had left in the middle of a turn then."""
 MOST_AT_ONCE = 1_000
 """Messages; more are folded in a thread."""
 CHANGED = "what was changed in this chat"
@@ -52,6 +54,8 @@ class Sessions:
         self._open: dict[str, Session] = {}
         self._telling: dict[str, asyncio.Task[None]] = {}
         """What tells in the chats above what sessions that were just opened may have done."""
+        self._wanted: set[str] = set()
+        """The open sessions that somebody opened to work with them, not to have them tell."""
         self._opening = asyncio.Lock()
         self.events = EventChannel()
         """Carries the events of every session here."""
@@ -106,6 +110,7 @@ class Sessions:
         self.store.journal(info.id).newest = 0
         session = Session(self._state(info), self._services, self._delegation, new=True)
         self._open[info.id] = session
+        self._wanted.add(info.id)
         if told:
             await _recount(session.state, told, told_by)
         return session
@@ -116,74 +121,93 @@ class Sessions:
         What it began and a program left in the middle of a turn is opened, too: this has to be
         told here. Raises ConfigurationError if there is no such session.
         """
-        session, left = await self._opened(session_id)
-        if left or (left is not None and session.broken_off):
-            self._telling[session_id] = asyncio.ensure_future(self._tell(session, left))
+        session, opened = await self._opened(session_id, wanted=True)
+        if len(opened) > 1 or any(left for _, left in opened):
+            telling = asyncio.ensure_future(self._tell_of_begun(session_id, opened))
+            for one, _ in opened:
+                self._telling[one.info.id] = telling
         if (telling := self._telling.get(session_id)) is not None:
             await asyncio.shield(telling)  # it is told though nobody waits for it any more
         return session
 
-    async def _opened(self, session_id: str) -> tuple[Session, Collection[str] | None]:
-        """A session, and those that a program left in the middle of a turn; None if it was open."""
+    async def _opened(self, session_id: str, *, wanted: bool) -> tuple[Session, list[_Opened]]:
+        """A session, and all that were opened for it. ``wanted``: the caller works with it."""
         async with self._opening:
-            if known := await self._known(session_id):
-                return known, None
-            info = await self.store.get(session_id)
-            if info is None:
-                raise ConfigurationError(f"There is no session {session_id}.")
-            newest = await self.store.newest(session_id)
-            events = await self.store.events(session_id)
-            self.store.journal(session_id).newest = newest
-            damage = await self.store.damage(session_id)
-            changed = await self._accepted(session_id) if damage else 0
-            damage = "" if changed else damage
-            left = await self.store.interrupted()
-            interrupted = session_id in left or await self._unended(session_id, events)
-            state = self._state(info, events, damage)
-            session = Session(state, self._services, self._delegation, interrupted=interrupted)
-            if changed:
-                _note_changed(state, changed)
-            if interrupted:
-                await session.find_changes()
-            self._open[session_id] = session
-            return session, left
+            opened: list[_Opened] = []
+            session = await self._open_here(session_id, opened)
+            if wanted:
+                self._wanted.add(session_id)
+            return session, opened
 
-    async def _tell(self, session: Session, left: Collection[str]) -> None:
-        """Tell in the chats above what a session and those that it began may have done (W-16)."""
-        session_id = session.info.id
-        task = asyncio.current_task()
-        assert task is not None
-        self._telling[session_id] = task
-        try:
-            await self._tell_caller(session, session.broken_off)
-            begun = await self.store.descendants((session_id,)) if left else ()
-            for one in (each for each in left if each in begun):
-                with suppress(StudioError, OSError):  # it says so itself when it is opened
-                    await self._opened_and_told(one)
-        finally:
-            if self._telling.get(session_id) is task:
-                del self._telling[session_id]
-
-    async def _opened_and_told(self, session_id: str) -> Session:
-        session, left = await self._opened(session_id)
-        if left is not None:
-            await self._tell(session, left)
+    async def _open_here(self, session_id: str, opened: list[_Opened]) -> Session:
+        """Open a session while nothing else is opened; what is opened for it is added."""
+        if known := await self._known(session_id):
+            return known
+        info = await self.store.get(session_id)
+        if info is None:
+            raise ConfigurationError(f"There is no session {session_id}.")
+        newest = await self.store.newest(session_id)
+        events = await self.store.events(session_id)
+        self.store.journal(session_id).newest = newest
+        damage = await self.store.damage(session_id)
+        changed = await self._accepted(session_id) if damage else 0
+        damage = "" if changed else damage
+        left = await self.store.interrupted()
+        interrupted = session_id in left or await self._unended(session_id, events)
+        above = await self._above(info, opened) if interrupted else ()
+        journals = [self.store.journal(session_id), *(one.state.journal for one in above)]
+        while above and (writing := next((one for one in journals if one.writes), None)):
+            await writing.written_out()
+        # From here on nothing is awaited until all notices are in one transaction.
+        state = self._state(info, events, damage)
+        session = Session(state, self._services, self._delegation, interrupted=interrupted)
+        _tell_above(session, above)
+        if changed:
+            _note_changed(state, changed)
+        self._open[session_id] = session
+        opened.append((session, left))
+        if interrupted:
+            await session.find_changes()
         return session
 
-    async def _tell_caller(self, session: Session, actions: Sequence[str]) -> None:
-        """Tell in the chat above what a session may have done when its program ended.
+    async def _above(self, info: SessionInfo, opened: list[_Opened]) -> list[Session]:
+        """The chats above a session that can be told something, up to the person's own."""
+        found: list[Session] = []
+        while info.caller is not None and info.caller.kind == "session":
+            try:
+                one = await self._open_here(info.caller.id, opened)
+                if one.damage or await self.store.running_elsewhere(one.info.id):
+                    break
+            except (StudioError, OSError):  # deleted, or not readable
+                break
+            found.append(one)
+            info = one.info
+        return found
 
-        So it is in those above that, up to the one that the person looks at.
+    async def _tell_of_begun(self, session_id: str, opened: list[_Opened]) -> None:
+        """Open what sessions began and a program left in the middle of a turn (W-16).
+
+        Each tells in those above it what it may have done. Who is opened for this alone is put
+        away again.
         """
-        caller = session.info.caller
-        if not actions or caller is None or caller.kind != "session":
-            return
-        with suppress(StudioError, OSError):  # deleted, or not readable
-            above = await self._opened_and_told(caller.id)
-            if not above.damage and not await self.store.running_elsewhere(caller.id):
-                named = [f"{session.info.agent}: {one}" for one in actions]
-                above.note_broken_off(named)
-                await self._tell_caller(above, named)
+        task, at = asyncio.current_task(), 0
+        assert task is not None
+        try:
+            while at < len(opened):
+                session, left = opened[at]
+                at += 1
+                begun = await self.store.descendants((session.info.id,)) if left else ()
+                for one in (each for each in left if each in begun):
+                    with suppress(StudioError, OSError):  # it says so itself when it is opened
+                        _, more = await self._opened(one, wanted=False)
+                        self._telling |= {each.info.id: task for each, _ in more}
+                        opened += more
+        finally:
+            for one in [key for key, telling in self._telling.items() if telling is task]:
+                del self._telling[one]
+        for one, _ in opened:
+            if one.info.id != session_id:
+                await self.put_away(one.info.id, unwanted=True)
 
     async def _accepted(self, session_id: str) -> int:
         """How many entries were changed, if the session can be gone on with as they are now.
@@ -221,16 +245,20 @@ class Sessions:
         theirs = session.transcript.running and not session.running and not session.damage
         return elsewhere.changed or (theirs and not elsewhere.running)
 
-    async def put_away(self, session_id: str) -> None:
-        """Save an open session and forget it, unless it runs or has subscribers."""
+    async def put_away(self, session_id: str, *, unwanted: bool = False) -> None:
+        """Save an open session and forget it, unless it runs or has subscribers.
+
+        ``unwanted``: nor if somebody opened it to work with it.
+        """
         async with self._opening:
             session = self._open.get(session_id)
-            if session is None or session.running:
+            if session is None or session.running or (unwanted and session_id in self._wanted):
                 return
             if not self.events.has_subscribers(session_id):
                 with suppress(StorageError):  # what is not saved is only here
                     await session.close()
                     del self._open[session_id]
+                    self._wanted.discard(session_id)
                     self.store.let_go(session_id)
 
     async def put_away_idle(self, session_id: str) -> bool:
@@ -446,6 +474,21 @@ class Sessions:
         for error in done:
             if isinstance(error, BaseException):
                 raise error
+
+
+def _tell_above(session: Session, above: Sequence[Session]) -> None:
+    """Tell in the chats above what a session may have done when its program ended (W-16).
+
+    It is on disk with the notice in the session itself, or neither is: then both are made again.
+    """
+    if not (names := session.broken_off) or not above:
+        return
+    agent = session.info.agent
+    for one in above:
+        names = [f"{agent}: {each}" for each in names]
+        one.note_broken_off(names)
+        agent = one.info.agent
+    session.state.journal.write_with(one.state.journal for one in above)
 
 
 def _note_changed(state: SessionState, changed: int) -> None:

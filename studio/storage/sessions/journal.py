@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import field, replace
 from functools import partial
 from sqlite3 import Connection
@@ -38,6 +38,9 @@ RETRY_AFTER = 2.0  # s after a failed write
 
 _Work: TypeAlias = Callable[[Connection], object]
 """What a transaction does beside writing events."""
+_Job: TypeAlias = Callable[[Connection], "int | None"]
+"""Writes a batch; returns the number of its last event, if it has one."""
+_Written: TypeAlias = Callable[["asyncio.Future[int | None]"], None]
 
 
 @dataclass(slots=True)
@@ -160,10 +163,34 @@ class Journal:
 
     async def flush_with(self, work: _Work) -> None:
         """Flush, and do ``work`` after it in the same transaction; both or neither is stored."""
-        await self._written_out()
+        await self.written_out()
         self._write(work)
         assert self._writing is not None
         await asyncio.shield(self._writing)
+
+    @property
+    def writes(self) -> bool:
+        """Whether a write is under way."""
+        return self._writing is not None
+
+    async def written_out(self) -> None:
+        """Return when no write is under way."""
+        while self._writing is not None:
+            await asyncio.wait([self._writing])
+            await asyncio.sleep(0)  # lets ``_written`` run
+
+    def write_with(self, others: Iterable[Journal]) -> None:
+        """Write what waits here and in ``others`` now, in one transaction: all of it or nothing.
+
+        No write of these is under way, see ``written_out``. After one that fails each writes alone.
+        """
+        taken = [(one, *made) for one in (self, *others) if (made := one._take()) is not None]
+        jobs = [job for _, job, _ in taken]
+        whole = self._db.submit(lambda db: [job(db) for job in jobs])
+        for at, (one, _, written) in enumerate(taken):
+            one._writing = asyncio.get_running_loop().create_future()
+            one._writing.add_done_callback(written)
+            asyncio.wrap_future(whole).add_done_callback(partial(_hand_on, one._writing, at))
 
     async def claim(self) -> ExternalActivity:
         """Lock the session for this program, until ``release``; what other programs do with it.
@@ -171,7 +198,7 @@ class Journal:
         It is locked if they do nothing, in the same transaction. If the caller is cancelled,
         it may be locked. Raises StorageError.
         """
-        await self._written_out()  # then ``newest`` is what is stored
+        await self.written_out()  # then ``newest`` is what is stored
         if self.closed:
             raise StorageError("This chat is closed.")
         self.claimed, self._leaving = True, False
@@ -207,22 +234,24 @@ class Journal:
             self._timer.cancel()
             self._timer = None
 
-    async def _written_out(self) -> None:
-        """Return when no write is under way."""
-        while self._writing is not None:
-            await asyncio.wait([self._writing])
-            await asyncio.sleep(0)  # lets ``_written`` run
-
     def _wake(self, after: float) -> None:
         if self._timer is None and self._writing is None and not self.closed:
             self._timer = asyncio.get_running_loop().call_later(after, self._write)
 
     def _write(self, work: _Work | None = None) -> None:
+        if (taken := self._take(work)) is not None:
+            job, written = taken
+            # A future, not a task: cancelling every task at the end must not stop it.
+            self._writing = asyncio.wrap_future(self._db.submit(job))
+            self._writing.add_done_callback(written)
+
+    def _take(self, work: _Work | None = None) -> tuple[_Job, _Written] | None:
+        """Take what is to be written: what does it, and what hears that it is done."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
         if self._writing is not None or not (self._buffer or work or self._leaving or self._held):
-            return
+            return None
         batch, upto, leaving = self._buffer, self._appended, self._leaving
         held = self._held
         self._buffer, self._held = [], ()
@@ -238,9 +267,7 @@ class Journal:
                 release_lock(self.session_id, self._owner, db)
             return newest
 
-        # A future, not a task: cancelling every task at the end must not stop it.
-        self._writing = asyncio.wrap_future(self._db.submit(job))
-        self._writing.add_done_callback(partial(self._written, held, batch, upto, leaving))
+        return job, partial(self._written, held, batch, upto, leaving)
 
     def _written(
         self,
@@ -267,6 +294,16 @@ class Journal:
             self._leaving = False
         if self._buffer or self._leaving:
             self._wake(FLUSH_AFTER)
+
+
+def _hand_on(
+    to: asyncio.Future[int | None], at: int, done: asyncio.Future[list[int | None]]
+) -> None:
+    """Let one of several that were written at once know what came of it."""
+    if (error := done.exception()) is not None:
+        to.set_exception(error)
+    else:
+        to.set_result(done.result()[at])
 
 
 def _joins(last: Event, event: Event) -> bool:

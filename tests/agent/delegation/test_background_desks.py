@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
+from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import closing
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 
@@ -16,8 +19,9 @@ from studio.agent.session.sessions import Sessions
 from studio.domain.blocks import NoticeBlock
 from studio.domain.events import AwaitingPermission, Event, Notice, ToolFinished
 from studio.domain.messages import Text
-from studio.simulator import Call, Pace, Turn
+from studio.simulator import Call, Pace, RequestView, Turn
 from studio.simulator import Text as Says
+from studio.storage.database import Database
 from support.delegation_home import agent, cast, delegate, save, says
 from support.engine_home import EngineHome, engine_home
 from support.waiting import until, within
@@ -147,16 +151,17 @@ async def test_w16_what_it_was_doing_when_its_program_was_killed_is_told(tmp_pat
         assert [one.path for one in drafts] == ["began.txt"]
 
 
-@pytest.mark.parametrize("background", [False, True])
-async def test_w16_a_chat_tells_what_children_of_its_children_may_have_done(
-    tmp_path: Path, background: bool
-) -> None:
-    """Where it waited for them, and where its turn was over; once, and without looking at them."""
-    command = "echo it > began.txt; sleep 600"
+Script: TypeAlias = Callable[[RequestView], Turn]
+COMMAND = "echo it > began.txt; sleep 600"
+DEEP = CUT_OFF.format(names=f"Middle: Helper: {COMMAND}")
+
+
+async def killed_below(tmp_path: Path, *, background: bool) -> tuple[Script, str, Path]:
+    """The script, the chat and the database of a program that was killed in a child's child."""
     script = cast(
         Lead=[Turn(delegate("Middle", "work", background=background)), says("Later.")],
         Middle=[Turn(delegate("Helper", "work"))],
-        Helper=[Turn(Call("run", {"command": command}))],
+        Helper=[Turn(Call("run", {"command": COMMAND}))],
     )
     killed = tmp_path / "killed.db"
     async with engine_home(tmp_path, "anthropic", script) as home, within():
@@ -190,16 +195,50 @@ async def test_w16_a_chat_tells_what_children_of_its_children_may_have_done(
     for companion in ("-wal", "-shm"):
         database.with_name(database.name + companion).unlink(missing_ok=True)
     killed.replace(database)
-    named = CUT_OFF.format(names=f"Middle: Helper: {command}")
+    return script, session.info.id, database
+
+
+@pytest.mark.parametrize("background", [False, True])
+async def test_w16_a_chat_tells_what_children_of_its_children_may_have_done(
+    tmp_path: Path, background: bool
+) -> None:
+    """Where it waited for them, and where its turn was over; once, and without looking at them."""
+    script, chat, _ = await killed_below(tmp_path, background=background)
     for _ in range(2):  # the second time it is there already
         async with engine_home(tmp_path, "anthropic", script) as home:
+            sessions = home.engine.sessions
 
-            async def told(sessions: Sessions = home.engine.sessions) -> list[str]:
-                blocks = (await sessions.open(session.info.id)).transcript.blocks
+            async def told(sessions: Sessions = sessions) -> list[str]:
+                blocks = (await sessions.open(chat)).transcript.blocks
                 return [one.text for one in blocks if isinstance(one, NoticeBlock)]
 
             for each in await asyncio.gather(told(), told()):  # none gets the chat before
-                assert each == ([named] if background else [INTERRUPTED, named])
+                assert each == ([DEEP] if background else [INTERRUPTED, DEEP])
+            assert [*sessions._open] == [chat], "nobody looks at those that were opened to tell"
+
+
+async def test_w16_a_child_and_the_chats_above_are_told_in_one_transaction(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A program that is killed while it tells of it leaves all of it to the next one."""
+    script, chat, database = await killed_below(tmp_path, background=True)
+    seen: list[int] = []
+    submit = Database.submit
+
+    def look(_: object) -> None:  # after each transaction, before the next one
+        with closing(sqlite3.connect(database)) as other:
+            query = "SELECT count(*) FROM transcript WHERE body LIKE '%may have happened%'"
+            seen.append(other.execute(query).fetchone()[0])
+
+    def watched(db: Database, work: Callable[[sqlite3.Connection], object]) -> Future[object]:
+        done = submit(db, work)
+        done.add_done_callback(look)
+        return done
+
+    monkeypatch.setattr(Database, "submit", watched)
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        await (await home.engine.sessions.open(chat)).flush()
+    assert {*seen} - {0} == {3}, "the chat, the child and its child"
 
 
 async def test_w24_what_stands_in_its_way_takes_nothing_of_it_silently(tmp_path: Path) -> None:
