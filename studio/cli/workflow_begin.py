@@ -68,6 +68,12 @@ def resume_arguments(resume: CommandParser) -> None:
     resume.add_argument(
         "--minutes", type=minutes, metavar="N", help="how long its steps may work in all"
     )
+    resume.add_argument(
+        "--raise",
+        dest="raises",
+        action="store_true",
+        help="double the limit that it is paused at, also that of a step or of a run below it",
+    )
     yes_argument(resume)
 
 
@@ -109,7 +115,7 @@ async def go_on(
 
     runs = WorkflowRuns(await context.engine())
     found = await runs.find(options.run)
-    if options.dollars or options.minutes or options.yes or found.mission:
+    if options.dollars or options.minutes or options.raises or options.yes or found.mission:
         context.console.require_a_person()  # caps, many items, missions (W-20, W-55, W-48)
     await check_rights(context, (await runs.read(found.id)).started)
     runner = await runs.open(found.id)
@@ -117,9 +123,15 @@ async def go_on(
     if run.end is not None:
         await runs.close(runner)
         raise ConfigurationError(f"The run {found.id[:8]} is {run.state}. Run it again instead.")
+    offer = await runs.cap_offer(run) if options.raises else None
+    if options.raises and offer is None:
+        await runs.close(runner)
+        raise ConfigurationError(f"The run {found.id[:8]} is at no limit of its own.")
     if changes := await runs.changes(run):
         again = f"agent-studio workflow fork {found.id[:8]} --from STEP --new-files"
         context.console.say(*changes, f"To begin with all that is new: {again}")
+    if offer is not None:
+        await runner.grant(offer.raised)
     if options.dollars or options.minutes:
         caps = run.caps[""]
         caps = replace(caps, dollars=options.dollars or caps.dollars)

@@ -308,7 +308,13 @@ async def drive_run(
     driver = WorkflowDriver(runner, console, as_json=as_json, quiet=quiet)
     try:
         names = "SIGINT", "SIGTERM", "SIGHUP"
-        return await driver.carry_out(on_signals({name: driver.interrupt for name in names}))
+        code = await driver.carry_out(on_signals({name: driver.interrupt for name in names}))
+        offer = await runs.cap_offer(runner.run) if runner.run.paused_at else None
+        if offer is not None and not started.mission:
+            whose = " › ".join((started.name, *map(one_line, offer.way)))
+            command = f"agent-studio workflow resume {runner.run.id[:8]} --raise"
+            console.say(f"To raise the limit of {whose} to {offer.words}: {command}")
+        return code
     finally:
         await runs.close(runner)
 

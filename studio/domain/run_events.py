@@ -378,7 +378,8 @@ class CapRaised:
     """The person raised the cap of the run, or of ``step``, to ``caps``.
 
     ``minutes`` are those that the run may work, ``cycles`` those of a mission, ``until`` the time
-    of the day at which it pauses; 0 or empty where they stay as they are.
+    of the day at which it pauses; 0 or empty where they stay as they are. ``run_id`` is the run
+    below whose cap it is; empty for a cap of this run.
     """
 
     caps: Caps
@@ -386,6 +387,7 @@ class CapRaised:
     minutes: float = 0.0
     cycles: int = 0
     until: str = ""
+    run_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

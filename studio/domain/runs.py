@@ -435,6 +435,8 @@ class Run:
                 if self.paused is None or self.reached is None:  # it is paused at the first
                     self.reached = event
                 self._of(event.step, event.item).reason = event.reason
+            case CapRaised() if event.run_id:  # of a run below, which has it in its own events
+                self.paused_at, self.reached = "", None
             case CapRaised():
                 self.paused_at, self.reached = "", None
                 self.caps[event.step] = event.caps

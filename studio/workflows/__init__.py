@@ -28,6 +28,8 @@ A run:
 - ``run_recorder``: Applies the events of a run, stores them, and tells who listens.
 - ``run_accounts``: The caps of a run and of its steps in tokens, money and minutes, and what they
   have used. Each request is held against them in ``agent.budget``.
+- ``cap_offers``: Finds what the person may raise where a run is paused at a cap, its own or that of
+  a run below it.
 - ``run_questions``: What sessions, items and runs below ask the person, as questions of the run.
 
 A step:

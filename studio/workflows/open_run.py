@@ -176,6 +176,8 @@ class OpenRun:
                 await self.resume()
             case RunSteered():
                 await self.steer(wish.text)
+            case CapRaised() if wish.run_id:
+                await self._raise_below(wish)
             case CapRaised():
                 await self.raise_cap(wish.caps, wish.step, wish.minutes, wish.cycles, wish.until)
             case _:
@@ -214,6 +216,26 @@ class OpenRun:
                 await child.raise_cap(caps, minutes=minutes)
         if minutes and not step:
             await self._raise_minutes_below(minutes)
+
+    async def _raise_below(self, wish: CapRaised) -> None:
+        """Raise a cap of the run below that ``wish`` names; nothing where it is over by now.
+
+        The runs on the way to it are told: each of them is paused at that cap.
+        """
+        way = await self._way_to(wish.run_id)
+        for above in way[:-1]:
+            await above.record(wish)
+        for found in way[-1:]:
+            await found.raise_cap(wish.caps, wish.step, wish.minutes, wish.cycles, wish.until)
+
+    async def _way_to(self, run_id: str) -> list[OpenRun]:
+        """The runs from this one down to the one of this id, which is under way; else none."""
+        if run_id == self.run.id:
+            return [self]
+        for one in tuple(self.run.busy):
+            if one.run_id and (way := await (await self.child(one))._way_to(run_id)):
+                return [self, *way]
+        return []
 
     async def _raise_minutes_below(self, minutes: float) -> None:
         """Let the runs below that have a limit of their own work as long, if theirs is less."""

@@ -5,38 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from studio.agent.budget import NO_AMOUNT, Account, Amount
-from studio.domain.agents import NO_CAPS, Caps
-from studio.domain.run_events import CapRaised, CapReached
+from studio.domain.agents import NO_CAPS
+from studio.domain.run_events import CapReached
 from studio.domain.runs import Run
-from studio.domain.workflows import Step, Workflow
+from studio.domain.workflows import Step
 
 
 def out_of_time(minutes: float) -> str:
     """Why a run cannot go on that has worked as long as it may."""
     span = "1 minute" if minutes == 1 else f"{minutes:g} minutes"
     return f"Your limit of {span} for this run is reached."
-
-
-def twice_the_cap(run: Run, workflow: Workflow) -> CapRaised | None:
-    """The cap that a run is paused at, doubled; None where it is no cap of its own."""
-    if run.reached is None or not run.reached.own or not run.paused_at:
-        return None
-    step = run.reached.step if run.reached.cap == "step" else ""
-    caps, minutes = run.caps.get(step, NO_CAPS), 0.0
-    match run.reached.cap:
-        case "minutes":
-            minutes = 2 * (run.minutes or workflow.budget.minutes)
-        case "step" if step:
-            caps = _twice(run.caps.get(step, workflow.step(step).budget.caps))
-        case "run":
-            caps = _twice(caps)
-        case _:
-            return None
-    return CapRaised(caps, step, minutes) if minutes or caps != NO_CAPS else None
-
-
-def _twice(caps: Caps) -> Caps:
-    return Caps(2 * caps.tokens, 2 * caps.dollars)
 
 
 class RunAccounts:

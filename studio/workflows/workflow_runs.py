@@ -28,6 +28,7 @@ from studio.domain.runs import Run
 from studio.domain.workflows import NO_BUDGET, Budget, Workflow
 from studio.storage.runs import NewRun, RunInfo, RunInUse, RunStore
 
+from .cap_offers import CapOffer, cap_offer
 from .expressions import as_words
 from .fork import ForkPlan, ForkRequest, plan_fork
 from .kept_agents import RunParts, changes, kept_agents
@@ -233,8 +234,13 @@ class WorkflowRuns:
     async def open(self, run_id: str) -> Runner:
         """Go on with a stored run, by the file as it was when the run began (W-13).
 
-        Raises RunInUse if another program carries it out.
+        Raises RunInUse if another program carries it out, and ConfigurationError for the run of
+        a step: without the run above, whose caps hold for it too, it does not go on (W-20).
         """
+        started = (await self.read(run_id)).started
+        if started is not None and started.parent:
+            above = started.parent[:8]
+            raise ConfigurationError(f"{run_id[:8]} is a step of the run {above}: use that one.")
         return Runner(OpenRun(self._engine, self.store, *await self.files.open(run_id)))
 
     async def stop(self, run_id: str) -> Run:
@@ -293,6 +299,13 @@ class WorkflowRuns:
             return await runner.as_chat()
         finally:
             await self.close(runner)
+
+    async def cap_offer(self, run: Run) -> CapOffer | None:
+        """What a run that is paused at a cap may be given more of; None where there is no such cap.
+
+        Raises ConfigurationError where its workflow cannot be read.
+        """
+        return await cap_offer(self.files, self.store, run, await self.workflow_of(run))
 
     async def changes(self, run: Run) -> list[str]:
         """What has changed since a run began: its file, and its agents and tools (W-13)."""

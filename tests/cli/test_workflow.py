@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from studio.cli.exit_codes import DENIED, LIMIT
 from studio.storage.runs import RunStore
 from support.engine_home import EngineHome, engine_home
 from support.workflow_home import by_words, workflow, write
@@ -116,6 +117,25 @@ async def test_w69_a_run_prints_its_steps_and_its_outputs(
         await store.release(listed["id"])
         assert await one.command("workflow", "delete", listed["id"][:6], "--yes") == 0
         assert "Story, run 1" in capsys.readouterr().err and not await store.list()
+
+
+async def test_w20_the_terminal_raises_the_cap_of_a_run_below(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """W-69: a run that is at no cap of its own says so."""
+    async with engine_home(tmp_path, "ollama", by_words({"Write": "Tea is hot."})) as one:
+        inner = "  - {id: say, agent: Writer, prompt: Write of tea}"
+        write(one.folder, "inner", workflow(inner, "budget: {tokens: 2000}\n"))
+        story(one, "  - {id: gate, approve: Now?}\n  - {id: publish, workflow: inner}")
+        here = ("--folder", str(one.folder), "--provider", "ollama", "--model", "sim-model")
+        assert await one.command("workflow", "run", "story", *here) == LIMIT
+        (listed,) = await RunStore(one.engine.database).list()
+        command = f"agent-studio workflow resume {listed.id[:8]} --raise"
+        assert f"limit of Story › publish to 4,000 tokens: {command}" in capsys.readouterr().err
+        assert await one.command("workflow", "resume", listed.id, "--raise") == DENIED
+        assert "✓ publish" in capsys.readouterr().err
+        assert await one.command("workflow", "resume", listed.id, "--raise") == 1
+        assert "is at no limit of its own" in capsys.readouterr().err
 
 
 async def test_w69_a_run_tells_its_events_as_json(

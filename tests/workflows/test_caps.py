@@ -16,8 +16,8 @@ from studio.domain.runs import Run
 from studio.providers.pricing import request_cost
 from studio.simulator import Call, Pace, RequestView, Returned, Text, Turn
 from studio.simulator.script import Usage as Spent
+from studio.workflows.cap_offers import twice_the_cap
 from studio.workflows.reader import read_workflow_text
-from studio.workflows.run_accounts import twice_the_cap
 from support.delegation_home import agent, save
 from support.engine_home import EngineHome, engine_home
 from support.waiting import within

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from studio.domain.agents import Caps
+from studio.domain.agents import NO_CAPS, Caps
 from studio.domain.errors import ConfigurationError
 from studio.domain.permissions import Rule
 from studio.domain.run_events import CapRaised, CapReached, RunEvent, StepAsked
 from studio.simulator import Call, RequestView, Returned, Text, Turn
 from studio.storage.runs import RunInUse
-from studio.workflows.run_accounts import twice_the_cap
+from studio.workflows.cap_offers import CapOffer, twice_the_cap
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import EngineHome, engine_home
@@ -157,9 +157,53 @@ async def test_w20_the_cap_of_a_run_below_is_not_that_of_the_run_above(tmp_path:
         run = await carry_out(runner)
         assert (run.state, run.paused_at, run.reached) == ("paused", "run", None)
         assert twice_the_cap(run, runner.plan.workflow) is None
+        offer = await WorkflowRuns(home.engine).cap_offer(run)
+        assert offer is not None and offer.raised.caps == Caps(20)
         below = [await WorkflowRuns(home.engine).read(one.run_id) for one in run.busy]
         (first,) = [one.reached for one in below if one.reached is not None][:1]
         assert (first.own, first.limit, first.unit) == (True, 10.0, "tokens")
+
+
+async def test_w20_the_cap_of_a_run_below_is_raised_at_the_run_above(tmp_path: Path) -> None:
+    """At any depth, after a restart, and one after the other where several are at their caps."""
+    script = by_words({"Say one": "1.", "Say two": "2."})
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        write(home.folder, "inner", INNER.replace("steps:", "budget: {tokens: 600}\nsteps:", 1))
+        write(home.folder, "middle", OUTER)
+        runs = WorkflowRuns(home.engine)
+        runner = await begin(home, workflow("  - {id: publish, workflow: middle}"))
+        run = await carry_out(runner)
+        raised: list[CapOffer] = []
+        while run.end is None:
+            assert (run.state, run.paused_at, run.reached) == ("paused", "run", None), run.reason
+            offer = await runs.cap_offer(run)
+            assert offer is not None and offer not in raised
+            assert offer.way in (("publish", "each", "one"), ("publish", "each", "two"))
+            raised.append(offer)
+            runner = await reopened(home, runner)
+            await runner.grant(offer.raised)
+            assert not run.caps.get("", NO_CAPS).tokens, "that of the run above stays as it was"
+            await runner.resume()
+            run = await carry_out(runner)
+            assert await runs.cap_offer(run) != offer
+        assert run.end.state == "done", run.end
+        assert {offer.raised.caps for offer in raised} >= {Caps(1200)}
+        assert len({offer.raised.run_id for offer in raised}) == 2, "each of the two has its own"
+        (middle,) = {one.run_id for one in run.steps.values() if one.run_id}
+        steps = (await runs.read(middle)).steps.values()
+        ends = [await runs.read(one.run_id) for one in steps if one.run_id]
+        assert all(one.tokens <= one.caps[""].tokens for one in ends), "and none was passed"
+
+
+async def test_w20_a_run_below_does_not_go_on_without_the_caps_above_it(tmp_path: Path) -> None:
+    async with engine_home(tmp_path, "anthropic", by_words({})) as home:
+        write(home.folder, "inner", INNER)
+        runner = await begin(home, OUTER.replace("steps:", "budget: {tokens: 10}\nsteps:", 1))
+        run = await carry_out(runner)
+        await WorkflowRuns(home.engine).close(runner)
+        for one in run.busy:
+            with pytest.raises(ConfigurationError, match=f"a step of the run {run.id[:8]}"):
+                await go_on(home, one.run_id)
 
 
 async def test_w19_stop_ends_the_runs_below(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from studio.domain.run_events import (
 from studio.domain.runs import Run, item_keys
 from studio.simulator import Call, RequestView, Returned, Text, Turn
 from studio.storage.runs import RunStore
-from studio.workflows.run_accounts import twice_the_cap
+from studio.workflows.cap_offers import twice_the_cap
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import WorkflowRuns
 from support.engine_home import engine_home

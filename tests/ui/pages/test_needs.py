@@ -698,6 +698,53 @@ async def test_w20_a_run_at_a_cap_waits_and_the_cap_is_raised_there(
 
 
 @on_window_loop
+@pytest.mark.parametrize("place", ["needs", "run"])
+async def test_w20_the_cap_of_a_run_below_is_raised_where_the_run_is(
+    tmp_path: Path, place: str
+) -> None:
+    """On Needs you and on the run's page, though no cap of the run itself is reached."""
+    save(Paths.below(tmp_path / "studio").agents, agent("Writer"))
+    below = SPENT.format(run="budget: {tokens: 2000}", step="").replace("Spent", "Inner")
+    (tmp_path / "inner.md").write_text(below)
+    above = SPENT.format(run="budget: {tokens: 90000}", step="")
+    above = above.replace("agent: Writer, prompt: Write.", f"workflow: {tmp_path / 'inner.md'}")
+    (tmp_path / "spent.md").write_text(above)
+    async with at_window(tmp_path, "anthropic", lambda _: says("Words.")) as person:
+        runs = WorkflowRuns(person.engine)
+        options = RunOptions({}, provider="anthropic", model="sim-model")
+        runner = await runs.start(tmp_path / "spent.md", person.folder, options)
+        paused = await carry_out(runner)
+        await runs.close(runner)
+        assert (paused.state, paused.reached) == ("paused", None), (paused.paused, paused.end)
+        (found,) = await find_waiting(person.engine, {})
+        assert found.path == ("Spent", "only") and found.question.choices == ("raise", "stop")
+        if place == "needs":
+            person.window.pages.show_page("needs")
+            page = person.window.pages.currentWidget()
+            assert isinstance(page, NeedsPage)
+            await until(lambda: page.rows, "the run")
+            answers = [one.text() for one in page.card.rows if one.isVisible()]
+            assert answers == ["Raise to 4,000 tokens", "Stop"]
+            person.press(Key.Key_1)
+            person.press(Key.Key_Return)
+        else:
+            person.window.pages.show_page("workflows", "run", paused.id)
+            card = person.window.pages._page("workflows", person.engine).run_view.inspector.run.card
+            await until(card.isVisible, "the question")
+            assert (card.title.text(), card.path.text()) == (paused.paused, "Spent, only")
+            first, last = (one for one in card.buttons if one.isVisible())
+            assert (first.text(), last.text()) == ("Raise to 4,000 tokens", "Stop")
+            person.click(first)
+        async with within():
+            while (done := await runs.read(paused.id)).end is None:
+                await asyncio.sleep(0.02)
+        assert done.end.state == "done", done.end
+        (step,) = [one for one in done.steps.values() if one.run_id]
+        assert (await runs.read(step.run_id)).caps == {"": Caps(4000)}
+        assert done.caps == {"": Caps(90_000)}, "that of the run stays as it was"
+
+
+@on_window_loop
 async def test_w20_a_cap_that_was_raised_and_reached_again_is_another_question(
     tmp_path: Path,
 ) -> None:

@@ -15,7 +15,7 @@ from studio.agent.budget import Unit
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
 from studio.agent.turn_budgets import session_caps
-from studio.domain.agents import NO_CAPS, Agent, Caps
+from studio.domain.agents import Agent, Caps
 from studio.domain.blocks import ToolBlock
 from studio.domain.errors import StorageError, StudioError
 from studio.domain.events import TurnComplete
@@ -25,11 +25,12 @@ from studio.domain.sessions import SessionInfo
 from studio.domain.workflows import Step, Workflow
 from studio.storage.config.settings import Settings
 from studio.storage.runs import RunStore
-from studio.ui.formatting import cap_words, caps_words
+from studio.ui.formatting import cap_words
+from studio.ui.pages.workflows.runs.question_card import raise_question
 from studio.ui.translation import tr
+from studio.workflows.cap_offers import CapOffer, cap_offer
 from studio.workflows.kept_agents import kept_agents
 from studio.workflows.missions.cycles import STALLED
-from studio.workflows.run_accounts import twice_the_cap
 from studio.workflows.run_files import RunFiles
 
 MOST_BEFORE = 3
@@ -46,6 +47,7 @@ class Known:
 
     ``asked`` has when each question was asked, ``steps`` those of the workflow by their ids, none
     where it cannot be read, ``agents`` those that the run keeps. ``workflow`` is None there.
+    ``offer`` is what the run may be given more of after ``offered_at`` of its events.
     """
 
     run: Run
@@ -54,6 +56,8 @@ class Known:
     count: int = 0
     asked: dict[str, float] = field(default_factory=dict[str, float])
     workflow: Workflow | None = None
+    offer: CapOffer | None = None
+    offered_at: int = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,11 +193,20 @@ async def _of_runs(engine: Engine, known: dict[str, Known]) -> list[Waiting]:
             )
         asks = started.mission or run.paused_at
         if run.end is None and asks and (run.paused or "") not in PAUSED_BY_PERSON:
-            raised = twice_the_cap(run, one.workflow) if one.workflow is not None else None
-            pause, path = _pause(one, raised, engine.settings.values), (started.name,)
+            offer = await _offer(files, store, one)
+            raised, way = (offer.raised, offer.way) if offer is not None else (None, ())
+            pause, path = _pause(one, raised, engine.settings.values), (started.name, *way)
             waits = Waiting(group, path, pause, run.changed, run_id=run_id, offered=raised)
             found.append(replace(waits, setting=_setting_at(run)))
     return found
+
+
+async def _offer(files: RunFiles, store: RunStore, one: Known) -> CapOffer | None:
+    """What a paused run may be given more of: of its own caps, or those of a run below."""
+    if one.workflow is not None and one.offered_at != one.count:
+        one.offer = await cap_offer(files, store, one.run, one.workflow)
+        one.offered_at = one.count
+    return one.offer
 
 
 async def just_before(engine: Engine, asker: str) -> Sequence[ToolBlock]:
@@ -218,9 +231,9 @@ def _setting_at(run: Run) -> str:
 def _pause(one: Known, raised: CapRaised | None, values: Settings) -> RunQuestion:
     """A run does not go on at a limit, which would be reached again at once.
 
-    Its own cap is doubled here, one of a day is a setting, and any other limit is raised at the
-    run. What happens to a paused run makes it another question, as other answers do: an answer is
-    for what was read.
+    Its own cap, or that of a run below, is doubled here, one of a day is a setting, and any other
+    limit is raised at the run. What happens to a paused run makes it another question, as other
+    answers do: an answer is for what was read.
     """
     run = one.run
     doubtful = bool(run.cycles) and run.cycles[-1].passed
@@ -230,12 +243,9 @@ def _pause(one: Known, raised: CapRaised | None, values: Settings) -> RunQuestio
         goes_on |= _is_raised(setting, reached, values)
     choices = ("go_on", "stop") if goes_on else ("settings", "stop") if setting else ("stop",)
     if raised is not None:
-        choices = "raise", "stop"
-    asks = RunQuestion(f"paused {run.id} {one.count} {choices[0]}", "paused", run.reason)
-    words = ""
-    if raised is not None:
-        words = caps_words(raised if not raised.minutes else replace(raised, caps=NO_CAPS))
-    return replace(asks, choices=choices, abouts=(words, ""))
+        return raise_question(run, one.count, raised)
+    id = f"paused {run.id} {one.count} {choices[0]}"
+    return RunQuestion(id, "paused", run.reason, choices=choices, abouts=("", ""))
 
 
 async def _read(files: RunFiles, store: RunStore, run_id: str, known: dict[str, Known]) -> Known:

@@ -24,7 +24,6 @@ from studio.domain.run_events import (
 )
 from studio.storage.runs import RunInUse
 from studio.workflows.fork import ForkPlan
-from studio.workflows.run_accounts import twice_the_cap
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 
@@ -116,14 +115,15 @@ class LiveRuns(QObject):
         await self.resume(run_id)
 
     async def raise_reached(self, run_id: str, offered: CapRaised) -> None:
-        """Double the cap that a run is paused at, and go on with it.
+        """Double the cap that a run is paused at, also one of a run below it, and go on with it.
 
         Does nothing where that is not ``offered`` any more: the person is asked anew then.
         """
         async with self.held(run_id) as runner:
-            if twice_the_cap(runner.run, runner.plan.workflow) != offered:
+            offer = await self.runs.cap_offer(runner.run)
+            if offer is None or offer.raised != offered:
                 return
-            await runner.raise_cap(offered.caps, offered.step, minutes=offered.minutes)
+            await runner.grant(offered)
         await self.resume(run_id)
 
     async def retry_failed(self, run_id: str, step: str) -> None:

@@ -17,6 +17,7 @@ from studio.ui.theme import Theme
 from studio.ui.translation import tr
 from studio.ui.widgets import Button, Combo, Field, IconButton, Label, Mark, MenuItem
 from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
+from studio.workflows.cap_offers import CapOffer
 from studio.workflows.missions.check_keys import time_of_day
 from studio.workflows.missions.cycles import Cycles
 
@@ -24,7 +25,7 @@ from .changes_list import ChangesList
 from .log_rows import breakpoint_words
 from .mission_part import MissionPart
 from .pace_chart import PaceChart
-from .question_card import QuestionCard
+from .question_card import QuestionCard, raise_question
 from .run_record import RunRecord
 from .sample_words import SampleWords, samples_asked
 from .worker_facts import worker_facts
@@ -155,10 +156,18 @@ class RunTab(QWidget):
         self.budget.set_corner(self.raise_button)
         self._shown: list[tuple[str, str, str]] = []
 
-    def show_record(self, record: RunRecord, preferred: str, *, sample: bool = True) -> None:
+    def show_record(
+        self,
+        record: RunRecord,
+        preferred: str,
+        offer: CapOffer | None = None,
+        *,
+        sample: bool = True,
+    ) -> None:
         """Show a run; of several questions that of the ``preferred`` step.
 
-        Without ``sample`` the question about many items is shown elsewhere.
+        ``offer`` is the cap of a step, or of a run below, that it is paused at, and that is asked
+        about first. Without ``sample`` the question about many items is shown elsewhere.
         """
         run = record.run
         self.state.show_facts(record.state_facts())
@@ -178,9 +187,15 @@ class RunTab(QWidget):
             path = [*question.path]  # it names the item
         below = run.started is not None and bool(run.started.parent)
         item = one is not None and question is not None and run.is_of_item(one, question)
-        item = item and not below
+        item, others = item and not below, len(asked) - 1
+        if offer is not None and run.started is not None:
+            question, item, others = (
+                raise_question(run, record.count, offer.raised),
+                False,
+                others + 1,
+            )
+            path = [run.started.name, *offer.way]
         self.card.show_question(question if run.end is None else None, path, item=item)
-        others = len(asked) - 1
         words = tr("{count} more wait for you. Choose their steps to see them.")
         self.more.show_text(words.format(count=others) if others > 0 else "")
         self.budget.show_facts(record.budget_facts())

@@ -45,6 +45,7 @@ from studio.ui.widgets import (
 from studio.ui.widgets.announcement import announce
 from studio.ui.widgets.layouts import column_of
 from studio.ui.widgets.painting import PaintedWidget
+from studio.workflows.cap_offers import CapOffer
 from studio.workflows.fork import ForkRequest
 from studio.workflows.run_changes import approve_drafts, changes_by_step
 from studio.workflows.runner import Runner
@@ -101,6 +102,10 @@ class RunView(PaintedWidget):
         """What would be run again, as the person was told."""
         self._info: RunInfo | None = None
         self._infos: list[RunInfo] = []
+        self._offer: CapOffer | None = None
+        """The cap of a step or of a run below that the run is paused at, and that can be raised."""
+        self._offered_at: tuple[str, int] = ("", 0)
+        """The run of which that was looked at last, after so many events."""
         self._wanted = 0
         """Counts which runs were wanted: the last one is shown, however long others take."""
         self._reading = self._asks_cluster = self._reads_board = False
@@ -165,7 +170,7 @@ class RunView(PaintedWidget):
         self.inspector.tabs.chosen.connect(lambda _: self._show_chosen())
         run, step, history = self.inspector.run, self.inspector.step, self.inspector.history
         live, does = self._live, self._command
-        run.card.answered.connect(lambda *answer: self._do(self._answer(*answer)))
+        run.card.answered.connect(self._answered)
         run.card.left_out.connect(lambda question: does(live.leave_out, question))
         run.raised.connect(lambda *raised: does(live.raise_caps, *raised))
         run.mission.steered.connect(lambda text: does(live.steer, text))
@@ -248,6 +253,7 @@ class RunView(PaintedWidget):
         if wanted != self._wanted:
             return
         self.record = record = RunRecord(workflow, agents.by_name)
+        self._offer = None
         record.apply(events)
         self.key, self.source = ("", ""), run.started.source or self.source
         self.empty.hide()
@@ -423,6 +429,7 @@ class RunView(PaintedWidget):
                 if record is self.record:
                     record.apply(new)
                 below = await self.below.read()
+                below |= await self._read_offer(record)
                 if record is self.record and (new or below):
                     self._show()
                     self._speak(before[0])
@@ -441,6 +448,22 @@ class RunView(PaintedWidget):
             shown = self.record.run.id
             self._info = next(iter(await self._live.runs.store.list(1, shown)), None)
             self._show_buttons()
+
+    async def _read_offer(self, record: RunRecord) -> bool:
+        """Look what can be raised where the run is paused at a cap; whether that is another.
+
+        A cap of the run itself has a form of its own. A step of another run is raised there.
+        """
+        wanted = record.run.id, record.count
+        if wanted == self._offered_at:
+            return False
+        offer: CapOffer | None = None
+        if record.run.paused_at and not (record.run.started and record.run.started.parent):
+            offer = await self._live.runs.cap_offer(record.run)
+        if offer is not None and not (offer.raised.step or offer.raised.run_id):
+            offer = None
+        before, self._offer, self._offered_at = self._offer, offer, wanted
+        return offer != before
 
     async def _read_cluster(self, record: RunRecord) -> None:
         """Show the workers where another program carries the run out with a cluster."""
@@ -528,6 +551,7 @@ class RunView(PaintedWidget):
 
     def _show_answer_button(self) -> None:
         asks = self.record is not None and next(self.record.run.questions, None) is not None
+        asks = asks or self._offer is not None
         over = self.record is None or self.record.run.end is not None
         seen = self._inspector_wanted or (self._asks_below and self._sampled)
         self.head.answer.setVisible(asks and not over and not seen)
@@ -568,7 +592,7 @@ class RunView(PaintedWidget):
             self._look_at_board()
             run_tab = self.inspector.run
             top = run_id_of(top_of(step))
-            run_tab.show_record(record, top, sample=not self._asks_below)
+            run_tab.show_record(record, top, self._offer, sample=not self._asks_below)
             run_tab.show_caps(record)
             run_tab.choose_step(step if record.step(step) else record.workflow.steps[0].id)
         elif self.inspector.page == STEP:
@@ -646,6 +670,16 @@ class RunView(PaintedWidget):
     def stop_run(self) -> None:
         if self.record is not None and self.record.run.end is None:
             self._command(self._live.stop)
+
+    def _answered(self, question: str, answer: Json, whole: bool) -> None:
+        """Do what the card is answered with: that of a cap is about the run itself."""
+        asked, offer = self.inspector.run.card.question, self._offer
+        if asked is None or asked.kind != "paused":
+            self._do(self._answer(question, answer, whole))
+        elif answer == "stop":
+            self.stop_run()
+        elif offer is not None:
+            self._command(self._live.raise_reached, offer.raised)
 
     async def _answer(self, question: str, answer: Json, whole: bool) -> None:
         """Answer a question of the run, at the one that carries it out."""
