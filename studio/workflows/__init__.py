@@ -60,6 +60,7 @@ What steps change in the folder:
 - ``laid_desks``: The copies that steps work on now: lays them, tells what changed there.
 - ``change_merge``: Merges what several steps changed, and finds where that clashes.
 - ``run_changes``: Lists what the steps of a run changed, by step, and which of it waits.
+- ``passed_drafts``: Tells which step passed with all that waits.
 
 Runs that are over:
 

@@ -7,19 +7,20 @@ asked for (W-25).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from studio.domain.errors import StorageError
 from studio.domain.jsonvalue import JsonObject
 from studio.domain.run_events import MERGE, ChangedFile, RunQuestion, StepChanged
 from studio.domain.runs import Run
-from studio.domain.workflows import Step, Workflow
+from studio.domain.workflows import Step
 from studio.storage.snapshots.blob_store import BlobStore, digest_of
 from studio.tools.drafts.three_way_merge import Merge, three_way
 from studio.tools.workspace.encodings import NotText, decode, encode
 
 from .expressions import as_words
+from .plan import Plan
 
 _MERGED: JsonObject = {
     "type": "object",
@@ -128,8 +129,15 @@ class DeskContents:
 class ChangeMerge:
     """Merges what the steps of one run changed."""
 
-    def __init__(self, workflow: Workflow, run: Run, contents: DeskContents) -> None:
-        self._workflow, self._run, self._contents = workflow, run, contents
+    def __init__(self, plan: Plan, run: Run, contents: DeskContents) -> None:
+        self._plan, self._run, self._contents = plan, run, contents
+
+    def ordered(self, steps: Iterable[str]) -> list[StepChanged]:
+        """What these steps changed, each after those that it needs."""
+        every, places = self._plan.every, [one.id for one in self._plan.workflow.steps]
+        order = sorted(steps, key=lambda id: (len(every[id]), places.index(id)))
+        keys = [(id, key) for id in order for key in ("", *self._run.items.get(id, ()))]
+        return [self._run.changes[key] for key in keys if key in self._run.changes]
 
     def fold(self, changes: Sequence[StepChanged]) -> tuple[dict[str, str], list[Clash]]:
         """Merge changes in this order; clashes without an answer have both sides in the result."""
@@ -191,6 +199,6 @@ class ChangeMerge:
         return as_words(outputs["text"]) if isinstance(outputs, dict) else None
 
     def _label(self, change: StepChanged) -> str:
-        label = self._workflow.step(change.step).label
+        label = self._plan.workflow.step(change.step).label
         value = self._run.items.get(change.step, {}).get(change.item)
         return f"{label} ({as_words(value)[:40]})" if change.item else label

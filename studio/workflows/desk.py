@@ -70,7 +70,7 @@ class Desks:
         self._work = work
         self._accounts = accounts
         self._laid, self._contents = laid, laid.contents
-        self._merge = ChangeMerge(self._plan.workflow, self._run, laid.contents)
+        self._merge = ChangeMerge(self._plan, self._run, laid.contents)
         self._chosen: dict[str, str] | None = None
         self._choosing = asyncio.Lock()
         self._turn = asyncio.Lock()
@@ -155,7 +155,7 @@ class Desks:
     async def _lay(self, key: StepKey, session_id: str) -> RunQuestion | StepFinished | None:
         """Lay the desk of a try; or what has to be answered first."""
         kept = await (await self._engine.services.folders.track(self._folder)).keep()
-        before = self._ordered(self._plan.every[key[0]])
+        before = self._merge.ordered(self._plan.every[key[0]])
         own = self._run.changes.get(key)
         found = await self._merged([*before, own] if own else before, key)
         if not isinstance(found, Mapping):
@@ -176,7 +176,7 @@ class Desks:
         """What is in files, see ``content``."""
         workspace, root = Workspace(Path(self._folder)), Path(self._folder).resolve()
         places = {path: workspace.resolve(path) for path in paths}
-        found = await self._merged(self._ordered(self._plan.every[step.id]), (step.id, ""))
+        found = await self._merged(self._merge.ordered(self._plan.every[step.id]), (step.id, ""))
         merged: Mapping[str, str] = found if isinstance(found, Mapping) else {}
 
         def read(place: Path) -> bytes | None:
@@ -199,13 +199,6 @@ class Desks:
         return await self.contents(looks, scripts_of(started.parts))
 
     # Where changes meet
-
-    def _ordered(self, steps: Iterable[str]) -> list[StepChanged]:
-        """What these steps changed, each after those that it needs."""
-        every, places = self._plan.every, [one.id for one in self._plan.workflow.steps]
-        order = sorted(steps, key=lambda id: (len(every[id]), places.index(id)))
-        keys = [(id, key) for id in order for key in ("", *self._run.items.get(id, ()))]
-        return [self._run.changes[key] for key in keys if key in self._run.changes]
 
     async def _merged(
         self, changes: Sequence[StepChanged], key: StepKey
@@ -254,7 +247,7 @@ class Desks:
 
     async def meet(self) -> StepFinished | RunQuestion:
         """Merge all that the run changed, and let it wait as drafts."""
-        changes = self._ordered(self._plan.every)
+        changes = self._merge.ordered(self._plan.every)
         found = await self._merged(changes, (MERGE, ""))
         if isinstance(found, RunQuestion):
             return found
@@ -278,7 +271,7 @@ class Desks:
 
         Clashes are asked about where the next step needs both sides, or at the end.
         """
-        changes = self._ordered(self._plan.every[gate.id])
+        changes = self._merge.ordered(self._plan.every[gate.id])
         found, clashes = await asyncio.to_thread(self._merge.fold, changes)
         if not clashes:
             with suppress(ConfigurationError):  # the person talks there: they come at the end
@@ -348,7 +341,7 @@ class Desks:
 
     async def _all_changes(self) -> dict[str, tuple[str, str]]:
         """What files were before the run and are by its changes, by digest."""
-        changes = self._ordered(self._plan.every)
+        changes = self._merge.ordered(self._plan.every)
         found, _ = await asyncio.to_thread(self._merge.fold, changes)
         return _changed(changes, found)
 

@@ -16,6 +16,7 @@ from studio.agent.session.session import Session
 from studio.domain.agents import Caps
 from studio.domain.blocks import NoticeBlock, TextBlock
 from studio.domain.messages import Text as Said
+from studio.domain.permissions import Rule
 from studio.domain.run_events import ItemsFound, RunQuestion, RunStarted, StepAsked, StepStarted
 from studio.domain.runs import Run, item_keys
 from studio.domain.sessions import SessionInfo
@@ -463,6 +464,51 @@ async def test_w26_what_a_run_changed_stands_by_step_and_is_approved(tmp_path: P
         await until(lambda: person.window.pages.currentWidget() is not workflows, "the drafts")
 
 
+@on_window_loop
+async def test_w26_a_step_that_passed_with_all_drafts_stands_above_their_approval(
+    tmp_path: Path,
+) -> None:
+    """As picture 34 has it; what the folder became meanwhile is told while it is seen."""
+    save(Paths.below(tmp_path / "studio").agents, agent("Writes", tools="write, edit, read"))
+    tests = "  - {id: test, title: Test, needs: [one, two], run: 'cat a.txt b.txt'}\n"
+    text = WRITERS.replace("  - {id: ok", f"{tests}  - {{id: ok").replace(
+        "needs: [one, two], approve", "needs: test, approve"
+    )
+    assert tests in text and "needs: test, approve" in text
+    (tmp_path / "gate.md").write_text(text)
+    async with at_window(tmp_path, "anthropic", cast(Writes=[writing] * 8)) as person:
+        (person.folder / "c.txt").write_text("old\n")
+        await person.engine.services.rules.add(Rule.parse("run(*)"), None)
+        runs = WorkflowRuns(person.engine)
+        options = RunOptions({}, provider="anthropic", model="sim-model")
+        runner = await runs.start(tmp_path / "gate.md", person.folder, options)
+        run = await carry_out(runner)
+        assert run.state == "needs_you", (run.state, run.reason)
+        await runs.close(runner)
+        person.window.pages.show_page("needs")
+        page = person.window.pages.currentWidget()
+        assert isinstance(page, NeedsPage)
+        passed = "Test passed on the desk with all 3 files."
+        words = page.changes.words
+        await until(page.changes.box.isVisible, "what passed")
+        assert words.text() == f"{passed} No conflict with your folder."
+        assert page.changes.box.geometry().bottom() < page.changes.approve.mapTo(
+            page.changes, page.changes.approve.rect().topLeft()
+        ).y()  # fmt: skip
+        (person.folder / "a.txt").write_text("the person's\n")
+        changed = f"{passed} 1 of them has changed in your folder since."
+        await until(lambda: words.text() == changed, "what changed meanwhile")
+        page.changes.checks[next(iter(page.changes.checks))][0].click()
+        page.changes.approve.click()
+        await until(lambda: len(page.changes.checks) == 1, "two are approved")
+        await until(page.changes.box.isHidden, "it was all of them that passed")
+        workflows = person.window.pages._page("workflows", person.engine)
+        person.window.pages.show_page("workflows", "run", run.id)
+        changes = workflows.run_view.inspector.run.changes
+        await until(lambda: len(changes.checks) == 1, "the draft")
+        assert changes.box.isHidden()
+
+
 def results_of(child: object) -> list[str]:
     from studio.agent.delegation.child import Child
 
@@ -716,6 +762,9 @@ async def test_w20_the_cap_of_a_run_below_is_raised_where_the_run_is(
         paused = await carry_out(runner)
         await runs.close(runner)
         assert (paused.state, paused.reached) == ("paused", None), (paused.paused, paused.end)
+        moved = asyncio.Event()
+        live = person.window.pages._page("workflows", person.engine).live
+        live.told.connect(lambda _: moved.set())
         (found,) = await find_waiting(person.engine, {})
         assert found.path == ("Spent", "only") and found.question.choices == ("raise", "stop")
         if place == "needs":
@@ -737,7 +786,8 @@ async def test_w20_the_cap_of_a_run_below_is_raised_where_the_run_is(
             person.click(first)
         async with within():
             while (done := await runs.read(paused.id)).end is None:
-                await asyncio.sleep(0.02)
+                await moved.wait()
+                moved.clear()
         assert done.end.state == "done", done.end
         (step,) = [one for one in done.steps.values() if one.run_id]
         assert (await runs.read(step.run_id)).caps == {"": Caps(4000)}

@@ -28,6 +28,7 @@ from studio.ui.widgets.layouts import STRETCH, column_of, row_of, widget_of
 from studio.ui.widgets.painting import PaintedWidget
 from studio.ui.widgets.panels import scrolled
 from studio.ui.widgets.plain_text import plain_tip
+from studio.workflows.passed_drafts import PassedDrafts, changed_since, passed_drafts
 from studio.workflows.run_changes import StepChanges, approve_drafts, changes_by_step
 
 from .asker import going_on, who_asks
@@ -107,6 +108,7 @@ class NeedsPage(Page):
         self.changes = ChangesList(t, headed=False)
         self.changes.approved.connect(lambda drafts: self._run(self._approve(drafts)))
         self.changes.review_wanted.connect(lambda *of: self.page_wanted.emit("drafts", *of))
+        self.changes.look_wanted.connect(lambda tested: self._run(self._look_since(tested)))
         self._looked: tuple[str, int] = ("", 0)
         """The run whose changes are shown, after so many of its events."""
         self._seen = ""
@@ -243,6 +245,7 @@ class NeedsPage(Page):
             return
         if wanted[0] != self._looked[0]:
             self._show_changes([], None)
+            self.changes.show_tested(None)
         if question != self._seen:
             self.before.show_calls(())
         self._looked, self._seen = wanted, question
@@ -255,7 +258,15 @@ class NeedsPage(Page):
     async def _read_aside(self, row: Waiting, known: Known | None) -> None:
         self.before.show_calls(await just_before(self._engine, row.asker))
         if known is not None:
-            self._show_changes(await changes_by_step(self._engine, known.run), known)
+            groups = await changes_by_step(self._engine, known.run)
+            tested: PassedDrafts | None = None
+            if known.workflow is not None:
+                tested = await passed_drafts(self._engine, known.run, known.workflow)
+            self._show_changes(groups, known)
+            self.changes.show_tested(tested)
+
+    async def _look_since(self, tested: PassedDrafts) -> None:
+        self.changes.show_since(tested, await changed_since(tested))
 
     def _show_changes(self, groups: Sequence[StepChanges], known: Known | None) -> None:
         tiles = dict[str, tuple[str, str]]()

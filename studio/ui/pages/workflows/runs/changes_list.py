@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import Qt, Signal
+from PySide6.QtCore import Qt, QTimer, Signal
+from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_plural
-from studio.ui.widgets import Button, Check, Label, Tile
+from studio.ui.widgets import Button, Card, Check, Label, Mark, Tile
 from studio.ui.widgets.layouts import STRETCH, WrappingRow, column_of, row_of, widget_of
+from studio.workflows.passed_drafts import PassedDrafts
 from studio.workflows.run_changes import ChangedByStep, StepChanges
 
+AGAIN = 2_000
+"""Milliseconds between two looks whether files of the folder have changed."""
 MOST = 100
 """Files that are listed; of more the number is told."""
 
@@ -24,6 +28,8 @@ class ChangesList(QWidget):
     """Pairs of a session and the id of a draft."""
     review_wanted = Signal(str, str)
     """A session, and a draft of it."""
+    look_wanted = Signal(object)
+    """It is to be looked how many files have changed since a step passed; see ``show_since``."""
 
     def __init__(self, theme: Theme, *, headed: bool = True) -> None:
         """Without ``headed`` the heading and the count stand where the page puts them."""
@@ -44,10 +50,70 @@ class ChangesList(QWidget):
         self.review = Button(theme, tr("Review each"), "ghost", clicked=self._review)
         self.note = Label(theme, "", "small", "text2", wrap=True)
         self._buttons = WrappingRow([self.approve, self.review])
+        self.tested: PassedDrafts | None = None
+        """The step that passed with all that waits, if one did (W-26)."""
+        self.words = Label(theme, "", "small", "text2", wrap=True)
+        self._marks = [Mark(theme, "circle-check", "ok"), Mark(theme, "triangle-alert", "warn")]
+        self.box = Card(theme, "raised", "control", 8)
+        marks = column_of([*self._marks, STRETCH])
+        row_of([(marks, 0), (self.words, 1)], 8, (10, 8, 10, 8), on=self.box)
+        self.box.hide()
+        self._again = QTimer(self, interval=AGAIN)
+        self._again.timeout.connect(self._look)
         head = [row_of([(self.heading, 1), self.count])] if headed else []
-        parts = [*head, self._rows, self._buttons, self.note, STRETCH]
+        parts = [*head, self._rows, self.box, self._buttons, self.note, STRETCH]
         column_of(parts, 8, (16, 14, 16, 12), on=self)
         self.hide()
+
+    def show_tested(self, tested: PassedDrafts | None) -> None:
+        """Show which step passed with all that waits, once it is known what changed since."""
+        if tested != self.tested:
+            self.tested = tested
+            self.box.hide()
+        self._look()
+
+    def _look(self) -> None:
+        """The folder may change at any time while this is seen."""
+        if self.tested is not None and self.isVisible():
+            self._again.start()
+            self.look_wanted.emit(self.tested)
+        else:
+            self._again.stop()
+
+    def show_since(self, tested: PassedDrafts, changed: int) -> None:
+        """Show that so many of the files of the folder have changed since ``tested`` was."""
+        if tested != self.tested:
+            return
+        files = tr_plural("the one file", "all {count} files", tested.count)
+        if not tested.all:
+            files = tr_plural(
+                "the file of the steps before it",
+                "the {count} files of the steps before it",
+                tested.count,
+            )
+        words = tr("{step} passed on the desk with {files}.")
+        if tested.agent:
+            words = tr("{agent} says that {step} passed on the desk with {files}.")
+        since = tr("No conflict with your folder.")
+        if changed:
+            since = tr_plural(
+                "{count} of them has changed in your folder since.",
+                "{count} of them have changed in your folder since.",
+                changed,
+            )
+        said = words.format(step=tested.label, agent=tested.agent, files=files)
+        self.words.setText(f"{said} {since}")
+        self._marks[0].setVisible(not changed)
+        self._marks[1].setVisible(changed > 0)
+        self.box.show()
+
+    def showEvent(self, event: QShowEvent) -> None:
+        super().showEvent(event)
+        self._look()
+
+    def hideEvent(self, event: QHideEvent) -> None:
+        super().hideEvent(event)
+        self._again.stop()
 
     @property
     def groups(self) -> Sequence[StepChanges]:

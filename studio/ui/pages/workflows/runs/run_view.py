@@ -47,6 +47,7 @@ from studio.ui.widgets.layouts import column_of
 from studio.ui.widgets.painting import PaintedWidget
 from studio.workflows.cap_offers import CapOffer
 from studio.workflows.fork import ForkRequest
+from studio.workflows.passed_drafts import PassedDrafts, changed_since, passed_drafts
 from studio.workflows.run_changes import approve_drafts, changes_by_step
 from studio.workflows.runner import Runner
 
@@ -178,6 +179,7 @@ class RunView(PaintedWidget):
         run.debugged.connect(self._debug)
         run.changes.approved.connect(lambda drafts: self._do(self._approve(drafts)))
         run.changes.review_wanted.connect(self.review_wanted)
+        run.changes.look_wanted.connect(lambda tested: self._do(self._look_since(tested)))
         step.chat_wanted.connect(self.chat_wanted)
         step.run_wanted.connect(lambda id: self._do(self.show_run(id)))
         step.item_chosen.connect(self.choose)
@@ -567,8 +569,13 @@ class RunView(PaintedWidget):
             return
         self._looked = wanted
         groups = await changes_by_step(self._engine, run)
+        tested = await passed_drafts(self._engine, run, record.workflow)
         if record is self.record:
             self.inspector.run.changes.show_groups(groups)
+            self.inspector.run.changes.show_tested(tested)
+
+    async def _look_since(self, tested: PassedDrafts) -> None:
+        self.inspector.run.changes.show_since(tested, await changed_since(tested))
 
     async def _approve(self, drafts: Sequence[tuple[str, str]]) -> None:
         failed = await approve_drafts(self._engine, drafts)

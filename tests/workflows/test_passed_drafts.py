@@ -1,0 +1,84 @@
+"""Which step passed with all that a run leaves as drafts (W-26, picture 34)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from studio.domain.permissions import Rule
+from studio.simulator import Call, RequestView, Returned, Text, Turn
+from studio.workflows.passed_drafts import changed_since, passed_drafts
+from studio.workflows.run_changes import changes_by_step
+from support.engine_home import engine_home
+from support.workflow_home import asked_in, begin, carry_out, workflow
+
+SCHEMA = "{type: object, properties: {passed: {type: boolean}}, required: [passed]}"
+WRITES = """\
+  - {id: a, agent: Coder, prompt: Write a.txt}
+  - {id: b, agent: Coder, prompt: Write b.txt}
+"""
+TESTS = "  - {id: test, title: Tests, needs: [a, b], run: 'cat a.txt b.txt'}\n"
+SAYS = f"  - {{id: test, needs: [a, b], agent: Tester, prompt: Look, outputs: {SCHEMA}}}\n"
+
+
+def script(view: RequestView) -> Turn:
+    asked = asked_in(view)
+    done = any(isinstance(one, Returned) for one in view.items)
+    if "Write" in asked and not done:
+        name = asked.split("Write ")[1].split()[0]
+        return Turn(Call("write", {"path": name, "content": f"This is {name}.\n"}))
+    return Turn(Text('{"passed": true}' if "Look" in asked else "Done."))
+
+
+@pytest.mark.parametrize(
+    ("steps", "found"),
+    [
+        (WRITES + TESTS, ("Tests", "", 2, True)),
+        (WRITES + SAYS, ("test", "Tester", 2, True)),
+        (WRITES + SAYS.replace("passed", "fine"), None),
+        (WRITES + TESTS.replace("cat a", "rm nothing; cat a"), ("Tests", "", 2, True)),
+        (WRITES + TESTS.replace("[a, b], run: 'cat a.txt b.txt'", "a, run: cat a.txt"), None),
+        (WRITES + TESTS.replace("cat a", "echo x > new.txt; cat a"), ("Tests", "", 2, False)),
+        (WRITES + TESTS.replace("cat a", "echo x > a.txt; cat a"), None),
+        (WRITES + TESTS.replace("cat a", "cat no.txt; cat a").replace("}", ", on_error: skip}")
+         .replace("b.txt'", "b.txt; false'"), None),
+        (WRITES + TESTS + "  - {id: c, agent: Coder, needs: test, prompt: Write c.txt}\n", None),
+    ],
+    ids=["command", "agent", "no flag", "files left", "not all", "own", "changed", "failed", "later"],
+)  # fmt: skip
+async def test_w26_a_step_that_saw_all_that_waits_is_named(
+    tmp_path: Path, steps: str, found: tuple[str, str, int, bool] | None
+) -> None:
+    """Right or absent: a step that saw less, or other contents, says nothing of all that waits."""
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        await home.engine.services.rules.add(Rule.parse("run(*)"), None)
+        runner = await begin(home, workflow(steps))
+        run = await carry_out(runner)
+        assert run.end is not None and run.drafts, run.end
+        told = await passed_drafts(home.engine, run, runner.plan.workflow)
+        assert (told and (told.label, told.agent, told.count, told.all)) == found
+
+
+async def test_w26_what_was_tested_is_told_as_long_as_it_is_what_waits(tmp_path: Path) -> None:
+    """Not of drafts that the person edited or decided; and what the folder became is told."""
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        await home.engine.services.rules.add(Rule.parse("run(*)"), None)
+        runner = await begin(home, workflow(WRITES + TESTS))
+        run, of = await carry_out(runner), runner.plan.workflow
+        told = await passed_drafts(home.engine, run, of)
+        assert told is not None and await changed_since(told) == 0
+        for count, name in enumerate(("a.txt", "b.txt"), 1):
+            (home.folder / name).write_text("New meanwhile.\n")
+            assert await changed_since(told) == count
+        session = await home.engine.sessions.open(run.drafts)
+        first, second = session.drafts.waiting_files()
+        edited = await session.review.edit(first.id, "By the person.\n")
+        assert await passed_drafts(home.engine, run, of) is None
+        session = await home.engine.sessions.open(run.drafts)
+        await session.review.edit(edited.id, first.after)
+        assert await passed_drafts(home.engine, run, of) is not None
+        session = await home.engine.sessions.open(run.drafts)
+        await session.review.decide(second.id, "discard")
+        assert await passed_drafts(home.engine, run, of) is None
+        assert await changes_by_step(home.engine, run), "they stand there all the same"
