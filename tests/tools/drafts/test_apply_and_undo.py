@@ -406,7 +406,6 @@ def test_nobody_reads_a_secret_while_it_is_written(root: Path) -> None:
 
 _CHILD = """
 import sys
-import tempfile
 from pathlib import Path
 from studio.domain.drafts import Draft, FileDraft
 from studio.tools import Workspace, undo_draft, write_draft
