@@ -95,6 +95,8 @@ class Journal:
         self._first = True
         self._leaving = False
         self._held: tuple[_Work, ...] = ()
+        self._locking: _Work | None = None
+        """Locks a session that is not written yet, with its first write."""
 
     def hold(self, work: _Work) -> None:
         """Do ``work`` with the next write, before the events, in the same transaction.
@@ -204,7 +206,7 @@ class Journal:
         self.claimed, self._leaving = True, False
         work = partial(acquire_lock, self.session_id, self._owner, self.newest, self._db.living)
         if self._held:
-            self.hold(work)
+            self._locking = work
             return ExternalActivity(running=False, changed=False)
         found = await self._db.write(work)
         self.claimed = not (found.running or found.changed)
@@ -228,7 +230,7 @@ class Journal:
         """Stop and forget what is not written: the session was deleted."""
         self.closed, self.running = True, False
         self.claimed = self._leaving = False
-        self._buffer, self._held = [], ()
+        self._buffer, self._held, self._locking = [], (), None
         self._stored = self._appended
         if self._timer is not None:
             self._timer.cancel()
@@ -253,8 +255,12 @@ class Journal:
         if self._writing is not None or not (self._buffer or work or self._leaving or self._held):
             return None
         batch, upto, leaving = self._buffer, self._appended, self._leaving
-        held = self._held
-        self._buffer, self._held = [], ()
+        held, locking = self._held, self._locking
+        # What is over before it is written was nobody else's to see, and is not locked at all.
+        unlocking = leaving and locking is None
+        if locking is not None and not leaving:
+            held = (*held, locking)
+        self._buffer, self._held, self._locking = [], (), None
         save = partial(store, self.session_id, self._owner, batch, recover=self._first)
 
         def job(db: Connection) -> int | None:
@@ -263,7 +269,7 @@ class Journal:
             newest = save(db) if batch else None
             if work is not None:
                 work(db)
-            if leaving:
+            if unlocking:
                 release_lock(self.session_id, self._owner, db)
             return newest
 

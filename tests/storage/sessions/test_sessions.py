@@ -412,6 +412,40 @@ async def test_a_new_session_its_lock_and_its_first_words_are_one_write(new: New
     assert await new.rows("claims") == 0
 
 
+async def test_a_new_session_that_is_over_before_its_first_write_is_not_locked(
+    new: NewSession,
+) -> None:
+    """S-3: nobody else knew of it, and an answer of the server waits for what it writes."""
+    ran: list[str] = []
+    await new.db.write(lambda c: c.set_trace_callback(ran.append))
+    refuse = """CREATE TRIGGER refuse BEFORE INSERT ON transcript
+        BEGIN SELECT raise(ABORT, 'no room'); END"""
+    await new.db.execute(refuse)
+    journal = new.store.journal("new")
+    journal.append(ev.TurnComplete("done"))
+    journal.release()
+    with pytest.raises(StorageError):
+        await journal.flush()
+    await new.db.execute("DROP TRIGGER refuse")
+    await journal.flush()
+    assert [await new.rows(table) for table in ID] == [1, 0, 2, 0]
+    assert not [one for one in ran if one.startswith("INSERT OR REPLACE INTO claims")]
+    assert not (await journal.claim()).running  # the next turn locks it, as that of any session
+    assert await new.rows("claims") == 1
+
+
+async def test_a_new_session_that_goes_on_before_its_first_write_is_locked(
+    new: NewSession,
+) -> None:
+    """H-1: what was released and claimed again meanwhile is this program's."""
+    journal = new.store.journal("new")
+    journal.append(ev.TurnComplete("done"))
+    journal.release()
+    assert not (await journal.claim()).running
+    await journal.flush()
+    assert [await new.rows(table) for table in ID] == [1, 1, 2, 0]
+
+
 async def test_a_new_session_that_cannot_be_written_is_tried_again(new: NewSession) -> None:
     refuse = """CREATE TRIGGER refuse BEFORE INSERT ON native
         BEGIN SELECT raise(ABORT, 'no room'); END"""
