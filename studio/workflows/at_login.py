@@ -21,6 +21,7 @@ from studio.storage.paths import HOME_VARIABLE
 UNIT = "agent-studio-watch.service"
 ENTRY = "agent-studio-watch.desktop"
 AGENT = "io.agent-studio.watch"
+_TARGET = "gui/{}/{}"
 _RUN, _VALUE = r"Software\Microsoft\Windows\CurrentVersion\Run", "Agent Studio watch"
 PATIENCE = 10.0
 """Seconds that the system's own program has to begin or end what it was told to."""
@@ -44,8 +45,10 @@ def switch_on() -> None:
         _write_registry(subprocess.list2cmdline(watch_command()))
         return
     if sys.platform == "darwin":
-        place = _launch_agent()
-        _write(place, plistlib.dumps(_described()))
+        place, content = _launch_agent(), plistlib.dumps(_described())
+        if place.exists() and place.read_bytes() != content:  # launchd goes by what it has read
+            _tell("launchctl", "bootout", _TARGET.format(os.getuid(), AGENT))
+        _write(place, content)
         _tell("launchctl", "bootstrap", f"gui/{os.getuid()}", str(place))
         return
     if not _has_systemd():
@@ -70,7 +73,7 @@ def switch_off() -> bool:
         return was_on
     was_on = is_on()
     if was_on and sys.platform == "darwin":
-        _tell("launchctl", "bootout", f"gui/{os.getuid()}/{AGENT}")
+        _tell("launchctl", "bootout", _TARGET.format(os.getuid(), AGENT))
     elif was_on and _unit().exists():
         _tell("systemctl", "--user", "stop", UNIT)
     for place in _places():
@@ -159,6 +162,7 @@ def _described() -> dict[str, object]:
         "ProgramArguments": watch_command(),
         "EnvironmentVariables": _home(),
         "RunAtLoad": True,
+        "KeepAlive": {"SuccessfulExit": False},
     }
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import plistlib
 import shlex
 import shutil
 import subprocess
@@ -134,3 +136,72 @@ def test_w9_it_is_begun_once_and_from_any_folder(
         at_login.switch_on()
     found = {one.name for one in config.rglob("*") if one.is_file() and not one.is_symlink()}
     assert found == {at_login.UNIT}
+
+
+LAUNCHD: dict[str, type] = {
+    "Label": str,
+    "ProgramArguments": list,
+    "EnvironmentVariables": dict,
+    "RunAtLoad": bool,
+    "KeepAlive": dict,
+}
+"""Keys of launchd.plist(5) with what Apple documents them to be, as far as they are used here."""
+
+
+@pytest.fixture
+def launchctl(config: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A stand-in for launchd's own program: the file that it writes its words to."""
+    told = config.parent / "told"
+    program = config.parent / 'a $b "c" 100%' / "launchctl"
+    program.write_text(f'#!/bin/sh\necho "$@" >> {told}\n')
+    program.chmod(0o755)
+    subprocess.run([program, "help"], timeout=HANG, check=True)
+    assert told.read_text() == "help\n", "it can be begun here"
+    told.unlink()
+    monkeypatch.setenv("HOME", str(config.parent / "home"))
+    monkeypatch.setattr(sys, "platform", "darwin")
+    return told
+
+
+def test_w9_launchd_reads_the_agent_as_it_is_meant(
+    launchctl: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every key is one that Apple documents, and what it begins is the program with its data."""
+    at_login.switch_on()
+    home = launchctl.parent / "home"
+    (place,) = (one for one in home.rglob("*") if one.is_file())
+    assert place == home / "Library" / "LaunchAgents" / f"{at_login.AGENT}.plist"
+    assert not place.stat().st_mode & 0o022, "launchd takes no file that others can write"
+    with place.open("rb") as file:
+        read = plistlib.load(file, fmt=plistlib.FMT_XML)
+    assert {key: type(value) for key, value in read.items()} == LAUNCHD
+    assert read["Label"] == place.stem
+    assert read["KeepAlive"] == {"SuccessfulExit": False}, "as systemd does on failure"
+    words, data = read["ProgramArguments"], read["EnvironmentVariables"]
+    assert words == at_login.watch_command() and Path(words[0]).is_absolute()
+    assert data == {"AGENT_STUDIO_HOME": str(launchctl.parent / "my $data")}
+    monkeypatch.undo()  # what it begins has the variables of launchd, not those of here
+    shown = subprocess.run(
+        [*words, "--help"], env={**data, "PATH": "/usr/bin:/bin"}, cwd="/",
+        capture_output=True, timeout=HANG, check=True,
+    )  # fmt: skip
+    assert b"--at-login" in shown.stdout
+
+
+def test_w9_launchd_is_told_what_it_documents(
+    launchctl: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``bootstrap`` of a domain and a file, ``bootout`` of a service; a changed agent is both."""
+    domain = f"gui/{os.getuid()}"
+    place = launchctl.parent / "home" / "Library" / "LaunchAgents" / f"{at_login.AGENT}.plist"
+    begins, ends = f"bootstrap {domain} {place}", f"bootout {domain}/{at_login.AGENT}"
+    for _ in range(2):  # again changes nothing
+        at_login.switch_on()
+    assert launchctl.read_text().splitlines() == [begins, begins] and at_login.is_on()
+    monkeypatch.setenv("AGENT_STUDIO_HOME", str(launchctl.parent / "elsewhere"))
+    at_login.switch_on()
+    assert launchctl.read_text().splitlines()[2:] == [ends, begins]
+    assert at_login.switch_off() and not place.exists()
+    assert launchctl.read_text().splitlines()[4:] == [ends]
+    assert not at_login.is_on() and not at_login.switch_off()
+    assert len(launchctl.read_text().splitlines()) == 5
