@@ -131,6 +131,9 @@ def settled_length(source: str) -> int:
 
     Until the line below it tells, it would stand there as words with bars.
     """
+    begun = source.rfind("\n") + 1
+    if source[begun : begun + 1].isalnum():  # nearly always: asked for each frame
+        return len(source)
     first, last = _line_before(source, len(source))
     if _may_be_head(source, first, last):
         return first

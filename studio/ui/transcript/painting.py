@@ -14,7 +14,7 @@ from .canvas import Canvas
 from .items.approval_item import WaitingItem
 from .items.base import END, START, Item, PaintPass
 from .items.draft_item import DraftItem
-from .scroller import FADE, paint_fade
+from .scroller import BAR, FADE, paint_fade
 from .viewport import Viewport
 
 
@@ -44,7 +44,7 @@ def paint_viewport(viewport: Viewport, painter: QPainter, area: QRectF, widget: 
         strip = QRectF(0, scroller.height - FADE, scroller.width, FADE)
         if strip.intersects(area):
             paint_fade(painter, viewport.style, strip)
-    if scroller.bar.strip.intersects(area):
+    if area.right() > scroller.width - BAR:
         scroller.bar.paint(painter, viewport.style)
         viewport.finder.paint_ticks(painter, viewport.style, scroller.bar)
     row = viewport.message_row

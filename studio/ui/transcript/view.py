@@ -66,6 +66,7 @@ from .message_row import (
 )
 from .paint_style import PaintStyle
 from .painting import paint_viewport
+from .scroller import BAR
 from .text.formulas import Formulas
 from .text.highlight import CodeColours
 from .viewport import Viewport
@@ -287,7 +288,7 @@ class TranscriptView(QAbstractScrollArea):
         if self._accessible is not None:
             self._accessible.changed(changed)
         if running and not turned and self._all_stays:
-            self._repaint(unchanged_above, end, 0)
+            self._repaint_line(unchanged_above, end)
         else:
             self._follow(unchanged_above, value, end, turned=turned)
         if self.canvas.has_unparsed and self._transcript is not None:
@@ -339,6 +340,17 @@ class TranscriptView(QAbstractScrollArea):
         """The height of the canvas below which nothing is painted."""
         works = self.canvas_viewport.working_since is not None
         return self.canvas.total if works else self.canvas.bottom
+
+    def _repaint_line(self, unchanged_above: float | None, end: float) -> None:
+        """Repaint what lies between two heights, where nothing has moved."""
+        viewport, scroller = self.viewport(), self.scroller
+        if unchanged_above is None or scroller.below > 1:
+            viewport.update()
+            return
+        top = max(0, int(unchanged_above - scroller.value) - 1)
+        left = int(self.canvas_viewport.column_left) - 4
+        wide = min(int(self.context.width) + 8, int(scroller.width) - BAR - left)
+        viewport.update(left, top, wide, int(end - scroller.value) + 2 - top)
 
     def _repaint(self, unchanged_above: float | None, end: float, moved: int) -> None:
         """Repaint from the height ``unchanged_above`` to ``end``; the rest is moved."""
