@@ -11,7 +11,7 @@ import csv
 import io
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar, cast
@@ -177,9 +177,18 @@ def _table(path: str, text: str) -> list[Json]:
     between = max(",;\t", key=first.count)  # the first of those that are there equally often
     try:
         table = csv.DictReader(io.StringIO(text, newline=""), delimiter=between, restval="")
-        return [{str(key): value for key, value in row.items() if key is not None} for row in table]
+        return [*table_rows(table)]
     except csv.Error as error:
         _fail("rows", path, str(error))
+
+
+def table_rows(table: csv.DictReader[str]) -> Iterator[dict[str, Json]]:
+    """The rows of a table; csv.Error for one in which not every value has a name."""
+    for row in table:
+        more = cast("dict[str | None, list[str]]", row).pop(None, [])
+        if any(more):  # which value belongs to which name is not known then
+            raise csv.Error(f"line {table.line_num} has more values than the first line has names")
+        yield {str(key): value for key, value in row.items()}
 
 
 def _lines(path: str, text: str) -> list[Json]:

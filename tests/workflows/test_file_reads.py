@@ -8,8 +8,10 @@ import pytest
 
 from studio.domain.permissions import Rule
 from studio.domain.run_events import RunEvent, StepFinished
+from studio.tools import Workspace
 from studio.workflows.expressions import ExpressionError, parse_expression
 from studio.workflows.file_reads import FileReads
+from studio.workflows.items.sources import read_items
 from support.engine_home import EngineHome, engine_home
 from support.workflow_home import begin, by_words, carry_out, states, workflow
 
@@ -57,6 +59,22 @@ async def test_w7_files_and_rows_are_read(tmp_path: Path) -> None:
         (home.folder / "bad.jsonl").write_text('{"n": 1}\n{"n": \n')
         with pytest.raises(ExpressionError, match="line 2"):
             await value(home, "rows('bad.jsonl')")
+
+
+async def test_w53_a_row_with_more_values_than_names_loses_none_silently(tmp_path: Path) -> None:
+    """An unquoted comma moves values to other columns: it is said in which line."""
+    async with engine_home(tmp_path, "anthropic", []) as home:
+        table = home.folder / "table.csv"
+        table.write_text('name,sum\n"A\nB",1\nC,1,200\n')
+        with pytest.raises(ExpressionError, match="line 4 has more values"):
+            await value(home, "rows('table.csv')")
+        workspace = Workspace(home.folder)
+        with pytest.raises(ExpressionError, match="line 4 has more values"):
+            [*read_items(workspace, "rows", "table.csv")]
+        table.write_text("name,sum\nC,1,\nD\n")  # an empty one more, or fewer, lose nothing
+        found = [{"name": "C", "sum": "1"}, {"name": "D", "sum": ""}]
+        assert await value(home, "rows('table.csv')") == found
+        assert [row for row, _ in read_items(workspace, "rows", "table.csv")] == found
 
 
 async def test_w7_a_step_sees_the_folder_as_it_is_when_it_starts(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from studio.tools import Workspace
 from studio.tools.workspace.encodings import encoding_of, stream_codec
 from studio.tools.workspace.glob_pattern import glob_matcher
 from studio.workflows.expressions import Expression, ExpressionError, parse_expression
+from studio.workflows.file_reads import table_rows
 
 MOST_ITEMS = 100_000
 SECONDS = 60.0
@@ -107,8 +108,8 @@ def _table(path: str, text: TextIO) -> Iterator[tuple[Json, str]]:
         yield from text
 
     try:
-        for row in csv.DictReader(lines(), delimiter=between, restval=""):
-            yield {str(key): value for key, value in row.items() if key is not None}, ""
+        for row in table_rows(csv.DictReader(lines(), delimiter=between, restval="")):
+            yield row, ""
     except csv.Error as error:
         raise _wrong("rows", path, str(error)) from error
 
