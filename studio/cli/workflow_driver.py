@@ -134,6 +134,8 @@ class WorkflowDriver:
         if run.end is None:
             for one, question in run.questions:
                 console.say(f"? {self._path(one, question)}: {question.text}")
+                if question.kind == "sample":  # what the answer rests on (W-55)
+                    console.say(*(f"    {line}" for line in question.detail.split("\n")))
             kind = "mission" if run.started and run.started.mission else "workflow"
             console.say(f"To go on: agent-studio {kind} resume {run.id[:8]}")
             if self._interrupted:

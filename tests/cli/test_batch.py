@@ -53,6 +53,7 @@ async def test_w54_w69_run_status_retry_and_export(
         assert await home.command(*begin) == DENIED  # nobody is here to say yes
         told = capsys.readouterr().err
         assert "20 of 60 items tried. Run the rest?" in told
+        assert "    20 passed, 0 failed." in told, "what the answer rests on (W-55)"
         assert len(home.asked) == 20
         run_id = told.partition("workflow resume ")[2].split()[0]
         going_on = ("workflow", "resume", run_id, "--yes", "--dollars", "5")

@@ -303,6 +303,7 @@ async def test_w58_it_is_told_with_which_variant_others_are_compared(
             told = capsys.readouterr()
             assert said in told.err and row in told.out
             assert said or "compared" not in told.err
+            assert 'Adder today, {"case": "large", ' in told.err or more, "its case is named"
 
 
 async def test_w58_a_limit_leaves_the_rest_to_another_run_and_none_is_refused(

@@ -190,7 +190,10 @@ def asked(
         if grader.kind == "grader":
             key = digest(canonical_json(made))
             words = EVAL_GRADE.format(question=grader.prompt, task=one.words, answer=its.text)
-            yield place, Asked(key, grader, {CELL: key, JUDGED: True, "words": words})
+            yield (
+                place,
+                Asked(key, grader, _judged(one, key, words)),
+            )
         elif rival in answers:
             other = str(answers[rival].get("text", ""))
             key = digest(canonical_json([*made, rival, other]))
@@ -199,7 +202,19 @@ def asked(
             words = EVAL_PAIR.format(
                 question=grader.prompt, task=one.words, first=pair[0], second=pair[1]
             )
-            yield place, Asked(key, grader, {CELL: key, JUDGED: True, "words": words}, first)
+            yield (
+                place,
+                Asked(
+                    key,
+                    grader,
+                    _judged(one, key, words),
+                    first,
+                ),
+            )
+
+
+def _judged(one: Try, key: str, words: str) -> JsonObject:
+    return {"case": one.case.id, CELL: key, JUDGED: True, "words": words}
 
 
 def _without_use(item: JsonObject) -> JsonObject:

@@ -315,7 +315,7 @@ class _EvalWork:
         chosen = [one for one in every if self.wants(one, before)]
         wanted: dict[str, list[Json]] = {}
         for one in chosen:
-            item: JsonObject = {CELL: one.key, "words": one.words}
+            item: JsonObject = {"case": one.case.id, CELL: one.key, "words": one.words}
             wanted.setdefault(one.variant.id, []).append(item)
         steps = {id: one for id, one in answer_steps(self._eval).items() if id in wanted}
         await self._ask(id, steps, wanted, "plan", carry_out)
