@@ -46,12 +46,20 @@ def insert_event(
 
 def insert_passages(db: Connection, session_id: str, seq: int, passages: list[Passage]) -> None:
     """Add what can be found from row ``seq`` on."""
-    if not passages:
-        return
-    db.executemany(
-        "INSERT INTO said (session_id, seq, kind, text) VALUES (?, ?, ?, ?)",
-        [(session_id, seq, kind, text) for kind, text in passages],
-    )
+    insert_said(db, session_id, [(seq, *passage) for passage in passages])
+
+
+def insert_said(db: Connection, session_id: str, found: list[tuple[int, str, str]]) -> None:
+    """Add passages, each with its row, its kind and its text.
+
+    Many at once: the index of words gets a piece for each statement, which it has to merge.
+    """
+    for some in (found[at : at + 100] for at in range(0, len(found), 100)):
+        rows = ", ".join(["(?, ?, ?, ?)"] * len(some))
+        db.execute(
+            f"INSERT INTO said (session_id, seq, kind, text) VALUES {rows}",
+            [value for one in some for value in (session_id, *one)],
+        )
 
 
 def read_data(body: object) -> JsonObject | None:

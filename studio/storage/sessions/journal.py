@@ -27,7 +27,7 @@ from studio.domain.ledger import canonical_json
 from studio.domain.records import dataclass
 from studio.storage.database import Database
 
-from .event_log import insert_event, insert_passages, read_event
+from .event_log import insert_event, insert_passages, insert_said, read_event
 from .projections import update_projections
 from .search import Indexer, Passage
 from .session_lock import ExternalActivity, acquire_lock, release_lock
@@ -335,14 +335,16 @@ def store(
     seq: int = row.fetchone()[0] or 0
     if recover:
         _index_rest(db, session_id, seq)
+    said: list[tuple[int, str, str]] = []
     for entry in batch:
         seq += 1
         event, body = _encoded(entry.whole())
         insert_event(db, session_id, seq, entry.turn_id, entry.at, body)
         update_projections(db, session_id, owner, entry.turn_id, entry.at, event)
-        insert_passages(db, session_id, seq, entry.passages)
+        said += [(seq, *passage) for passage in entry.passages]
         for work in entry.then:
             work(db)
+    insert_said(db, session_id, said)
     index_due(db)
     return seq
 

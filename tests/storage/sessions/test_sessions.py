@@ -434,6 +434,18 @@ async def test_a_new_session_that_is_over_before_its_first_write_is_not_locked(
     assert await new.rows("claims") == 1
 
 
+async def test_what_was_said_and_answered_is_indexed_at_once(new: NewSession) -> None:
+    """S-3: each statement makes a piece of the index of words, which has to be merged later."""
+    ran: list[str] = []
+    await new.db.write(lambda c: c.set_trace_callback(ran.append))
+    for event in (ev.TextDelta("An answer."), ev.StepEnded(1, "end", Usage(), 0.1), ev.Notice("x")):
+        new.store.journal("new").append(event)
+    await new.store.flush("new")
+    told = await new.db.rows("SELECT kind, text FROM said WHERE session_id = 'new' ORDER BY id")
+    assert ("answer", "An answer.") in told and len(told) > 1
+    assert len({one for one in ran if one.startswith("INSERT INTO said")}) == 1
+
+
 async def test_a_new_session_that_goes_on_before_its_first_write_is_locked(
     new: NewSession,
 ) -> None:
