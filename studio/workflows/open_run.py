@@ -210,10 +210,6 @@ class OpenRun:
         """
         await self.record(CapRaised(caps, step, minutes, cycles, until))
         self.accounts.follow_caps()
-        for one in tuple(self.run.busy):
-            if one.step == step and one.run_id:
-                child = await self.child(one)
-                await child.raise_cap(caps, minutes=minutes)
         if minutes and not step:
             await self._raise_minutes_below(minutes)
 

@@ -195,6 +195,24 @@ async def test_w20_the_cap_of_a_run_below_is_raised_at_the_run_above(tmp_path: P
         assert all(one.tokens <= one.caps[""].tokens for one in ends), "and none was passed"
 
 
+async def test_w20_more_for_a_step_raises_no_cap_of_its_run(tmp_path: Path) -> None:
+    """The person raised one of the two: the other one holds as its file says."""
+    async with engine_home(tmp_path, "anthropic", by_words({"Say one": "1."})) as home:
+        write(home.folder, "inner", INNER.replace("steps:", "budget: {tokens: 9000}\nsteps:", 1))
+        step = "{id: a, workflow: inner, inputs: {word: one}, budget: {tokens: 10}}"
+        runner = await begin(home, workflow(f"  - {step}"))
+        run = await carry_out(runner)
+        assert run.paused_at == "step", run.reason
+        offer = await WorkflowRuns(home.engine).cap_offer(run)
+        assert offer is not None and offer.raised == CapRaised(Caps(20), "a")
+        await runner.raise_cap(Caps(100_000), "a")
+        await runner.resume()
+        run = await carry_out(runner)
+        assert run.end is not None and run.end.state == "done", run.reason
+        below = await WorkflowRuns(home.engine).read(run.step("a").run_id)
+        assert below.caps == {"": Caps(9000)}
+
+
 async def test_w20_a_run_below_does_not_go_on_without_the_caps_above_it(tmp_path: Path) -> None:
     async with engine_home(tmp_path, "anthropic", by_words({})) as home:
         write(home.folder, "inner", INNER)
