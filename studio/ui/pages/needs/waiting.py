@@ -15,7 +15,7 @@ from studio.agent.budget import Unit
 from studio.agent.engine import Engine
 from studio.agent.session.session import Session
 from studio.agent.turn_budgets import session_caps
-from studio.domain.agents import Agent, Caps
+from studio.domain.agents import NO_CAPS, Agent, Caps
 from studio.domain.blocks import ToolBlock
 from studio.domain.errors import StorageError, StudioError
 from studio.domain.events import TurnComplete
@@ -25,8 +25,7 @@ from studio.domain.sessions import SessionInfo
 from studio.domain.workflows import Step, Workflow
 from studio.storage.config.settings import Settings
 from studio.storage.runs import RunStore
-from studio.ui.formatting import cap_words
-from studio.ui.pages.workflows.runs.question_card import raise_question
+from studio.ui.formatting import cap_words, caps_words
 from studio.ui.translation import tr
 from studio.workflows.cap_offers import CapOffer, cap_offer
 from studio.workflows.kept_agents import kept_agents
@@ -246,6 +245,16 @@ def _pause(one: Known, raised: CapRaised | None, values: Settings) -> RunQuestio
         return raise_question(run, one.count, raised)
     id = f"paused {run.id} {one.count} {choices[0]}"
     return RunQuestion(id, "paused", run.reason, choices=choices, abouts=("", ""))
+
+
+def raise_question(run: Run, count: int, raised: CapRaised) -> RunQuestion:
+    """Whether a run that is paused at a cap may use what ``raised`` says, after ``count`` events.
+
+    Another event, or another cap, makes it another question.
+    """
+    words = caps_words(raised if not raised.minutes else replace(raised, caps=NO_CAPS))
+    id = f"paused {run.id} {count} raise {raised.run_id} {raised.step} {words}"
+    return RunQuestion(id, "paused", run.reason, choices=("raise", "stop"), abouts=(words, ""))
 
 
 async def _read(files: RunFiles, store: RunStore, run_id: str, known: dict[str, Known]) -> Known:

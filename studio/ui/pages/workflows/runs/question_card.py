@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from PySide6.QtCore import Signal
 
-from studio.domain.agents import NO_CAPS
 from studio.domain.jsonvalue import Json
-from studio.domain.run_events import CapRaised, RunQuestion
-from studio.domain.runs import Run
+from studio.domain.run_events import RunQuestion
 from studio.ui.engine_texts import tr_engine
-from studio.ui.formatting import caps_words
 from studio.ui.forms.question_panel import QuestionPanel
 from studio.ui.settings.form import Slot
 from studio.ui.theme import Theme
@@ -201,16 +197,6 @@ def parted(text: str) -> tuple[str, str]:
     """
     found = re.match(r"\s*(.+?\?)\s+(?=\S)|\s*([^\n]+)\n\s*(?=\S)", text)
     return ((found[1] or found[2]).strip(), text[found.end() :]) if found else (text, "")
-
-
-def raise_question(run: Run, count: int, raised: CapRaised) -> RunQuestion:
-    """Whether a run that is paused at a cap may use what ``raised`` says, after ``count`` events.
-
-    Another event, or another cap, makes it another question.
-    """
-    words = caps_words(raised if not raised.minutes else replace(raised, caps=NO_CAPS))
-    id = f"paused {run.id} {count} raise {raised.run_id} {raised.step} {words}"
-    return RunQuestion(id, "paused", run.reason, choices=("raise", "stop"), abouts=(words, ""))
 
 
 def answers_to(question: RunQuestion, for_chat: bool = False) -> list[tuple[str, Json]]:

@@ -11,6 +11,7 @@ from studio.domain.run_events import BreakpointCleared, BreakpointSet, CapReache
 from studio.ui.engine_texts import tr_engine
 from studio.ui.inspector.board_list import BoardList
 from studio.ui.inspector.fact_list import FactList
+from studio.ui.pages.needs.waiting import raise_question
 from studio.ui.pages.workflows.run_graph import merge_step
 from studio.ui.settings.amount_field import AmountField, cycles, dollars, minutes, tokens
 from studio.ui.theme import Theme
@@ -25,7 +26,7 @@ from .changes_list import ChangesList
 from .log_rows import breakpoint_words
 from .mission_part import MissionPart
 from .pace_chart import PaceChart
-from .question_card import QuestionCard, raise_question
+from .question_card import QuestionCard
 from .run_record import RunRecord
 from .sample_words import SampleWords, samples_asked
 from .worker_facts import worker_facts
