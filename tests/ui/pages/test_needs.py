@@ -778,9 +778,11 @@ async def test_w20_the_cap_of_a_run_below_is_raised_where_the_run_is(
             person.press(Key.Key_Return)
         else:
             person.window.pages.show_page("workflows", "run", paused.id)
-            card = person.window.pages._page("workflows", person.engine).run_view.inspector.run.card
+            tab = person.window.pages._page("workflows", person.engine).run_view.inspector.run
+            card = tab.card
             await until(card.isVisible, "the question")
             assert (card.title.text(), card.path.text()) == (paused.paused, "Spent, only")
+            assert tab.reason.isHidden(), "the card says it"
             first, last = (one for one in card.buttons if one.isVisible())
             assert (first.text(), last.text()) == ("Raise to 4,000 tokens", "Stop")
             person.click(first)

@@ -173,7 +173,6 @@ class RunTab(QWidget):
         run = record.run
         self.state.show_facts(record.state_facts())
         self.mission.show_record(record)
-        self.reason.show_text(tr_engine(run.reason))
         asked = [pair for pair in run.questions if sample or pair[1].kind != "sample"]
         found = next((pair for pair in asked if pair[0].step == preferred), None)
         one, question = found or next(iter(asked), (None, None))
@@ -190,13 +189,13 @@ class RunTab(QWidget):
         item = one is not None and question is not None and run.is_of_item(one, question)
         item, others = item and not below, len(asked) - 1
         if offer is not None and run.started is not None:
-            question, item, others = (
-                raise_question(run, record.count, offer.raised),
-                False,
-                others + 1,
-            )
+            question = raise_question(run, record.count, offer.raised)
+            item, others = False, others + 1
             path = [run.started.name, *offer.way]
-        self.card.show_question(question if run.end is None else None, path, item=item)
+        question = question if run.end is None else None
+        self.card.show_question(question, path, item=item)
+        asks = question is not None and question.text == run.reason
+        self.reason.show_text("" if asks else tr_engine(run.reason))  # the card says it
         words = tr("{count} more wait for you. Choose their steps to see them.")
         self.more.show_text(words.format(count=others) if others > 0 else "")
         self.budget.show_facts(record.budget_facts())
