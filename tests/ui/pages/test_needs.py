@@ -24,12 +24,12 @@ from studio.domain.workflows import Step
 from studio.simulator import Call, RequestView, Text, Turn, Usage
 from studio.storage.config.settings import SettingsFile
 from studio.storage.paths import Paths
-from studio.ui.pages.needs import page as needs_page
 from studio.ui.pages.needs.asker import going_on, who_asks
 from studio.ui.pages.needs.choice_card import ChoiceCard
 from studio.ui.pages.needs.page import NeedsPage
 from studio.ui.pages.needs.waiting import Known, Waiting, count_waiting, find_waiting
 from studio.ui.pages.workflows.page import WorkflowsPage
+from studio.ui.pages.workflows.runs import question_card
 from studio.ui.pages.workflows.runs.question_card import parted
 from studio.ui.theme import Theme
 from studio.ui.transcript.items.turn_items import EndItem
@@ -169,15 +169,20 @@ async def test_w22_an_answer_counts_for_no_question_that_nobody_has_read(
         opened = await runs.open(first.run_id)
         await opened.answer(first.question.id, True)
         await runs.close(opened)
-        monkeypatch.setattr(needs_page, "READ", 3_600_000)
+        monkeypatch.setattr(question_card, "READ", 3_600_000)
         page._again.timeout.emit()
         await until(lambda: len(page.rows) == 1, "it was answered elsewhere")
         assert page.chosen is not None and page.chosen.run_id == second.run_id
+        person.press(Key.Key_Return)
         for _ in range(2):
             person.press(Key.Key_1)
+            page.card.rows[1].click()
+            assert page.card.chosen is None and not page.card.send.isEnabled()
             person.press(Key.Key_Return)
         assert given == [] and len(page.rows) == 1
-        monkeypatch.setattr(needs_page, "READ", 0)
+        assert person.window.pages.currentWidget() is page, "who asks was not wanted either"
+        monkeypatch.setattr(question_card, "READ", 0)
+        person.press(Key.Key_1)
         person.press(Key.Key_Return)
         await until(lambda: given == [second.run_id], "the answer that was meant for it")
 
@@ -334,7 +339,10 @@ steps:
 
 
 @on_window_loop
-async def test_w22_an_item_is_skipped_where_it_asks(tmp_path: Path) -> None:
+async def test_w22_an_item_is_skipped_where_it_asks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Once: the second click of two is no wish to skip the next item, which nobody has read."""
     (tmp_path / "each.md").write_text(EACH)
     async with at_window(tmp_path, "anthropic", []) as person:
         runs = WorkflowRuns(person.engine)
@@ -349,8 +357,11 @@ async def test_w22_an_item_is_skipped_where_it_asks(tmp_path: Path) -> None:
         assert isinstance(page, NeedsPage)
         await until(lambda: len(page.rows) == 2, "both items")
         assert page.card.title.text() == "Take a?" and page.card.skip.isVisible()
-        person.click(page.card.skip)
+        monkeypatch.setattr(question_card, "READ", 3_600_000)
+        for _ in range(2):
+            person.click(page.card.skip)
         await until(lambda: page.card.title.text() == "Take b?", "the other one")
+        monkeypatch.setattr(question_card, "READ", 0)
         person.press(Key.Key_1)
         person.press(Key.Key_Return)
         await until(lambda: not page.rows, "all is answered")
@@ -386,7 +397,9 @@ def writing(view: RequestView) -> Turn:
 
 
 @on_window_loop
-async def test_w26_what_a_run_changed_stands_by_step_and_is_approved(tmp_path: Path) -> None:
+async def test_w26_what_a_run_changed_stands_by_step_and_is_approved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Beside its question while it waits at a gate, in the run when it is over."""
     save(Paths.below(tmp_path / "studio").agents, agent("Writes", tools="write, edit, read"))
     (tmp_path / "gate.md").write_text(WRITERS)
@@ -414,6 +427,13 @@ async def test_w26_what_a_run_changed_stands_by_step_and_is_approved(tmp_path: P
         (a,) = page.changes.checks[found[("one",)][0].draft or ("", "")]
         for checks in page.changes.checks.values():
             checks[0].setChecked(checks[0] is a)
+        approvals = list[object]()
+        with monkeypatch.context() as patched:  # drafts of another run stood there just now
+            patched.setattr(question_card, "READ", 3_600_000)
+            patched.setattr(page, "_run", approvals.append)
+            page.card.begin_reading()
+            page.changes.approve.click()
+            assert not approvals and page.changes.approve.isEnabled()
         page.changes.approve.click()
         await until((person.folder / "a.txt").exists, "one is written while the run waits")
         await until(lambda: len(page.changes.checks) == 2, "the others go on waiting")
@@ -781,6 +801,9 @@ async def test_w20_the_cap_of_a_run_below_is_raised_where_the_run_is(
             tab = person.window.pages._page("workflows", person.engine).run_view.inspector.run
             card = tab.card
             await until(card.isVisible, "the question")
+            view = person.window.pages._page("workflows", person.engine).run_view
+            await view.show_run(paused.id)
+            assert card.isVisible(), "it is asked whenever the run is opened"
             assert (card.title.text(), card.path.text()) == (paused.paused, "Spent, only")
             assert tab.reason.isHidden(), "the card says it"
             first, last = (one for one in card.buttons if one.isVisible())
@@ -912,7 +935,7 @@ async def test_l14_the_cap_of_a_chat_is_raised_there_to_what_was_offered(tmp_pat
 
 @on_window_loop
 async def test_l14_a_run_and_a_chat_at_the_cap_of_a_day_lead_to_its_setting(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path,
 ) -> None:
     """It counts for all that is done in a day. The run goes on once there is more."""
     save(Paths.below(tmp_path / "studio").agents, agent("Writer"))
@@ -946,7 +969,6 @@ async def test_l14_a_run_and_a_chat_at_the_cap_of_a_day_lead_to_its_setting(
         person.engine.settings.values.day_tokens = 90_000
         page._look()
         await until(lambda: len(page.rows) == 1 and answers_on(page) == ["Go on", "Stop"])
-        monkeypatch.setattr(needs_page, "READ", 0)  # it took another's place, and was read
         page.card.rows[0].click()
         page.card.send.click()
         async with within():

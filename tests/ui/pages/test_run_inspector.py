@@ -16,7 +16,9 @@ from studio.domain.run_events import (
 )
 from studio.domain.workflows import Step, Workflow
 from studio.ui.inspector.fact_list import MARGIN, Fact, FactList
+from studio.ui.pages.workflows.runs import question_card
 from studio.ui.pages.workflows.runs.lanes import FAILED, WORK, Lanes
+from studio.ui.pages.workflows.runs.question_card import QuestionCard
 from studio.ui.pages.workflows.runs.run_inspector import RUN, RunInspector
 from studio.ui.pages.workflows.runs.run_tab import RunTab
 from studio.ui.theme import Theme
@@ -62,6 +64,39 @@ def test_w64_all_answers_of_a_question_are_in_sight(qapp: QApplication, written:
         assert len({one.y() for one in buttons}) == 1, "they stand beside each other"
         assert card.detail.edit.verticalScrollBar().maximum() == 0, "all of it is seen"
         around.close()
+
+
+def test_w22_no_answer_counts_for_a_question_that_nobody_has_read(
+    qapp: QApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A click on "Deny" is not to stop a run whose pause took the place of its gate."""
+    monkeypatch.setattr(question_card, "READ", 3_600_000)
+    theme, around = Theme(), QWidget()
+    card, given = QuestionCard(theme), list[tuple[str, object]]()
+    card.setParent(around)
+    card.answered.connect(lambda id, value, _: given.append((id, value)))
+    card.left_out.connect(lambda id: given.append((id, "skip")))
+    gate = RunQuestion("gate", "approve", "Is it right?")
+    pause = RunQuestion("pause", "paused", "A cap", choices=("raise", "stop"), abouts=("$2", ""))
+    card.show_question(gate, ("Story", "ok"))
+    card.show_question(pause, ("Story",), item=True)
+    card.buttons[2].click()
+    card.skip.click()
+    assert given == []
+    card.show_question(gate, ("Story", "ok"), wanted=True)
+    card.buttons[2].click()
+    assert given.pop() == ("gate", False), "the person has chosen it"
+    card.show_question(pause, ("Story",))
+    card.buttons[2].click()
+    assert given.pop() == ("pause", "stop"), "that before it was answered here"
+    card.show_question(None, ())
+    card.show_question(gate, ("Story", "ok"))
+    card.show_question(pause, ("Story",))
+    card.buttons[0].click()
+    assert given == []
+    monkeypatch.setattr(question_card, "READ", 0)
+    card.buttons[0].click()
+    assert given.pop() == ("pause", "raise")
 
 
 @pytest.mark.parametrize("figure", ["1:11:11", "0:17", "$111.11"])

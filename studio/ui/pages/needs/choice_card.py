@@ -40,7 +40,7 @@ class ChoiceCard(QuestionCard):
         theme = self.theme
         self.rows = [AnswerRow(theme, at + 1) for at in range(MOST)]
         for row in self.rows:
-            row.toggled.connect(self._follow)
+            row.toggled.connect(self._toggled)
         self.field.textChanged.connect(self._follow)
         self.send.set_keycap("Enter")
         self._wide: Json = ""
@@ -79,6 +79,16 @@ class ChoiceCard(QuestionCard):
         if number <= len(self._values) and self.rows[number - 1].isEnabled():
             self.rows[number - 1].setChecked(True)
 
+    def _toggled(self) -> None:
+        if self.chosen is not None and self.unread:  # meant for an answer that stood there before
+            self._uncheck(self.chosen)
+        self._follow()
+
+    def _uncheck(self, row: AnswerRow) -> None:
+        row.setAutoExclusive(False)
+        row.setChecked(False)
+        row.setAutoExclusive(True)
+
     def give(self) -> None:
         if self.send.isEnabled():
             self._answer(self.value)
@@ -102,9 +112,7 @@ class ChoiceCard(QuestionCard):
         abouts = dict(zip(question.choices, question.abouts, strict=False))
         names = question.kind == "reply" and are_names(question.choices)
         for at, row in enumerate(self.rows):
-            row.setAutoExclusive(False)
-            row.setChecked(False)
-            row.setAutoExclusive(True)
+            self._uncheck(row)
             row.setVisible(at < len(ways))
             if at < len(ways):
                 _, title, about, amount, span = ways[at]

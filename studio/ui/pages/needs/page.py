@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import QElapsedTimer, Qt, QTimer
+from PySide6.QtCore import Qt, QTimer
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout
 
@@ -48,8 +48,6 @@ ANY = 16_777_215
 MOST_BELOW = 0.4
 """Where what the run changed stands below the question, that scrolls in the rest."""
 DIGITS = [*"123456789"]
-READ = 1_000
-"""Milliseconds in which nobody has read a question that took the place of another by itself."""
 AGAIN = 2_000
 """Milliseconds between two looks while the page is on screen."""
 
@@ -106,7 +104,7 @@ class NeedsPage(Page):
         self.before = CallsBefore(t)
         self.before.opened.connect(self._open_asker_chat)
         self.changes = ChangesList(t, headed=False)
-        self.changes.approved.connect(lambda drafts: self._run(self._approve(drafts)))
+        self.changes.approved.connect(self._approve_shown)
         self.changes.review_wanted.connect(lambda *of: self.page_wanted.emit("drafts", *of))
         self.changes.look_wanted.connect(lambda tested: self._run(self._look_since(tested)))
         self._looked: tuple[str, int] = ("", 0)
@@ -114,8 +112,6 @@ class NeedsPage(Page):
         self._seen = ""
         """The question before which ``before`` shows what was done."""
         self._aside: asyncio.Task[None] | None = None
-        self._replaced = QElapsedTimer()
-        """Runs since a question took the place of one that was answered elsewhere."""
         card = widget_of(column_of([self.card, self.nothing], 0, (16, 16, 16, 0)))
         body = widget_of(column_of([card, self.asker, self.before, STRETCH], 8, (4, 0, 4, 0)))
         self._aside_head = widget_of(
@@ -182,11 +178,7 @@ class NeedsPage(Page):
     async def _read(self) -> None:
         self._agents = (await self._engine.services.agent_files.load()).by_name
         found = await find_waiting(self._engine, self._known)
-        before = self.chosen
         self._show(found)
-        now = self.chosen
-        if before is not None and now is not None and now.question.id != before.question.id:
-            self._replaced.start()
 
     def show_order(self, order: int) -> None:
         """Show what waits by run, or the oldest first."""
@@ -221,15 +213,24 @@ class NeedsPage(Page):
 
     def _show_chosen(self) -> None:
         row = self.chosen
-        self._look_aside()
         self.nothing.setVisible(row is None)
         self.to_asker.setVisible(row is not None)
         self.path.show_path(row.path if row is not None else ())
         if row is None:
             self.card.show_question(None, ())
+            self._look_aside()
             return
-        self.card.show_question(row.question, row.path, for_chat=not row.run_id, item=row.item)
+        shown = self.card.question
+        self.card.show_question(
+            row.question,
+            row.path,
+            for_chat=not row.run_id,
+            item=row.item,
+            # what still waits made room only because the person has chosen another
+            wanted=shown is not None and any(one.question.id == shown.id for one in self._found),
+        )
         self.card.set_open(row.here)
+        self._look_aside()
         words = tr("Open the run") if row.run_id else tr("Open the chat")
         self.to_asker.setAccessibleName(words)
         self.to_asker.setToolTip(plain_tip(words))
@@ -253,9 +254,10 @@ class NeedsPage(Page):
             self._aside.cancel()
             self._aside = None
         if row is not None:
-            self._aside = self._run(self._read_aside(row, known))
+            self._aside = self._run(self._read_aside(row, known, self.card.unread))
 
-    async def _read_aside(self, row: Waiting, known: Known | None) -> None:
+    async def _read_aside(self, row: Waiting, known: Known | None, unread: bool) -> None:
+        """``unread``: the question has come by itself, and what is read now comes later still."""
         self.before.show_calls(await just_before(self._engine, row.asker))
         if known is not None:
             groups = await changes_by_step(self._engine, known.run)
@@ -264,6 +266,8 @@ class NeedsPage(Page):
                 tested = await passed_drafts(self._engine, known.run, known.workflow)
             self._show_changes(groups, known)
             self.changes.show_tested(tested)
+            if groups and unread:
+                self.card.begin_reading()
 
     async def _look_since(self, tested: PassedDrafts) -> None:
         self.changes.show_since(tested, await changed_since(tested))
@@ -280,6 +284,12 @@ class NeedsPage(Page):
         self.changes.show_groups(groups, tiles)
         self.aside.setVisible(bool(groups))
         self._place()
+
+    def _approve_shown(self, drafts: Sequence[tuple[str, str]]) -> None:
+        if self.card.unread:  # those of another run stood there a moment ago
+            self.changes.let_approve()
+        else:
+            self._run(self._approve(drafts))
 
     async def _approve(self, drafts: Sequence[tuple[str, str]]) -> None:
         failed = await approve_drafts(self._engine, drafts)
@@ -305,10 +315,9 @@ class NeedsPage(Page):
             self.open_wanted.emit(row.asker)
 
     def _answerable(self) -> Waiting | None:
-        """The chosen question if it can be answered here, and what is pressed is meant for it."""
+        """The chosen question if it can be answered here."""
         row = self.chosen
-        unread = self._replaced.isValid() and self._replaced.elapsed() < READ
-        return row if row is not None and row.here and not unread else None
+        return row if row is not None and row.here else None
 
     def _answer(self, value: Json, whole: bool) -> None:
         if (row := self._answerable()) is not None:
@@ -349,6 +358,8 @@ class NeedsPage(Page):
 
     def _enter(self) -> None:
         """Give the answer that is chosen; without one show who asks."""
+        if self.card.unread:
+            return
         if self.card.send.isEnabled() and not self.card.isHidden():
             self.card.give()
         else:

@@ -207,6 +207,10 @@ class ChangesList(QWidget):
         self.approve.set_text(words)
         self.approve.setEnabled(chosen > 0)
 
+    def let_approve(self) -> None:
+        """What was wanted was not done: it can be wanted again."""
+        self._count()
+
     def _approve(self) -> None:
         self.approve.setEnabled(False)
         self.approved.emit(self.chosen)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from PySide6.QtCore import Signal
+from PySide6.QtCore import QElapsedTimer, Signal
 
 from studio.domain.jsonvalue import Json
 from studio.domain.run_events import RunQuestion
@@ -15,6 +15,7 @@ from studio.ui.settings.form import Slot
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_in, tr_later
 from studio.ui.widgets import Button, Card, Check, Field, Label, Mark
+from studio.ui.widgets.announcement import announce
 from studio.ui.widgets.code_box import CodeBox
 from studio.ui.widgets.layouts import STRETCH, WrappingRow, column_of, row_of, widget_of
 
@@ -49,6 +50,8 @@ TYPED = ("ask", "reply", "conflict")
 """Questions that take any words."""
 MOST = 9
 """Choices that have a button; of more one is typed."""
+READ = 1_000
+"""Milliseconds in which nobody has read a question that took the place of another by itself."""
 SERVER = 480
 """Pixels that a form of a server gets before it scrolls."""
 
@@ -65,6 +68,10 @@ class QuestionCard(Card):
         super().__init__(theme, "raised", "warn_line")
         self._question: RunQuestion | None = None
         self._values: list[Json] = []
+        self._given = ""
+        """The question that was answered here last."""
+        self._replaced = QElapsedTimer()
+        """Runs since a question took the place of another by itself."""
         self.title = Label(theme, "", "ui_strong", wrap=True)
         self.path = Label(theme, "", "small", "text2", wrap=True)
         self.about = Label(theme, "", "small", "text2", wrap=True)
@@ -108,10 +115,13 @@ class QuestionCard(Card):
         *,
         for_chat: bool = False,
         item: bool = False,
+        wanted: bool = False,
     ) -> None:
         """Show a question of a step, or a chat, that has this path; None hides the card.
 
-        ``item``: it is about one of several items, which can be left out.
+        ``item``: it is about one of several items, which can be left out. ``wanted``: the person
+        has chosen it. Else no answer counts at first where it takes the place of another, unless
+        that was answered here: what is pressed was meant for what stood there before.
         """
         if question is None:
             self._question = None
@@ -120,7 +130,10 @@ class QuestionCard(Card):
         if self._question is not None and question.id == self._question.id:
             self.show()
             return
-        self._question = question
+        before, self._question = self._question, question
+        self._replaced.invalidate()
+        if before is not None and not wanted and before.id != self._given:
+            self.begin_reading()
         self.skip.setVisible(item)
         self.widely.setChecked(False)
         self.widely.setVisible(question.reply_to is not None and not for_chat)
@@ -154,6 +167,17 @@ class QuestionCard(Card):
         told = detail if plain else f"{more} {detail}".strip()
         self.setAccessibleName(f"{title}. {self.path.text()}. {told}")
         self.show()
+        if self.unread:
+            announce(self, self.accessibleName(), urgent=True)
+
+    def begin_reading(self) -> None:
+        """Let no answer count until what is shown can have been read."""
+        self._replaced.start()
+
+    @property
+    def unread(self) -> bool:
+        """Whether what is pressed now was meant for what stood here before."""
+        return self._replaced.isValid() and self._replaced.elapsed() < READ
 
     def _title_of(self, question: RunQuestion, title: str, path: Sequence[str]) -> str:
         return title
@@ -180,12 +204,13 @@ class QuestionCard(Card):
         self._answer(self.field.text())
 
     def _leave_out(self) -> None:
-        if self._question is not None:
+        if self._question is not None and not self.unread:
             self.left_out.emit(self._question.id)
 
     def _answer(self, value: Json) -> None:
         asked = self._question
-        if asked is not None and value != "":
+        if asked is not None and value != "" and not self.unread:
+            self._given = asked.id
             whole = asked.reply_to is not None and self.widely.isChecked()
             self.answered.emit(asked.id, value, whole)
 

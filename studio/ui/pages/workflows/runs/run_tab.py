@@ -60,6 +60,8 @@ class RunTab(QWidget):
         self._cycles_head = Label(theme, tr("Cycles in all"), "small", "text2")
         self._minutes_head = Label(theme, tr("Working time in all"), "small", "text2")
         self.raise_now = Button(theme, tr("Raise"), clicked=self._raised)
+        self._wanted = ("", "")
+        """The run and the step of it whose question the person wanted to see."""
         self._reached: CapReached | None = None
         """The limit for which the form was opened by itself."""
         self._raise = widget_of(
@@ -193,7 +195,9 @@ class RunTab(QWidget):
             item, others = False, others + 1
             path = [run.started.name, *offer.way]
         question = question if run.end is None else None
-        self.card.show_question(question, path, item=item)
+        wanted = run.id, preferred
+        self.card.show_question(question, path, item=item, wanted=wanted != self._wanted)
+        self._wanted = wanted
         asks = question is not None and question.text == run.reason
         self.reason.show_text("" if asks else tr_engine(run.reason))  # the card says it
         words = tr("{count} more wait for you. Choose their steps to see them.")
