@@ -255,7 +255,7 @@ class RunView(PaintedWidget):
         if wanted != self._wanted:
             return
         self.record = record = RunRecord(workflow, agents.by_name)
-        self._offer = None
+        self._offer, self._offered_at = None, ("", 0)
         record.apply(events)
         self.key, self.source = ("", ""), run.started.source or self.source
         self.empty.hide()
@@ -464,6 +464,8 @@ class RunView(PaintedWidget):
             offer = await self._live.runs.cap_offer(record.run)
         if offer is not None and not (offer.raised.step or offer.raised.run_id):
             offer = None
+        if record is not self.record:  # another run is shown meanwhile
+            return False
         before, self._offer, self._offered_at = self._offer, offer, wanted
         return offer != before
 
