@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -25,21 +25,31 @@ _PLACEHOLDERS = {
 }
 """Names in ``.git``, and the placeholder of each: an empty folder (None), or the content of
 a file. A ``commondir`` of “.” is git's default."""
+_OPEN = os.R_OK | os.X_OK
 _DEPTH = 2
 """Levels below the session's folder in which repositories are looked for."""
 _MOST = 100
 """Repositories that are protected, and subfolders of one folder that are searched."""
 
 
-def repositories(folder: Path) -> list[Path]:
-    """Each ``.git`` of a folder and of those below it: folders or files, no links."""
-    return list(_repositories(folder, _DEPTH))[:_MOST]
+def repositories(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Each ``.git`` of a folder and of those below it: folders or files, no links.
+
+    Then the folders below it that nobody can look into, which may have one: a command could take
+    its rights from a folder, and the next one give them back.
+    """
+    found: list[Path] = []
+    closed: list[Path] = []
+    _look(folder, _DEPTH, found, closed)
+    return found[:_MOST], closed
 
 
-def _repositories(folder: Path, depth: int) -> Iterator[Path]:
+def _look(folder: Path, depth: int, found: list[Path], closed: list[Path]) -> None:
     git = folder / ".git"
-    if not git.is_symlink() and (git.is_dir() or git.is_file()):
-        yield git
+    if not os.path.islink(git) and os.path.isdir(git) and not os.access(git, _OPEN | os.W_OK):  # noqa: PTH112, PTH114 - pathlib's raise
+        closed.append(git)
+    elif not os.path.islink(git) and os.path.exists(git):  # noqa: PTH110, PTH114
+        found.append(git)
     if not depth:
         return
     with suppress(OSError), os.scandir(folder) as entries:
@@ -47,7 +57,10 @@ def _repositories(folder: Path, depth: int) -> Iterator[Path]:
             e for e in entries if e.is_dir(follow_symlinks=False) and e.name not in SKIPPED_FOLDERS
         )
         for _, entry in zip(range(_MOST), below, strict=False):
-            yield from _repositories(Path(entry.path), depth - 1)
+            if os.access(entry.path, _OPEN):
+                _look(Path(entry.path), depth - 1, found, closed)
+            else:
+                closed.append(Path(entry.path))
 
 
 class GitHooksGuard:
@@ -65,8 +78,23 @@ class GitHooksGuard:
         """
         with self._lock:
             self._holders += 1
-            kept: list[Path] = []
-            for git in (git for folder in folders for git in repositories(folder)):
+            try:
+                return self._place(folders)
+            except BaseException:
+                self._drop()
+                raise
+
+    def release(self) -> None:
+        """To be called once for each ``hold``; the last call removes the placeholders."""
+        with self._lock:
+            self._drop()
+
+    def _place(self, folders: Iterable[Path]) -> list[Path]:
+        kept: list[Path] = []
+        for folder in folders:
+            found, closed = repositories(folder)
+            kept += closed
+            for git in found:
                 if git.is_file():
                     kept.append(git)
                     continue
@@ -80,18 +108,16 @@ class GitHooksGuard:
                         self._made.add(path)
                     if os.path.lexists(path) and not path.is_symlink():
                         kept.append(path)
-            return kept
+        return kept
 
-    def release(self) -> None:
-        """To be called once for each ``hold``; the last call removes the placeholders."""
-        with self._lock:
-            self._holders -= 1
-            if self._holders:
-                return
-            made, self._made = self._made, set()
-            for path in made:
-                with suppress(OSError):
-                    _remove(path)
+    def _drop(self) -> None:
+        self._holders -= 1
+        if self._holders:
+            return
+        made, self._made = self._made, set()
+        for path in made:
+            with suppress(OSError):
+                _remove(path)
 
 
 def _make(path: Path, content: bytes | None) -> None:
@@ -112,6 +138,9 @@ def _remove(path: Path) -> None:
 
 
 def _is(path: Path, content: bytes) -> bool:
-    if path.is_symlink() or not path.is_file() or path.stat().st_size != len(content):
+    try:
+        if path.is_symlink() or not path.is_file() or path.stat().st_size != len(content):
+            return False
+        return path.read_bytes() == content
+    except PermissionError:  # it is none of ours
         return False
-    return path.read_bytes() == content

@@ -52,6 +52,8 @@ def run_piped(
     other cost more than a hook may. Raises OSError if it cannot be started.
     """
     began = time.monotonic()
+    if stop():
+        raise OSError("it was stopped before it began")
     begun = begin_command(launch, sandbox=sandbox, keeper=keeper, stdin="pipe", errors="apart")
     exchange = _Exchange(begun, began)
     stop.then(exchange.end)

@@ -87,9 +87,10 @@ def profile(places: VisiblePaths, launch: Launch, writable: Sequence[Path]) -> s
     apart = [path for path in places.hidden() if path != folder]
     shown = [Path(os.path.realpath(path)) for path in places.programs(launch.environment)]
     roots = [folder, *launch.writable]
-    found = [git for root in roots for git in repositories(root)]
-    gits = list(dict.fromkeys([folder / ".git", *found]))
+    looked = [repositories(root) for root in roots]
+    gits = list(dict.fromkeys([folder / ".git", *(git for found, _ in looked for git in found)]))
     kept = [
+        *(place for _, closed in looked for place in closed),
         *(root / name for root in roots for name in AGENT_FOLDERS),
         *(git / name for git in gits for name in _LATER),
     ]

@@ -94,7 +94,9 @@ async def test_k9_it_can_be_stopped(tmp_path: Path) -> None:
     assert (await task).code < 0
 
 
-async def test_k9_what_is_stopped_before_it_begins_ends_too(tmp_path: Path) -> None:
+async def test_k9_what_is_stopped_before_it_begins_does_not_run(tmp_path: Path) -> None:
     stop = Stop()
     stop.set()
-    assert (await piped("sleep 1000", tmp_path, stop=stop)).code < 0
+    with pytest.raises(OSError, match="stopped"):
+        await piped("touch ran", tmp_path, stop=stop)
+    assert not (tmp_path / "ran").exists()

@@ -21,7 +21,7 @@ import pytest
 
 from studio.domain.events import AwaitingPermission, Event, ToolFinished
 from studio.domain.permissions import Question, Rule
-from studio.processes import command_start, sandbox_mounts
+from studio.processes import command_start, git_hooks_guard, sandbox_mounts
 from studio.processes.environment import child_environment
 from studio.processes.keeper import Keeper
 from studio.processes.sandbox import (
@@ -640,6 +640,44 @@ async def test_what_makes_git_run_programs_cannot_be_added(
         left = {path.name for path in git.iterdir()}
         assert left <= before  # what is there can be broken, but nothing can be added
         assert (git / "config").read_text() == "[core]\n"
+
+
+_CLOSED = """
+import os, pathlib
+from studio.processes.git_hooks_guard import GitHooksGuard
+if os.geteuid() == 0:  # root looks into all
+    os.setgid(65534)
+    os.setuid(65534)
+work = pathlib.Path({work!r})
+for name in ("closed/.git/hooks", "open/.git", "part/.git", "odd/.git"):
+    (work / name).mkdir(parents=True)
+odd = work / "odd/.git/commondir"
+odd.write_text(".\\n")
+for path, mode in ((work / "closed", 0), (work / "part/.git", 0o500), (odd, 0)):
+    path.chmod(mode)
+guard = GitHooksGuard()
+kept = {{str(path.relative_to(work)) for path in guard.hold(work)}}
+made = (work / "open/.git/commondir").exists()
+guard.release()
+print(sorted(kept), made, (work / "open/.git/commondir").exists(), odd.exists())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="rights of POSIX")
+def test_t7_what_nobody_can_look_into_is_kept_whole(tmp_path: Path) -> None:
+    """T-7: a command takes the rights from a folder, so that the next one could write its hooks."""
+    with tempfile.TemporaryDirectory(dir="/tmp") as made:  # where others can go
+        Path(made).chmod(0o777)
+        code = _CLOSED.format(work=f"{made}/work")
+        done = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=False
+        )
+        names = [
+            *("closed", *(f"odd/.git/{name}" for name in sorted(git_hooks_guard._PLACEHOLDERS))),
+            *(f"open/.git/{name}" for name in sorted(git_hooks_guard._PLACEHOLDERS)),
+            "part/.git",
+        ]
+        assert done.stdout == f"{sorted(names)} True False True\n", done.stderr
 
 
 async def outside(command: str, folder: Path) -> tuple[int, str]:
