@@ -19,6 +19,7 @@ from .parser import (
 )
 
 if TYPE_CHECKING:
+    from studio.cli.console import Console
     from studio.domain.run_events import RunStarted
     from studio.workflows.runner import Runner
     from studio.workflows.workflow_runs import WorkflowRuns
@@ -109,8 +110,6 @@ async def go_on(
     context: CommandContext, options: argparse.Namespace
 ) -> tuple[WorkflowRuns, Runner]:
     """A stored run that goes on, as ``resume_arguments`` say."""
-    from dataclasses import replace
-
     from studio.workflows.workflow_runs import WorkflowRuns
 
     runs = WorkflowRuns(await context.engine())
@@ -119,25 +118,39 @@ async def go_on(
         context.console.require_a_person()  # caps, many items, missions (W-20, W-55, W-48)
     await check_rights(context, (await runs.read(found.id)).started)
     runner = await runs.open(found.id)
-    run = runner.run
-    if run.end is not None:
+    try:
+        await _resume(context.console, options, runs, runner)
+    except BaseException:
         await runs.close(runner)
-        raise ConfigurationError(f"The run {found.id[:8]} is {run.state}. Run it again instead.")
+        raise
+    return runs, runner
+
+
+async def _resume(
+    console: Console, options: argparse.Namespace, runs: WorkflowRuns, runner: Runner
+) -> None:
+    from dataclasses import replace
+
+    from studio.cli.workflow_driver import limit_place
+
+    run, short = runner.run, runner.run.id[:8]
+    if run.end is not None:
+        raise ConfigurationError(f"The run {short} is {run.state}. Run it again instead.")
     offer = await runs.cap_offer(run) if options.raises else None
     if options.raises and offer is None:
-        await runs.close(runner)
-        raise ConfigurationError(f"The run {found.id[:8]} is at no limit of its own.")
+        why = f" {run.reason}" if run.reason else ""
+        raise ConfigurationError(f"No limit of the run {short} or of one below is reached.{why}")
     if changes := await runs.changes(run):
-        again = f"agent-studio workflow fork {found.id[:8]} --from STEP --new-files"
-        context.console.say(*changes, f"To begin with all that is new: {again}")
+        again = f"agent-studio workflow fork {short} --from STEP --new-files"
+        console.say(*changes, f"To begin with all that is new: {again}")
     if offer is not None:
         await runner.grant(offer.raised)
+        console.say(f"The limit of {limit_place(run, offer)} is {offer.words} now.")
     if options.dollars or options.minutes:
         caps = run.caps[""]
         caps = replace(caps, dollars=options.dollars or caps.dollars)
         await runner.raise_cap(caps, minutes=options.minutes or 0.0)
     await runner.resume()
-    return runs, runner
 
 
 async def check_rights(context: CommandContext, started: RunStarted | None) -> None:

@@ -39,6 +39,7 @@ from studio.domain.run_events import (
 )
 from studio.domain.runs import Run, StepRun
 from studio.domain.workflows import Step, Workflow
+from studio.workflows.cap_offers import CapOffer
 from studio.workflows.compare import RunComparison, StepSide
 from studio.workflows.expressions import as_words
 from studio.workflows.fork import ForkPlan
@@ -313,12 +314,18 @@ async def drive_run(
         code = await driver.carry_out(on_signals({name: driver.interrupt for name in names}))
         offer = await runs.cap_offer(runner.run) if runner.run.paused_at else None
         if offer is not None and not started.mission:
-            whose = " › ".join((started.name, *map(one_line, offer.way)))
+            whose = limit_place(runner.run, offer)
             command = f"agent-studio workflow resume {runner.run.id[:8]} --raise"
             console.say(f"To raise the limit of {whose} to {offer.words}: {command}")
         return code
     finally:
         await runs.close(runner)
+
+
+def limit_place(run: Run, offer: CapOffer) -> str:
+    """The run, and the steps down to the one whose limit it is."""
+    name = run.started.name if run.started is not None else run.id[:8]
+    return " › ".join(one_line(part) for part in (name, *offer.way))
 
 
 def describe_run(workflow: Workflow, run: Run, *, live: bool) -> list[str]:

@@ -163,6 +163,7 @@ def _described() -> dict[str, object]:
         "EnvironmentVariables": _home(),
         "RunAtLoad": True,
         "KeepAlive": {"SuccessfulExit": False},
+        "ThrottleInterval": 60,  # s between two beginnings, of a watch that cannot work too
     }
 
 

@@ -133,9 +133,12 @@ async def test_w20_the_terminal_raises_the_cap_of_a_run_below(
         command = f"agent-studio workflow resume {listed.id[:8]} --raise"
         assert f"limit of Story › publish to 4,000 tokens: {command}" in capsys.readouterr().err
         assert await one.command("workflow", "resume", listed.id, "--raise") == DENIED
-        assert "✓ publish" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert "The limit of Story › publish is 4,000 tokens now." in said and "✓ publish" in said
         assert await one.command("workflow", "resume", listed.id, "--raise") == 1
-        assert "is at no limit of its own" in capsys.readouterr().err
+        said = capsys.readouterr().err
+        assert f"No limit of the run {listed.id[:8]} or of one below is reached." in said
+        assert await one.command("workflow", "stop", listed.id) == 0, "nobody holds it"
 
 
 async def test_w69_a_run_tells_its_events_as_json(

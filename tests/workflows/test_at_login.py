@@ -144,6 +144,7 @@ LAUNCHD: dict[str, type] = {
     "EnvironmentVariables": dict,
     "RunAtLoad": bool,
     "KeepAlive": dict,
+    "ThrottleInterval": int,
 }
 """Keys of launchd.plist(5) with what Apple documents them to be, as far as they are used here."""
 

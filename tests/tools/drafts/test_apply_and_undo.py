@@ -326,7 +326,7 @@ def test_a_written_file_is_new_to_programs_that_look_at_times(root: Path) -> Non
 @posix
 def test_a_folder_that_cannot_be_written_to() -> None:
     """Not in pytest's folder: another run of it that begins takes the rights of others away."""
-    with tempfile.TemporaryDirectory() as made:
+    with tempfile.TemporaryDirectory(dir="/tmp") as made:  # where others can go
         root = Path(made)
         (root / "a").write_text("one")
         (root / "a").chmod(0o666)
