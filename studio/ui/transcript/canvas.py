@@ -74,7 +74,10 @@ class Canvas:
         self.splice_at: int | None = None
         """Where items were replaced by the last ``update``, None if they all stayed."""
         self.in_line = False
-        """Whether the last ``update`` only went on with the last line of the last item."""
+        """Whether the last ``update`` only went on with the last line of the last item.
+
+        Not with its last words: "Working…" may come below them.
+        """
 
     @property
     def blocks(self) -> Sequence[TranscriptBlock]:
@@ -136,7 +139,8 @@ class Canvas:
             at, last = len(self.items) - 1, self.items[-1]
             if isinstance(last, TextItem) and last in self._near:  # a growing answer, nearly always
                 last.refresh(self.context)
-                self.in_line = not self._measure(at) and last.grew
+                stays = not self._measure(at)
+                self.in_line = stays and last.grew and last.block.live
                 return [at]
         touched: set[Item] = set()
         runs: list[tuple[int, int]] = []

@@ -5,10 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAccessible, QImage
 
-from studio.domain.blocks import AgentBlock, UserBlock
+from studio.domain.blocks import AgentBlock, TextBlock, UserBlock
 from studio.domain.events import (
     Failed,
     Notice,
+    StepEnded,
     TextDelta,
     ToolFinished,
     ToolOutput,
@@ -17,6 +18,7 @@ from studio.domain.events import (
     TurnComplete,
 )
 from studio.domain.messages import Text
+from studio.domain.models import Usage
 from studio.tools.sdk.result import shorten
 from studio.ui.transcript.items.tool_item import MOST_ROWS
 from studio.ui.transcript.text.table_leaf import TableLeaf
@@ -134,6 +136,21 @@ def test_something_moves_until_the_first_word_and_counts_seconds(shown: Transcri
     shown.tell(TurnComplete("done"))
     assert viewport.working_since is None
     assert shown.view.canvas.total - shown.view.canvas.bottom == room  # so nothing jumped
+
+
+def test_last_words_in_the_frame_of_their_end_are_followed_by_a_sign_of_work(
+    shown: TranscriptWindow,
+) -> None:
+    """G-3: a hook may run for a minute then, in which no event comes."""
+    viewport = shown.view.canvas_viewport
+    shown.ask()
+    shown.tell(TextDelta("Some words"))
+    shown.tell(TextDelta(" and more"))
+    assert viewport.working_since is None
+    shown.tell(TextDelta(" of them"), StepEnded(1, "end", Usage(), 1.0))
+    text = shown.transcript.blocks[-1]
+    assert isinstance(text, TextBlock) and not text.live
+    assert viewport.working_since is not None
 
 
 def test_a_message_stands_where_it_stays_before_its_turn_begins(shown: TranscriptWindow) -> None:
