@@ -151,6 +151,34 @@ async def test_grown_code_is_that_of_the_whole_text(qapp: QApplication, seed: in
     assert grown > 15
 
 
+@pytest.mark.parametrize(
+    "head",
+    ["مرحبا بالعالم " * 9, "שלום עולם " * 9, "Words مرحبا بالعالم "],
+    ids=["Arabic", "Hebrew", "mixed"],
+)
+@pytest.mark.parametrize("tail", ["12-34 ", "12 (34), ", "a 5% "])
+def test_digits_are_ordered_by_the_letters_above_them(
+    qapp: QApplication, head: str, tail: str
+) -> None:
+    """G-3: what runs from right to left in one line turns the plain text of those below it."""
+    theme = Theme("light")
+    theme.apply(qapp)
+    style = PaintStyle(theme)
+
+    def laid(text: str) -> LineLayout:
+        made = LineLayout(text, style.font("body"), 22)
+        made.lay(300)
+        return made
+
+    text = head
+    lines = laid(text)
+    for letter in tail * 20:
+        text += letter
+        if lines.grow(text) is None:
+            lines = laid(text)
+        assert picture(lines, style) == picture(laid(text), style), text
+
+
 def test_other_scripts_are_laid_out_whole(qapp: QApplication) -> None:
     """Their lines may break by what follows."""
     lines = LineLayout("日本", QFont(), 22)

@@ -42,6 +42,11 @@ TAIL_LINES = 1
 """Lines at the end of a growing text that are laid out again by themselves."""
 LAST_PLAIN = "\u024f"
 """The last letter of Latin scripts: others may break their lines by what follows."""
+_RIGHT_TO_LEFT = re.compile(
+    "[\u0590-\u08ff\u200f\u202a-\u202e\u2066-\u2069\ufb1d-\ufdff\ufe70-\ufeff"
+    "\U00010800-\U00010fff\U0001e800-\U0001efff]"
+)
+"""Letters that run from right to left, and signs that turn the direction."""
 
 
 class TextFormat(NamedTuple):
@@ -106,6 +111,8 @@ class LineLayout:
         """Tails of before, each with its top: what they have below the next one's is out of date.
         Else a long paragraph would be laid out whole with each line more."""
         self._tail_start = self._tail_line = 0
+        self._turns: bool | None = None
+        """Whether a part of the text runs from right to left; None until it is asked for."""
         left = align is Qt.AlignmentFlag.AlignLeft
         if anywhere:
             self._option = _text_option(align, wrap=QTextOption.WrapMode.WrapAnywhere, tab=tab)
@@ -167,6 +174,12 @@ class LineLayout:
         start, top = self.starts[first]
         tail = cut(text, start)
         if not tail or max(tail.replace(LINE, " ")) > LAST_PLAIN:
+            return None
+        # Digits and signs are ordered by letters that may stand in a line above theirs. Only the
+        # text at first can have such letters: what was added since then went through this check.
+        if self._turns is None:
+            self._turns = not self.text.isascii() and bool(_RIGHT_TO_LEFT.search(self.text))
+        if self._turns:
             return None
         if formats is not None:
             if same < start:
