@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 
 import pytest
-from PySide6.QtCore import QPointF, QRect, QRectF
+from PySide6.QtCore import QPoint, QPointF, QRect, QRectF
 from PySide6.QtGui import QFont, QImage, QPainter, QTextCharFormat, QTextLayout
 from PySide6.QtWidgets import QApplication
 
@@ -19,6 +20,7 @@ from studio.ui.transcript.text.text_layout import LineLayout, TextFormat, span_f
 from support.waiting import until
 
 WORDS = ["word", "a", "longer-word", "größer", "W" * 40, "fi", "so,", "end.", "AV", "don't"]
+NO_CLIP = QRectF()
 
 
 def strong(start: int, size: int) -> list[object]:
@@ -27,11 +29,13 @@ def strong(start: int, size: int) -> list[object]:
     return [span_format(start, size, form)]
 
 
-def picture(lines: LineLayout, style: PaintStyle) -> QImage:
-    image = QImage(320, 900, QImage.Format.Format_RGB32)
+def picture(lines: LineLayout, style: PaintStyle, top: int = 0, tall: int = 900) -> QImage:
+    """What is painted where only a strip is to be painted."""
+    image = QImage(320, tall, QImage.Format.Format_RGB32)
     image.fill(0xFFFFFFFF)
     painter = QPainter(image)
-    painter.setClipRect(QRectF(0, 0, 320, 900))
+    painter.translate(0, -top)
+    painter.setClipRect(QRectF(0, top, 320, tall))
     lines.paint(painter, 4, 4, style, None)
     painter.end()
     return image
@@ -68,6 +72,58 @@ def test_grown_lines_are_those_of_the_whole_text(qapp: QApplication, seed: int) 
         if dice.random() < 0.1:  # what asks for places has the whole text laid out
             assert lines.rects(0, utf16(text)) == whole.rects(0, utf16(text))
         before = whole
+
+
+@pytest.mark.parametrize("tall", [1, 22])
+@pytest.mark.parametrize("line", [22, 22.6])
+def test_each_strip_of_grown_lines_is_that_of_the_whole_text(
+    qapp: QApplication, line: float, tall: int
+) -> None:
+    """G-3: also where the strip begins or ends between two lines that were laid out apart."""
+    theme = Theme("light")
+    theme.apply(qapp)
+    style, dice = PaintStyle(theme), random.Random(0)
+    lines = LineLayout("Some", style.font("body"), line)
+    lines.lay(300)
+    while len(lines.starts) < 12:
+        assert lines.grow(f"{lines.text} {dice.choice(WORDS)}") is not None
+    whole = LineLayout(lines.text, style.font("body"), line)
+    whole.lay(300)
+    for top in range(int(whole.height) + 8):
+        strip = picture(lines, style, top, tall)
+        assert strip == picture(whole, style, top, tall), top
+
+
+def test_a_strip_of_a_long_paragraph_is_painted_without_what_is_below_it(
+    qapp: QApplication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """G-3: scrolled up in a growing paragraph, a frame draws the lines in the window."""
+    theme = Theme("light")
+    theme.apply(qapp)
+    style, drawn = PaintStyle(theme), list[QTextLayout]()
+
+    class Counted(QTextLayout):
+        def draw(
+            self,
+            p: QPainter,
+            pos: QPointF | QPoint,
+            /,
+            selections: Sequence[QTextLayout.FormatRange] = (),
+            clip: QRectF | QRect = NO_CLIP,
+        ) -> None:
+            drawn.append(self)
+            super().draw(p, pos, selections, clip)
+
+    monkeypatch.setattr(text_layout, "QTextLayout", Counted)
+    lines = LineLayout("Some", style.font("body"), 22)
+    lines.lay(300)
+    for number in range(200):
+        assert lines.grow(lines.text + f" word {number}") is not None
+    assert len(lines.starts) > 30
+    for line in (0, 10, 20):
+        drawn.clear()
+        picture(lines, style, line * 22, 44)
+        assert 0 < len(drawn) <= 4
 
 
 def test_a_long_paragraph_is_not_laid_out_again_for_each_line(

@@ -272,14 +272,17 @@ class LineLayout:
 
     def _draw_grown(self, painter: QPainter, at: QPointF, tail: QTextLayout, clip: QRectF) -> None:
         """Draw the lines of each layout that are not out of date, from the last one up."""
-        tail.draw(painter, at, [], clip)
-        border = at.y() + self.starts[self._tail_line][1] - 1
+        top = at.y() + self.starts[self._tail_line][1]
+        if top <= clip.bottom():
+            tail.draw(painter, at, [], clip)
+        border = top - 1
         for layout, top in reversed(self._middle):
             if clip.top() >= border:
                 return
             if border < clip.bottom():
                 clip.setBottom(border)
-            layout.draw(painter, at, [], clip)
+            if at.y() + top <= clip.bottom():  # else all of it is below the clip
+                layout.draw(painter, at, [], clip)
             border = at.y() + top - 1
         if clip.top() < border:
             clip.setBottom(min(clip.bottom(), border))
