@@ -134,8 +134,9 @@ def _passed(step: Step, run: Run) -> str | None:
         return None
     if (step.id, "") not in run.changes or one.in_turns or one.linked:
         return None
-    if step.kind == "run":
-        return ""
+    if step.kind == "run":  # one that a kill broke off is done without an exit code
+        made = one.outputs
+        return "" if isinstance(made, dict) and made.get("exit_code") == 0 else None
     return step.target if step.kind == "agent" and _says_passed(step, one.outputs) else None
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 
 from studio.domain.jsonvalue import Json
@@ -12,7 +15,7 @@ from studio.simulator import RequestView, Said, Text, Turn
 from studio.workflows.runner import Runner
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 from support.engine_home import EngineHome
-from support.waiting import within
+from support.waiting import until, within
 
 
 def workflow(steps: str, top: str = "", body: str = "") -> str:
@@ -60,6 +63,30 @@ async def carry_out(runner: Runner, answers: Callable[[RunEvent], object] | None
         runner.subscribe(lambda _, event: answers(event))
     async with within():
         return await runner.carry_out()
+
+
+async def killed(
+    home: EngineHome, runner: Runner, step: str, when: Callable[[], object], copy: Path
+) -> None:
+    """Carry a run out until then, while the step works; ``copy`` is what the disk has then."""
+    runner.attended = False
+    work = asyncio.ensure_future(runner.carry_out())
+    async with within():
+        await until(when)
+        await home.engine.store.flush(runner.run.step(step, "").session_id)
+        source, to = sqlite3.connect(home.engine.paths.database), sqlite3.connect(copy)
+        with closing(source), closing(to):
+            source.backup(to)
+    work.cancel()
+    with suppress(asyncio.CancelledError):
+        await work
+
+
+def put_back(copy: Path, database: Path) -> None:
+    """Make ``copy`` the database of a studio that is closed."""
+    for companion in ("-wal", "-shm"):
+        database.with_name(database.name + companion).unlink(missing_ok=True)
+    copy.replace(database)
 
 
 def states(run: Run) -> dict[str, str]:

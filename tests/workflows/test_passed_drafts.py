@@ -11,7 +11,15 @@ from studio.simulator import Call, RequestView, Returned, Text, Turn
 from studio.workflows.passed_drafts import changed_since, passed_drafts
 from studio.workflows.run_changes import changes_by_step
 from support.engine_home import engine_home
-from support.workflow_home import asked_in, begin, carry_out, workflow
+from support.workflow_home import (
+    asked_in,
+    begin,
+    carry_out,
+    go_on,
+    killed,
+    put_back,
+    workflow,
+)
 
 SCHEMA = "{type: object, properties: {passed: {type: boolean}}, required: [passed]}"
 WRITES = """\
@@ -58,6 +66,27 @@ async def test_w26_a_step_that_saw_all_that_waits_is_named(
         assert run.end is not None and run.drafts, run.end
         told = await passed_drafts(home.engine, run, runner.plan.workflow)
         assert (told and (told.label, told.agent, told.count, told.all)) == found
+
+
+async def test_w26_a_command_whose_end_nobody_knows_did_not_pass(tmp_path: Path) -> None:
+    """It was killed with the program: that it happened does not say how it ended."""
+    copy, wait = tmp_path / "killed.db", TESTS.replace("cat a.txt b.txt", "touch began; sleep 600")
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        database = home.engine.paths.database
+        await home.engine.services.rules.add(Rule.parse("run(*)"), None)
+        runner = await begin(home, workflow(WRITES + wait))
+        desks = home.engine.paths.data / "desks"
+        await killed(home, runner, "test", lambda: any(desks.rglob("began")), copy)
+    put_back(copy, database)
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        runner = await go_on(home, runner.run.id)
+        ((_, question),) = (await carry_out(runner)).questions
+        assert question.kind == "unsure"
+        await runner.answer(question.id, "happened")
+        run = await carry_out(runner)
+        assert (run.state, run.step("test").outputs) == ("done", {"exit_code": None})
+        assert ("test", "") in run.changes and await changes_by_step(home.engine, run)
+        assert await passed_drafts(home.engine, run, runner.plan.workflow) is None
 
 
 async def test_w26_what_was_tested_is_told_as_long_as_it_is_what_waits(tmp_path: Path) -> None:

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-import sqlite3
-from collections.abc import Callable
-from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
 
 from studio.domain.permissions import Rule
 from studio.simulator import Call, Called, RequestView, Text, Turn
-from studio.workflows.runner import Runner
 from support.delegation_home import agent, delegate, save
 from support.engine_home import EngineHome, engine_home
 from support.waiting import until, within
-from support.workflow_home import asked_in, begin, carry_out, go_on, workflow
+from support.workflow_home import asked_in, begin, carry_out, go_on, killed, put_back, workflow
 
 FIRST = "echo child >> count.txt; sleep 600"
 SECOND = "echo lead >> count.txt; sleep 600"
@@ -53,27 +49,6 @@ def counted(home: EngineHome) -> list[str]:
     return path.read_text().split() if path.exists() else []
 
 
-async def killed(home: EngineHome, runner: Runner, when: Callable[[], object], copy: Path) -> None:
-    """Carry a run out until then, and keep what the disk has at that moment."""
-    runner.attended = False
-    work = asyncio.ensure_future(runner.carry_out())
-    async with within():
-        await until(when)
-        await home.engine.store.flush(runner.run.step("act", "").session_id)
-        source, to = sqlite3.connect(home.engine.paths.database), sqlite3.connect(copy)
-        with closing(source), closing(to):
-            source.backup(to)
-    work.cancel()
-    with suppress(asyncio.CancelledError):
-        await work
-
-
-def put_back(copy: Path, database: Path) -> None:
-    for companion in ("-wal", "-shm"):
-        database.with_name(database.name + companion).unlink(missing_ok=True)
-    copy.replace(database)
-
-
 @pytest.mark.parametrize("answer", ["happened", "again"])
 async def test_w16_a_child_of_an_earlier_turn_is_asked_about_once(
     tmp_path: Path, answer: str
@@ -96,14 +71,14 @@ async def test_w16_a_child_of_an_earlier_turn_is_asked_about_once(
             (home.folder / "paused").touch()  # the turn of the lead ends, its child works on
             await work
         await runner.resume()
-        await killed(home, runner, lambda: script.waits, copy)
+        await killed(home, runner, "act", lambda: script.waits, copy)
     put_back(copy, database)
     async with engine_home(tmp_path, "anthropic", script) as home:
         runner = await go_on(home, run_id)
         ((_, question),) = (await carry_out(runner)).questions
         assert (question.kind, question.detail) == ("unsure", f"Counter: {FIRST}")
         await runner.answer(question.id, answer)
-        await killed(home, runner, lambda: len(counted(home)) == 2, copy)
+        await killed(home, runner, "act", lambda: len(counted(home)) == 2, copy)
         assert counted(home) == ["child", "lead"]
     put_back(copy, database)
     async with engine_home(tmp_path, "anthropic", script) as home:
