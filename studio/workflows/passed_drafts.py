@@ -20,6 +20,7 @@ from studio.domain.sessions import Caller
 from studio.domain.workflows import Step, Workflow
 from studio.storage.snapshots.blob_store import digest_of
 from studio.tools import Workspace
+from studio.tools.drafts.draft_write import DraftConflict, read_stamp
 from studio.tools.workspace.encodings import encode
 
 from .change_merge import ChangeMerge, DeskContents
@@ -92,12 +93,11 @@ async def changed_since(tested: PassedDrafts) -> int:
 
 def _of_folder(workspace: Workspace, path: str) -> str | None:
     """The digest of a file, empty where there is none; None where it cannot be read."""
-    try:
-        return digest_of(workspace.resolve(path).read_bytes())
-    except FileNotFoundError:
-        return ""
-    except (OSError, ToolFailed):
+    try:  # as an approval reads it: of a pipe that is there now, the end may never come
+        stamp = read_stamp(workspace.resolve(path), path)
+    except (DraftConflict, ToolFailed):
         return None
+    return stamp.digest if stamp is not None else ""
 
 
 async def _waiting(engine: Engine, run: Run) -> list[FileDraft]:

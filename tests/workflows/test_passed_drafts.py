@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
 
 from studio.domain.permissions import Rule
 from studio.simulator import Call, RequestView, Returned, Text, Turn
-from studio.workflows.passed_drafts import changed_since, passed_drafts
+from studio.workflows.passed_drafts import PassedDrafts, changed_since, passed_drafts
 from studio.workflows.run_changes import changes_by_step
 from support.engine_home import engine_home
+from support.waiting import within
 from support.workflow_home import (
     asked_in,
     begin,
@@ -111,3 +114,16 @@ async def test_w26_what_was_tested_is_told_as_long_as_it_is_what_waits(tmp_path:
         await session.review.decide(second.id, "discard")
         assert await passed_drafts(home.engine, run, of) is None
         assert await changes_by_step(home.engine, run), "they stand there all the same"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a pipe has no name in a folder there")
+async def test_w26_a_pipe_where_the_file_was_is_a_change(tmp_path: Path) -> None:
+    """Nothing is read from it: that would never end."""
+    pipe = tmp_path / "a.txt"
+    os.mkfifo(pipe)
+    tested = PassedDrafts("Tests", "", 1, True, str(tmp_path), (("a.txt", ""),))
+    try:
+        async with within():
+            assert await changed_since(tested) == 1
+    finally:  # whoever reads it comes to its end
+        os.close(os.open(pipe, os.O_RDWR | os.O_NONBLOCK))

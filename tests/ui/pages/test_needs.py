@@ -30,9 +30,11 @@ from studio.ui.pages.needs.page import NeedsPage
 from studio.ui.pages.needs.waiting import Known, Waiting, count_waiting, find_waiting
 from studio.ui.pages.workflows.page import WorkflowsPage
 from studio.ui.pages.workflows.runs import question_card
+from studio.ui.pages.workflows.runs.changes_list import ChangesList
 from studio.ui.pages.workflows.runs.question_card import parted
 from studio.ui.theme import Theme
 from studio.ui.transcript.items.turn_items import EndItem
+from studio.workflows.passed_drafts import PassedDrafts
 from studio.workflows.workflow_runs import RunOptions, WorkflowRuns
 from support.delegation_home import agent, cast, delegate, results, save, says
 from support.engine_home import engine_home
@@ -527,6 +529,31 @@ async def test_w26_a_step_that_passed_with_all_drafts_stands_above_their_approva
         changes = workflows.run_view.inspector.run.changes
         await until(lambda: len(changes.checks) == 1, "the draft")
         assert changes.box.isHidden()
+
+
+def test_w26_one_look_at_the_folder_is_over_before_the_next_begins(qapp: QApplication) -> None:
+    """Large files take longer to read than the time between two looks."""
+    changes, looks = ChangesList(Theme()), list[object]()
+    changes.look_wanted.connect(looks.append)
+    first = PassedDrafts("Test", "", 1, True, "work", (("a.txt", ""),))
+    changes.show()
+    changes.show_tested(first)
+    changes._again.timeout.emit()
+    changes.hide()
+    changes.show()
+    assert looks == [first] and not changes._again.isActive(), "it is still looked"
+    changes.show_since(first, 0)
+    assert changes._again.isActive()
+    changes._again.timeout.emit()
+    assert looks == [first, first]
+    second = PassedDrafts("Test", "", 2, True, "work", (("a.txt", ""), ("b.txt", "")))
+    changes.show_tested(second)
+    changes.show_since(first, 0)
+    assert looks == [first, first, second] and not changes._again.isActive()
+    changes.show_since(second, 0)
+    assert changes._again.isActive()
+    changes.hide()
+    assert not changes._again.isActive()
 
 
 def results_of(child: object) -> list[str]:

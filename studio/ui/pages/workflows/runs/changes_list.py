@@ -52,13 +52,15 @@ class ChangesList(QWidget):
         self._buttons = WrappingRow([self.approve, self.review])
         self.tested: PassedDrafts | None = None
         """The step that passed with all that waits, if one did (W-26)."""
+        self._looking: PassedDrafts | None = None
+        """Of which a look is going on: large files take longer than the time between two."""
         self.words = Label(theme, "", "small", "text2", wrap=True)
         self._marks = [Mark(theme, "circle-check", "ok"), Mark(theme, "triangle-alert", "warn")]
         self.box = Card(theme, "raised", "control", 8)
         marks = column_of([*self._marks, STRETCH])
         row_of([(marks, 0), (self.words, 1)], 8, (10, 8, 10, 8), on=self.box)
         self.box.hide()
-        self._again = QTimer(self, interval=AGAIN)
+        self._again = QTimer(self, singleShot=True, interval=AGAIN)
         self._again.timeout.connect(self._look)
         head = [row_of([(self.heading, 1), self.count])] if headed else []
         parts = [*head, self._rows, self.box, self._buttons, self.note, STRETCH]
@@ -74,16 +76,19 @@ class ChangesList(QWidget):
 
     def _look(self) -> None:
         """The folder may change at any time while this is seen."""
-        if self.tested is not None and self.isVisible():
-            self._again.start()
+        self._again.stop()
+        if self.tested is not None and self.isVisible() and self.tested != self._looking:
+            self._looking = self.tested
             self.look_wanted.emit(self.tested)
-        else:
-            self._again.stop()
 
     def show_since(self, tested: PassedDrafts, changed: int) -> None:
         """Show that so many of the files of the folder have changed since ``tested`` was."""
+        if tested == self._looking:
+            self._looking = None
         if tested != self.tested:
             return
+        if self.isVisible():
+            self._again.start()
         files = tr_plural("the one file", "all {count} files", tested.count)
         if not tested.all:
             files = tr_plural(
