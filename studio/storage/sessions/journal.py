@@ -40,7 +40,12 @@ _Work: TypeAlias = Callable[[Connection], object]
 """What a transaction does beside writing events."""
 _Job: TypeAlias = Callable[[Connection], "int | None"]
 """Writes a batch; returns the number of its last event, if it has one."""
-_Written: TypeAlias = Callable[["asyncio.Future[int | None]"], None]
+_Written: TypeAlias = Callable[[int, "asyncio.Future[list[int | None]]"], None]
+"""Hears what came of a transaction, and which of its batches this was."""
+
+
+class _Deleted(StorageError):
+    """The chat is not there any more."""
 
 
 @dataclass(slots=True)
@@ -91,12 +96,14 @@ class Journal:
         self._appended = 0
         self._stored = 0
         self._timer: asyncio.TimerHandle | None = None
-        self._writing: asyncio.Future[int | None] | None = None
+        self._writing: asyncio.Future[list[int | None]] | None = None
         self._first = True
         self._leaving = False
         self._held: tuple[_Work, ...] = ()
         self._locking: _Work | None = None
         """Locks a session that is not written yet, with its first write."""
+        self._with: tuple[Journal, ...] = ()
+        """All that are written in one transaction with this one until that worked."""
 
     def hold(self, work: _Work) -> None:
         """Do ``work`` with the next write, before the events, in the same transaction.
@@ -184,15 +191,14 @@ class Journal:
     def write_with(self, others: Iterable[Journal]) -> None:
         """Write what waits here and in ``others`` now, in one transaction: all of it or nothing.
 
-        No write of these is under way, see ``written_out``. After one that fails each writes alone.
+        No write of these is under way, see ``written_out``. After one that fails they are tried
+        again together, whichever of them is written first.
         """
-        taken = [(one, *made) for one in (self, *others) if (made := one._take()) is not None]
-        jobs = [job for _, job, _ in taken]
-        whole = self._db.submit(lambda db: [job(db) for job in jobs])
-        for at, (one, _, written) in enumerate(taken):
-            one._writing = asyncio.get_running_loop().create_future()
-            one._writing.add_done_callback(written)
-            asyncio.wrap_future(whole).add_done_callback(partial(_hand_on, one._writing, at))
+        named = (self, *others)
+        every = tuple(dict.fromkeys(each for one in named for each in (one, *one._with)))
+        for one in every:
+            one._with = every
+        self._write()
 
     async def claim(self) -> ExternalActivity:
         """Lock the session for this program, until ``release``; what other programs do with it.
@@ -241,11 +247,17 @@ class Journal:
             self._timer = asyncio.get_running_loop().call_later(after, self._write)
 
     def _write(self, work: _Work | None = None) -> None:
-        if (taken := self._take(work)) is not None:
-            job, written = taken
-            # A future, not a task: cancelling every task at the end must not stop it.
-            self._writing = asyncio.wrap_future(self._db.submit(job))
-            self._writing.add_done_callback(written)
+        every = self._with or (self,)
+        found = [(one, one._take(work if one is self else None)) for one in every]
+        taken = [(one, *made) for one, made in found if made is not None]
+        if not taken:
+            return
+        jobs = [job for _, job, _ in taken]
+        # A future, not a task: cancelling every task at the end must not stop it.
+        writing = asyncio.wrap_future(self._db.submit(lambda db: [job(db) for job in jobs]))
+        for at, (one, _, written) in enumerate(taken):
+            one._writing = writing
+            writing.add_done_callback(partial(written, at))
 
     def _take(self, work: _Work | None = None) -> tuple[_Job, _Written] | None:
         """Take what is to be written: what does it, and what hears that it is done."""
@@ -281,7 +293,8 @@ class Journal:
         batch: list[_Entry],
         upto: int,
         leaving: bool,
-        done: asyncio.Future[int | None],
+        at: int,
+        done: asyncio.Future[list[int | None]],
     ) -> None:
         self._writing = None
         error = done.exception()
@@ -289,27 +302,20 @@ class Journal:
             return
         if error is not None:
             self._held, self._buffer = held + self._held, batch + self._buffer
+            if isinstance(error, _Deleted):  # one that is gone keeps no other from the disk
+                self._with = ()
             self._wake(RETRY_AFTER)
             return
+        self._with = ()
         self._first = self._first and not batch
         self._stored = upto
-        if (last := done.result()) is not None:
+        if (last := done.result()[at]) is not None:
             alone = self.newest in (None, last - len(batch))
             self.newest = last if alone else -1
         if leaving:
             self._leaving = False
         if self._buffer or self._leaving:
             self._wake(FLUSH_AFTER)
-
-
-def _hand_on(
-    to: asyncio.Future[int | None], at: int, done: asyncio.Future[list[int | None]]
-) -> None:
-    """Let one of several that were written at once know what came of it."""
-    if (error := done.exception()) is not None:
-        to.set_exception(error)
-    else:
-        to.set_result(done.result()[at])
 
 
 def _joins(last: Event, event: Event) -> bool:
@@ -330,7 +336,7 @@ def store(
     Returns the number of its last event.
     """
     if not db.execute("SELECT 1 FROM sessions WHERE id = ?", (session_id,)).fetchone():
-        raise StorageError("This chat was deleted, so its latest messages cannot be saved.")
+        raise _Deleted("This chat was deleted, so its latest messages cannot be saved.")
     row = db.execute("SELECT max(seq) FROM transcript WHERE session_id = ?", (session_id,))
     seq: int = row.fetchone()[0] or 0
     if recover:

@@ -530,6 +530,55 @@ async def test_a_failed_write_is_reported_and_nothing_is_lost(tmp_path: Path, db
         journal.append(ev.Notice("d"))
 
 
+async def test_what_is_written_together_stays_so_after_a_failed_write(
+    db: Database, store: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What hears of it in the chats above is never without it, nor it without them (W-16)."""
+    for wait in ("FLUSH_AFTER", "RETRY_AFTER"):  # only what is asked for is written
+        monkeypatch.setattr(journals, wait, HANG)
+    names = ("s", "above", "top", "other")
+    for one in names[1:]:
+        await store.create(info(one))
+    child, above, top, other = (store.journal(one) for one in names)
+
+    async def stored() -> set[str]:
+        return {str(one) for (one,) in await db.rows("SELECT session_id FROM transcript")}
+
+    await db.write(lambda c: c.execute("ALTER TABLE transcript RENAME TO away") and None)
+    for first in (child, other):  # two children of the same chats
+        for one in (first, above, top):
+            one.append(ev.Notice("told"))
+        first.write_with((above, top))
+        with pytest.raises(StorageError):
+            await first.flush()
+    await db.write(lambda c: c.execute("ALTER TABLE away RENAME TO transcript") and None)
+    await other.flush()
+    assert await stored() == {*names} and all(one.settled for one in (child, above, top, other))
+    other.append(ev.Notice("alone again"))
+    above.append(ev.Notice("waits"))
+    await other.flush()
+    assert other.settled and not above.settled
+
+
+async def test_a_deleted_chat_keeps_no_other_from_being_written(
+    db: Database, store: SessionStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another program deleted the chat above: the child is stored without it (W-16)."""
+    for wait in ("FLUSH_AFTER", "RETRY_AFTER"):
+        monkeypatch.setattr(journals, wait, HANG)
+    await store.create(info("above"))
+    child, above = store.journal("s"), store.journal("above")
+    await db.execute("DELETE FROM sessions WHERE id = 'above'")
+    for one in (child, above):
+        one.append(ev.Notice("told"))
+    child.write_with((above,))
+    with pytest.raises(StorageError, match="deleted"):
+        await child.flush()
+    await child.flush()
+    assert await store.events("s") == [ev.Notice("told")]
+    above.discard()
+
+
 async def test_flush_waits_for_a_write_already_under_way_and_survives_cancelling(
     db: Database, store: SessionStore
 ) -> None:
