@@ -9,12 +9,14 @@ import uuid
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import takewhile
 from typing import TypeAlias, Unpack, get_args
+from weakref import WeakSet
 
 from studio.agent.delegation.offers import Delegation
 from studio.agent.services import Services
 from studio.domain.agents import PermissionMode
-from studio.domain.aio import settled
+from studio.domain.aio import BackgroundTasks, settled
 from studio.domain.errors import ConfigurationError, StorageError, StudioError
 from studio.domain.events import Event, Exposed, Notice, Recounted, TurnComplete, TurnStarted
 from studio.domain.messages import Message, ToolResult
@@ -54,8 +56,9 @@ class Sessions:
         self._open: dict[str, Session] = {}
         self._telling: dict[str, asyncio.Task[None]] = {}
         """What tells in the chats above what sessions that were just opened may have done."""
-        self._wanted: set[str] = set()
-        """The open sessions that somebody opened to work with them, not to have them tell."""
+        self._wanted: WeakSet[Session] = WeakSet()
+        """The sessions that somebody opened to work with them, not to have them tell."""
+        self._putting_away = BackgroundTasks()
         self._opening = asyncio.Lock()
         self.events = EventChannel()
         """Carries the events of every session here."""
@@ -110,7 +113,7 @@ class Sessions:
         self.store.journal(info.id).newest = 0
         session = Session(self._state(info), self._services, self._delegation, new=True)
         self._open[info.id] = session
-        self._wanted.add(info.id)
+        self._wanted.add(session)
         if told:
             await _recount(session.state, told, told_by)
         return session
@@ -121,23 +124,22 @@ class Sessions:
         What it began and a program left in the middle of a turn is opened, too: this has to be
         told here. Raises ConfigurationError if there is no such session.
         """
-        session, opened = await self._opened(session_id, wanted=True)
-        if len(opened) > 1 or any(left for _, left in opened):
-            telling = asyncio.ensure_future(self._tell_of_begun(session_id, opened))
-            for one, _ in opened:
-                self._telling[one.info.id] = telling
+        opened: list[_Opened] = []
+        try:
+            session = await self._opened(session_id, opened)
+            self._wanted.add(session)
+        finally:  # what is open is not found again, so it tells though this failed or was cancelled
+            if len(opened) > 1 or any(left for _, left in opened):
+                telling = asyncio.ensure_future(self._tell_of_begun(opened))
+                self._telling |= {one.info.id: telling for one, _ in opened}
         if (telling := self._telling.get(session_id)) is not None:
             await asyncio.shield(telling)  # it is told though nobody waits for it any more
         return session
 
-    async def _opened(self, session_id: str, *, wanted: bool) -> tuple[Session, list[_Opened]]:
-        """A session, and all that were opened for it. ``wanted``: the caller works with it."""
+    async def _opened(self, session_id: str, opened: list[_Opened]) -> Session:
+        """A session; all that are opened for it are added, also before an error."""
         async with self._opening:
-            opened: list[_Opened] = []
-            session = await self._open_here(session_id, opened)
-            if wanted:
-                self._wanted.add(session_id)
-            return session, opened
+            return await self._open_here(session_id, opened)
 
     async def _open_here(self, session_id: str, opened: list[_Opened]) -> Session:
         """Open a session while nothing else is opened; what is opened for it is added."""
@@ -158,6 +160,8 @@ class Sessions:
         journals = [self.store.journal(session_id), *(one.state.journal for one in above)]
         while above and (writing := next((one for one in journals if one.writes), None)):
             await writing.written_out()
+        # One that was closed meanwhile hears no more, nor do those above it.
+        above = [*takewhile(lambda one: not one.state.journal.closed, above)]
         # From here on nothing is awaited until all notices are in one transaction.
         state = self._state(info, events, damage)
         session = Session(state, self._services, self._delegation, interrupted=interrupted)
@@ -184,7 +188,7 @@ class Sessions:
             info = one.info
         return found
 
-    async def _tell_of_begun(self, session_id: str, opened: list[_Opened]) -> None:
+    async def _tell_of_begun(self, opened: list[_Opened]) -> None:
         """Open what sessions began and a program left in the middle of a turn (W-16).
 
         Each tells in those above it what it may have done. Who is opened for this alone is put
@@ -198,16 +202,19 @@ class Sessions:
                 at += 1
                 begun = await self.store.descendants((session.info.id,)) if left else ()
                 for one in (each for each in left if each in begun):
+                    before = len(opened)
                     with suppress(StudioError, OSError):  # it says so itself when it is opened
-                        _, more = await self._opened(one, wanted=False)
-                        self._telling |= {each.info.id: task for each, _ in more}
-                        opened += more
+                        await self._opened(one, opened)
+                    self._telling |= {each.info.id: task for each, _ in opened[before:]}
         finally:
             for one in [key for key, telling in self._telling.items() if telling is task]:
                 del self._telling[one]
-        for one, _ in opened:
-            if one.info.id != session_id:
-                await self.put_away(one.info.id, unwanted=True)
+            # Whoever waits to be told does not wait until the others are saved.
+            self._putting_away.start(self._put_away_unwanted([one.info.id for one, _ in opened]))
+
+    async def _put_away_unwanted(self, ids: Sequence[str]) -> None:
+        for one in ids:
+            await self.put_away(one, unwanted=True)
 
     async def _accepted(self, session_id: str) -> int:
         """How many entries were changed, if the session can be gone on with as they are now.
@@ -236,7 +243,7 @@ class Sessions:
             await known.close()
         except StorageError:  # what is not saved is only here
             return known
-        del self._open[session_id]
+        self._open.pop(session_id, None)  # it may have been deleted meanwhile
         return None
 
     async def _outdated(self, session: Session) -> bool:
@@ -252,13 +259,12 @@ class Sessions:
         """
         async with self._opening:
             session = self._open.get(session_id)
-            if session is None or session.running or (unwanted and session_id in self._wanted):
+            if session is None or session.running or (unwanted and session in self._wanted):
                 return
             if not self.events.has_subscribers(session_id):
                 with suppress(StorageError):  # what is not saved is only here
                     await session.close()
-                    del self._open[session_id]
-                    self._wanted.discard(session_id)
+                    self._open.pop(session_id, None)  # it may have been deleted meanwhile
                     self.store.let_go(session_id)
 
     async def put_away_idle(self, session_id: str) -> bool:
@@ -471,6 +477,7 @@ class Sessions:
         sessions = list(self._open.values())
         self._open.clear()
         done = await asyncio.gather(*(one.close() for one in sessions), return_exceptions=True)
+        await self._putting_away.settled()
         for error in done:
             if isinstance(error, BaseException):
                 raise error
@@ -479,7 +486,7 @@ class Sessions:
 def _tell_above(session: Session, above: Sequence[Session]) -> None:
     """Tell in the chats above what a session may have done when its program ended (W-16).
 
-    It is on disk with the notice in the session itself, or neither is: then both are made again.
+    They are on disk with the notice in the session itself, or none is: then all are made again.
     """
     if not (names := session.broken_off) or not above:
         return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import sqlite3
 from collections.abc import Callable
@@ -15,13 +16,16 @@ import pytest
 
 from studio.agent.delegation.child_desk import bring_back, lay_desk
 from studio.agent.loop.user_messages import CUT_OFF, INTERRUPTED
+from studio.agent.session.session import Session
 from studio.agent.session.sessions import Sessions
 from studio.domain.blocks import NoticeBlock
+from studio.domain.errors import StorageError
 from studio.domain.events import AwaitingPermission, Event, Notice, ToolFinished
 from studio.domain.messages import Text
 from studio.simulator import Call, Pace, RequestView, Turn
 from studio.simulator import Text as Says
 from studio.storage.database import Database
+from studio.storage.sessions.store import SessionStore
 from support.delegation_home import agent, cast, delegate, save, says
 from support.engine_home import EngineHome, engine_home
 from support.waiting import until, within
@@ -214,6 +218,7 @@ async def test_w16_a_chat_tells_what_children_of_its_children_may_have_done(
 
             for each in await asyncio.gather(told(), told()):  # none gets the chat before
                 assert each == ([DEEP] if background else [INTERRUPTED, DEEP])
+            await sessions._putting_away.settled()
             assert [*sessions._open] == [chat], "nobody looks at those that were opened to tell"
 
 
@@ -239,6 +244,86 @@ async def test_w16_a_child_and_the_chats_above_are_told_in_one_transaction(
     async with engine_home(tmp_path, "anthropic", script) as home:
         await (await home.engine.sessions.open(chat)).flush()
     assert {*seen} - {0} == {3}, "the chat, the child and its child"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_w16_it_is_told_though_the_one_who_opened_the_chat_left_or_it_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fails: bool
+) -> None:
+    """Another row was chosen meanwhile, say, or the files that were changed cannot be read."""
+    script, chat, _ = await killed_below(tmp_path, background=False)
+    find, found, gate = Session.find_changes, asyncio.Event(), asyncio.Event()
+
+    async def held(session: Session) -> None:
+        found.set()
+        await gate.wait()
+        await find(session)
+
+    monkeypatch.setattr(Session, "find_changes", held)
+    async with engine_home(tmp_path, "anthropic", script) as home, within():
+        sessions, db = home.engine.sessions, home.engine.services.store.changes._db
+        opening = asyncio.ensure_future(sessions.open(chat))
+        await found.wait()
+        if fails:
+            await db.execute("ALTER TABLE file_changes RENAME TO away")
+            gate.set()
+            with pytest.raises(StorageError):
+                await opening
+            await db.execute("ALTER TABLE away RENAME TO file_changes")
+        else:
+            opening.cancel()
+            await asyncio.wait([opening])
+            gate.set()
+        blocks = (await sessions.open(chat)).transcript.blocks
+        assert DEEP in [one.text for one in blocks if isinstance(one, NoticeBlock)]
+
+
+async def test_w16_nobody_waits_until_those_that_told_are_put_away(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The chat is there before, and one that is deleted meanwhile disturbs nothing."""
+    script, chat, _ = await killed_below(tmp_path, background=True)
+    close, closing_, gate = Session.close, asyncio.Event(), asyncio.Event()
+    wrong: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: wrong.append(context))
+
+    async def held(session: Session) -> None:
+        first = not closing_.is_set()
+        closing_.set()
+        if first:
+            await gate.wait()
+        await close(session)
+
+    monkeypatch.setattr(Session, "close", held)
+    async with engine_home(tmp_path, "anthropic", script) as home, within():
+        sessions = home.engine.sessions
+        await sessions.open(chat)
+        await closing_.wait()
+        await sessions.put_in_bin([chat])
+        gate.set()
+        await sessions.close()
+        gc.collect()  # what a task raised and nobody heard is told of then
+        assert not wrong and not sessions._open
+
+
+async def test_w16_a_chat_above_that_is_closed_meanwhile_does_not_keep_a_child_from_opening(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script, chat, _ = await killed_below(tmp_path, background=True)
+    looked = SessionStore.running_elsewhere
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        sessions, store = home.engine.sessions, home.engine.store
+        child = (await store.descendants((chat,)))[-1]
+
+        async def look(stored: SessionStore, session_id: str) -> bool:
+            if session_id == chat and len(sessions._open) == 2:  # those above are found
+                await sessions.put_in_bin([chat])
+            return await looked(stored, session_id)
+
+        monkeypatch.setattr(SessionStore, "running_elsewhere", look)
+        blocks = (await sessions.open(child)).transcript.blocks
+        told = [one.text for one in blocks if isinstance(one, NoticeBlock)]
+        assert CUT_OFF.format(names=COMMAND) in told
 
 
 async def test_w24_what_stands_in_its_way_takes_nothing_of_it_silently(tmp_path: Path) -> None:
