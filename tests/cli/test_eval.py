@@ -285,6 +285,59 @@ async def test_w58_an_estimate_has_what_agents_that_judge_cost(tmp_path: Path) -
         assert other.dollars == pytest.approx(again.dollars)
 
 
+async def test_w58_an_estimate_counts_the_verdicts_that_a_new_baseline_brings(
+    tmp_path: Path,
+) -> None:
+    """All answers of the others are in the record: what compares them is asked anew."""
+    script = Adder()
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        path = prepare(home, POLITE.replace("budget", "repeats: 2\nbudget"))
+        runs = WorkflowRuns(home.engine)
+        evals = EvalRuns(home.engine, runs)
+        options = EvalOptions(Caps(tokens=100_000), home.provider, "sim-model")
+
+        async def drive(runner: Runner) -> None:
+            runner.attended = False
+            await runner.carry_out()
+            await runs.close(runner)
+
+        async def asked() -> tuple[int, int]:
+            one = read_eval(path)
+            told = await evals.estimate(one, path, home.folder, options, None)
+            before = len(script.asked)
+            await evals.run(one, path, home.folder, options, drive)
+            new = script.asked[before:]
+            judged = sum("You " in words for words in new)
+            assert (told.asked, told.verdicts) == (len(new) - judged, judged)
+            return told.asked, told.verdicts
+
+        assert await asked() == (8, 8 + 4)
+        assert await asked() == (0, 0)
+        path.write_text(path.read_text().replace("and 5, please", "and 5, at once"))
+        assert await asked() == (4, 4 + 4), "the baseline is another"
+        first = 'variants:\n  - {id: top, agent: Adder, prompt: "Well add ${{ item.a }} and 5"}\n'
+        path.write_text(path.read_text().replace("variants:\n", first))
+        assert await asked() == (4, 4 + 8), "a new one is at the top"
+
+
+async def test_w58_the_terminal_says_no_figure_of_what_has_no_result(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = Adder()
+    async with engine_home(tmp_path, "anthropic", script) as home:
+        prepare(home, POLITE)
+        words = ["eval", "run", "sums", "--folder", str(home.folder), "--model", "sim-model"]
+        words += ["--provider", home.provider, "--cell", "one"]
+        script.broken = True
+        await home.command(*words)
+        shown = capsys.readouterr().out
+        assert "2 cases, 1 try each, 0 of 4 from the record" in shown
+        assert "new (anthropic/sim-model): no cell has a result\n" in shown
+        script.broken = False
+        assert await home.command(*words, "--tokens", "100000") == LIMIT
+        assert "1 of 1 cases, no price known, " in capsys.readouterr().out
+
+
 async def test_w58_it_is_told_with_which_variant_others_are_compared(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -307,8 +307,10 @@ def _tell(
     old = sum(one.answered for one in report.cells) - fresh
     cost = format_dollars(report.dollars) or "$0.00"
     console.row(f"{row.name}, run {row.number} ({row.id[:8]}): {row.state}, {cost}")
+    cases_of, tries = len(report.eval.cases), report.eval.repeats
     console.row(
-        f"{len(report.eval.cases):,} cases, {report.eval.repeats} tries each, "
+        f"{cases_of:,} {'case' if cases_of == 1 else 'cases'}, "
+        f"{tries} {'try' if tries == 1 else 'tries'} each, "
         f"{old:,} of {len(report.cells):,} from the record"
     )
     for one in variants:
@@ -351,11 +353,16 @@ def _line(report: EvalReport, variant: str) -> str:
 
     found = figures(report, variant)
     title = next(one.label for one in report.eval.variants if one.id == variant)
-    cost = "no price known" if found.dollars is None else format_dollars(found.dollars) or "$0.00"
+    head = f"{title} ({report.models.get(variant, '')})"
+    if not found.tries:
+        return f"{head}: no cell has a result"
+    cost = "no price known"
+    if found.dollars is not None:
+        cost = f"{format_dollars(found.dollars) or '$0.00'} a try"
     return (
-        f"{title} ({report.models.get(variant, '')}): {found.rate:.0%}, "
+        f"{head}: {found.rate:.0%}, "
         f"{found.low:.0%} to {found.high:.0%}, {found.passed} of {found.cases} cases, "
-        f"{cost} a try, {found.seconds:.1f} s"
+        f"{cost}, {found.seconds:.1f} s"
     )
 
 

@@ -370,27 +370,31 @@ class _EvalWork:
         report: EvalReport | None,
     ) -> list[Judging]:
         """The verdicts that agents are asked for if all answers that are asked for pass before."""
-        _, told = await asyncio.to_thread(self._cells, every, record)
+        cells, told = await asyncio.to_thread(self._cells, every, record)
         judged = [(every[at], one) for at, _, one in told if one.grader.kind in JUDGES]
         known = await store.recorded(one.key for _, one in judged)
         renewed = {one.key for one in every if self.wants(one, record)}
         baseline = self._eval.variants[0].id
-        rivals = {one.place[0]: one.key in renewed for one in every if one.variant.id == baseline}
+        rivals = {(one.case.id, one.number): one.key for one in every if one.variant.id == baseline}
         wanted: Counter[str] = Counter()
         before: dict[str, list[float | None]] = {}
-        for one in every:
-            for grader in one.case.graders if one.key in renewed else ():
-                if grader.kind == "grader" or (
-                    grader.kind == "pairwise" and one.variant.id != baseline
-                ):
-                    wanted[str(grader.target)] += 1
+        for one, its in zip(every, cells, strict=True):
+            own, rival = one.key in renewed, rivals[one.case.id, one.number]
+            for place, grader in enumerate(one.case.graders):
+                if grader.kind == "pairwise" and one.variant.id != baseline:
+                    open_ = own or (its.answered and its.grades[place].passed is None)
+                    asked_anew = open_ and (rival in renewed or (own and rival in record))
+                else:
+                    asked_anew = own and grader.kind == "grader"
+                wanted[str(grader.target)] += asked_anew
         for one, its in judged:
             judge = str(its.grader.target)
             if its.key in known:
                 cost = cast("float | None", known[its.key].get("dollars"))
                 before.setdefault(judge, []).append(cost)
-            again = its.grader.kind == "pairwise" and rivals.get(one.case.id, False)
-            if one.key not in renewed and (again or self.wants(one, known, its.key)):
+            pair = its.grader.kind == "pairwise"
+            of = {one.key, rivals[one.case.id, one.number]} if pair else {one.key}
+            if not of & renewed and self.wants(one, known, its.key):
                 wanted[judge] += 1
         return judgings(wanted, before, report, self.judges, costs, self.models)
 
