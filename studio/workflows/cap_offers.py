@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
+from studio.agent.permission.invisible_characters import escape_line
 from studio.agent.usage_costs import format_dollars
 from studio.domain.agents import NO_CAPS, Caps
 from studio.domain.errors import StudioError
@@ -16,6 +17,9 @@ from studio.storage.runs import RunStore
 
 from .expressions import as_words
 from .run_files import RunFiles
+
+LONGEST_ITEM = 40
+"""Characters of an item's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,9 @@ async def cap_offer(
 
 def _named(one: StepRun, run: Run, workflow: Workflow) -> tuple[str, ...]:
     label = workflow.step(one.step).label
-    return (label, as_words(run.items[one.step][one.item])[:40]) if one.item else (label,)
+    if not one.item:
+        return (label,)
+    return label, escape_line(as_words(run.items[one.step][one.item]), LONGEST_ITEM)
 
 
 def twice_the_cap(run: Run, workflow: Workflow) -> CapRaised | None:

@@ -10,13 +10,23 @@ from pathlib import Path
 import pytest
 
 from studio.domain.agents import Caps
+from studio.domain.jsonvalue import Json
 from studio.domain.models import Usage
-from studio.domain.run_events import CapRaised, CapReached, RunPaused
-from studio.domain.runs import Run
+from studio.domain.run_events import (
+    CapRaised,
+    CapReached,
+    ItemsFound,
+    RunEvent,
+    RunPaused,
+    RunStarted,
+    StepStarted,
+)
+from studio.domain.runs import Run, item_keys
+from studio.domain.workflows import Step, Workflow
 from studio.providers.pricing import request_cost
 from studio.simulator import Call, Pace, RequestView, Returned, Text, Turn
 from studio.simulator.script import Usage as Spent
-from studio.workflows.cap_offers import twice_the_cap
+from studio.workflows.cap_offers import LONGEST_ITEM, _named, twice_the_cap
 from studio.workflows.reader import read_workflow_text
 from support.delegation_home import agent, save
 from support.engine_home import EngineHome, engine_home
@@ -150,3 +160,15 @@ def test_w20_the_cap_that_a_run_is_paused_at_is_the_one_that_is_doubled() -> Non
     ):
         run.apply(1.0, event)
     assert twice_the_cap(run, found) == CapRaised(Caps(2000))
+
+
+def test_w20_an_item_whose_run_is_at_its_cap_hides_nothing_in_its_name() -> None:
+    """It may be a model's or a file's value."""
+    items: tuple[Json, ...] = (f"a\u202e\nb{'c' * 90}",)
+    began: list[RunEvent] = [RunStarted("r", "Story", ""), ItemsFound("each", items)]
+    began.append(StepStarted("each", item_keys(items)[0]))
+    run = Run([(float(at), event) for at, event in enumerate(began, 1)])
+    workflow = Workflow("Story", (Step("each", "workflow", "inner"),))
+    label, name = _named(next(run.busy), run, workflow)
+    assert label == workflow.step("each").label
+    assert len(name) == LONGEST_ITEM and name.isprintable() and name.endswith("…")

@@ -486,27 +486,33 @@ async def test_w26_what_a_run_changed_stands_by_step_and_is_approved(
         await until(lambda: person.window.pages.currentWidget() is not workflows, "the drafts")
 
 
-@on_window_loop
-async def test_w26_a_step_that_passed_with_all_drafts_stands_above_their_approval(
-    tmp_path: Path,
-) -> None:
-    """As picture 34 has it; what the folder became meanwhile is told while it is seen."""
-    save(Paths.below(tmp_path / "studio").agents, agent("Writes", tools="write, edit, read"))
+async def passed_run(person: Person, home: Path) -> Run:
+    """A run that waits at its gate, and whose step before it passed with all its drafts."""
+    save(Paths.below(home / "studio").agents, agent("Writes", tools="write, edit, read"))
     tests = "  - {id: test, title: Test, needs: [one, two], run: 'cat a.txt b.txt'}\n"
     text = WRITERS.replace("  - {id: ok", f"{tests}  - {{id: ok").replace(
         "needs: [one, two], approve", "needs: test, approve"
     )
     assert tests in text and "needs: test, approve" in text
-    (tmp_path / "gate.md").write_text(text)
+    (home / "gate.md").write_text(text)
+    (person.folder / "c.txt").write_text("old\n")
+    await person.engine.services.rules.add(Rule.parse("run(*)"), None)
+    runs = WorkflowRuns(person.engine)
+    options = RunOptions({}, provider="anthropic", model="sim-model")
+    runner = await runs.start(home / "gate.md", person.folder, options)
+    run = await carry_out(runner)
+    assert run.state == "needs_you", (run.state, run.reason)
+    await runs.close(runner)
+    return run
+
+
+@on_window_loop
+async def test_w26_a_step_that_passed_with_all_drafts_stands_above_their_approval(
+    tmp_path: Path,
+) -> None:
+    """As picture 34 has it; what the folder became meanwhile is told while it is seen."""
     async with at_window(tmp_path, "anthropic", cast(Writes=[writing] * 8)) as person:
-        (person.folder / "c.txt").write_text("old\n")
-        await person.engine.services.rules.add(Rule.parse("run(*)"), None)
-        runs = WorkflowRuns(person.engine)
-        options = RunOptions({}, provider="anthropic", model="sim-model")
-        runner = await runs.start(tmp_path / "gate.md", person.folder, options)
-        run = await carry_out(runner)
-        assert run.state == "needs_you", (run.state, run.reason)
-        await runs.close(runner)
+        run = await passed_run(person, tmp_path)
         person.window.pages.show_page("needs")
         page = person.window.pages.currentWidget()
         assert isinstance(page, NeedsPage)
@@ -514,6 +520,15 @@ async def test_w26_a_step_that_passed_with_all_drafts_stands_above_their_approva
         words = page.changes.words
         await until(page.changes.box.isVisible, "what passed")
         assert words.text() == f"{passed} No conflict with your folder."
+        tested = page.changes.tested
+        assert tested is not None
+        person.window.resize(1000, 1400)
+        await until(lambda: page.aside.minimumHeight() > 0, "it stands below the question")
+        page.changes.box.hide()
+        page._place()
+        without = page.aside.minimumHeight()
+        await page._look_since(tested)
+        assert page.aside.minimumHeight() > without, "the box takes no room from the buttons"
         assert page.changes.box.geometry().bottom() < page.changes.approve.mapTo(
             page.changes, page.changes.approve.rect().topLeft()
         ).y()  # fmt: skip
@@ -554,6 +569,31 @@ def test_w26_one_look_at_the_folder_is_over_before_the_next_begins(qapp: QApplic
     assert changes._again.isActive()
     changes.hide()
     assert not changes._again.isActive()
+
+
+@on_window_loop
+async def test_w26_what_passed_is_said_of_no_draft_that_was_edited_since(tmp_path: Path) -> None:
+    """A run has no event of what is done with its drafts elsewhere."""
+    async with at_window(tmp_path, "anthropic", cast(Writes=[writing] * 8)) as person:
+        run = await passed_run(person, tmp_path)
+        pages = person.window.pages
+        pages.show_page("workflows", "run", run.id)
+        workflows = pages.currentWidget()
+        assert isinstance(workflows, WorkflowsPage)
+        changes = workflows.run_view.inspector.run.changes
+        await until(changes.box.isVisible, "what passed, at the run")
+        pages.show_page("needs")
+        page = pages.currentWidget()
+        assert isinstance(page, NeedsPage)
+        await until(page.changes.box.isVisible, "what passed")
+        pages.show_page("drafts")
+        session = await person.engine.sessions.open(run.drafts)
+        _, draft = next(iter(page.changes.checks))
+        await session.review.edit(draft, "other\n")
+        pages.show_page("needs")
+        await until(page.changes.box.isHidden, "another one has passed")
+        pages.show_page("workflows")
+        await until(changes.box.isHidden, "at the run, too")
 
 
 def results_of(child: object) -> list[str]:

@@ -6,23 +6,32 @@ import pytest
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
+from studio.domain.agents import Caps
 from studio.domain.run_events import (
+    CapRaised,
     RunEvent,
     RunQuestion,
     RunStarted,
+    StepAsked,
     StepFinished,
     StepsRedone,
     StepStarted,
 )
+from studio.domain.runs import Run
 from studio.domain.workflows import Step, Workflow
 from studio.ui.inspector.fact_list import MARGIN, Fact, FactList
 from studio.ui.pages.workflows.runs import question_card
+from studio.ui.pages.workflows.runs.changes_list import ChangesList
 from studio.ui.pages.workflows.runs.lanes import FAILED, WORK, Lanes
+from studio.ui.pages.workflows.runs.log_rows import LogWriter
 from studio.ui.pages.workflows.runs.question_card import QuestionCard
 from studio.ui.pages.workflows.runs.run_inspector import RUN, RunInspector
+from studio.ui.pages.workflows.runs.run_record import RunRecord
 from studio.ui.pages.workflows.runs.run_tab import RunTab
 from studio.ui.theme import Theme
 from studio.ui.theme.mirroring import put
+from studio.workflows.cap_offers import CapOffer
+from studio.workflows.passed_drafts import PassedDrafts
 from support.languages import language
 from support.pixels import pixels
 
@@ -145,3 +154,68 @@ def test_w64_a_try_that_sent_the_run_back_is_one_that_failed() -> None:
         lanes.apply(float(at), event)
     (row,) = lanes.lanes[1].rows
     assert [*row.kinds] == [FAILED, WORK]
+
+
+def test_w22_a_step_that_is_chosen_is_asked_about_though_a_cap_is_reached(
+    qapp: QApplication,
+) -> None:
+    """W-20: a reply that is half typed stays, too, whatever else comes to be asked."""
+    tab, around = RunTab(Theme()), QWidget()
+    tab.setParent(around)
+    record = RunRecord(Workflow("Story", (Step("a", "agent", "A"), Step("b", "agent", "B"))), {})
+    asked = [RunQuestion(id, "reply", f"What of {id}?") for id in "ab"]
+    events: list[RunEvent] = [RunStarted("r", "Story", "")]
+    events += [StepStarted(one.id) for one in asked]
+    events += [StepAsked(one.id, "", one) for one in asked]
+    record.apply([(float(at), event) for at, event in enumerate(events, 1)])
+    offer = CapOffer(CapRaised(Caps(2000), "a", run_id="below"), ("a",))
+    title = tab.card.title.text
+    tab.show_record(record, "")
+    assert title() == "What of a?"
+    tab.card.field.setText("It is")
+    tab.show_record(record, "", offer)
+    assert (title(), tab.card.field.text()) == ("What of a?", "It is")
+    tab.card.field.clear()
+    tab.show_record(record, "", offer)
+    asks = tab.card.question
+    assert asks is not None and "raise" in asks.choices
+    tab.show_record(record, "b", offer)
+    assert title() == "What of b?"
+    tab.card.field.setText("So")
+    tab.show_record(record, "a", offer)
+    assert title() == "What of a?"
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("en", "The limit of a run below is raised: 4,000 tokens"),
+        ("de", "Das Limit eines Laufs darunter ist erhöht: 4.000 Token"),
+    ],
+)
+def test_w20_the_log_says_whose_limit_is_raised(written: str, words: str) -> None:
+    """Its step is one of another workflow, which is not to be chosen here."""
+    with language(written):
+        log = LogWriter(Workflow("Story", (Step("a", "agent", "A"),)))
+        row = log.write(1.0, CapRaised(Caps(4000), "inner", run_id="below"), Run())
+    assert row is not None and (row.text, row.step) == (words, "")
+
+
+@pytest.mark.parametrize(
+    ("written", "words"),
+    [
+        ("en", "1 file of the drafts has changed"),
+        ("de", "1 Datei der Entwürfe hat sich seither"),
+    ],
+)
+def test_w26_a_change_of_the_folder_is_told_of_any_draft(
+    qapp: QApplication, written: str, words: str
+) -> None:
+    """The step that passed may have made the draft itself; and its name can hide nothing."""
+    with language(written):
+        changes, around = ChangesList(Theme()), QWidget()
+        changes.setParent(around)
+        changes.tested = PassedDrafts(f"Te\u202est{'t' * 90}", "", 2, False, "", ())
+        changes.show_since(changes.tested, 1)
+        said = changes.words.text()
+    assert words in said and "\u202e" not in said and "t" * 80 not in said

@@ -165,9 +165,14 @@ class NeedsPage(Page):
             edge.setVisible(shown and wanted)
 
     def open(self, *target: str) -> None:
+        self._outdate()
         self._look()
         self._again.start()
         self.list.setFocus()
+
+    def _outdate(self) -> None:
+        """Drafts may be edited and decided elsewhere, of which their run has no event."""
+        self._looked = self._looked[0], -1
 
     def _look(self) -> None:
         if not self.isVisible():
@@ -271,6 +276,7 @@ class NeedsPage(Page):
 
     async def _look_since(self, tested: PassedDrafts) -> None:
         self.changes.show_since(tested, await changed_since(tested))
+        self._place()  # what it says needs room
 
     def _show_changes(self, groups: Sequence[StepChanges], known: Known | None) -> None:
         tiles = dict[str, tuple[str, str]]()

@@ -8,6 +8,7 @@ from PySide6.QtCore import Qt, QTimer, Signal
 from PySide6.QtGui import QHideEvent, QShowEvent
 from PySide6.QtWidgets import QBoxLayout, QWidget
 
+from studio.agent.permission.invisible_characters import escape_line
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_plural
 from studio.ui.widgets import Button, Card, Check, Label, Mark, Tile
@@ -17,6 +18,8 @@ from studio.workflows.run_changes import ChangedByStep, StepChanges
 
 AGAIN = 2_000
 """Milliseconds between two looks whether files of the folder have changed."""
+LONGEST = 80
+"""Characters of the name of a step or an agent."""
 MOST = 100
 """Files that are listed; of more the number is told."""
 
@@ -106,7 +109,14 @@ class ChangesList(QWidget):
                 "{count} of them have changed in your folder since.",
                 changed,
             )
-        said = words.format(step=tested.label, agent=tested.agent, files=files)
+        if changed and not tested.all:  # it may be one that the step made itself
+            since = tr_plural(
+                "{count} file of the drafts has changed in your folder since.",
+                "{count} files of the drafts have changed in your folder since.",
+                changed,
+            )
+        step, agent = (escape_line(one, LONGEST) for one in (tested.label, tested.agent))
+        said = words.format(step=step, agent=agent, files=files)
         self.words.setText(f"{said} {since}")
         self._marks[0].setVisible(not changed)
         self._marks[1].setVisible(changed > 0)

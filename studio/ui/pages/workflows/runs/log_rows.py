@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol, TypeAlias
 
 from studio.agent.permission.invisible_characters import escape_line
@@ -175,6 +175,10 @@ class LogWriter:
                 return LogRow(now, "step", "rotate-ccw", "warn", words, step=event.start)
             case CapReached():
                 return row("problem", "wallet", "warn", tr("A limit is reached"), event.reason)
+            case CapRaised() if event.run_id:  # its step is one of another workflow
+                words = tr("The limit of a run below is raised")
+                raised = row("run", "wallet", "text2", words, caps_words(event))
+                return replace(raised, step="")
             case CapRaised():
                 return row("run", "wallet", "text2", tr("The limit is raised"), caps_words(event))
             case CycleEnded():

@@ -170,13 +170,18 @@ class RunTab(QWidget):
         """Show a run; of several questions that of the ``preferred`` step.
 
         ``offer`` is the cap of a step, or of a run below, that it is paused at, and that is asked
-        about first. Without ``sample`` the question about many items is shown elsewhere.
+        about first, unless that step asks too or an answer is half typed. Without ``sample`` the
+        question about many items is shown elsewhere.
         """
         run = record.run
         self.state.show_facts(record.state_facts())
         self.mission.show_record(record)
         asked = [pair for pair in run.questions if sample or pair[1].kind != "sample"]
         found = next((pair for pair in asked if pair[0].step == preferred), None)
+        wanted = run.id, preferred
+        if self.card.field.text().strip() and (found is None or wanted == self._wanted):
+            shown = self.card.question.id if self.card.question is not None else ""
+            found = next((pair for pair in asked if pair[1].id == shown), found)
         one, question = found or next(iter(asked), (None, None))
         path: list[str] = []
         if one is not None and run.started is not None:
@@ -190,12 +195,12 @@ class RunTab(QWidget):
         below = run.started is not None and bool(run.started.parent)
         item = one is not None and question is not None and run.is_of_item(one, question)
         item, others = item and not below, len(asked) - 1
-        if offer is not None and run.started is not None:
-            question = raise_question(run, record.count, offer.raised)
-            item, others = False, others + 1
+        if offer is not None:
+            others += 1
+        if offer is not None and found is None and run.started is not None:
+            question, item = raise_question(run, record.count, offer.raised), False
             path = [run.started.name, *offer.way]
         question = question if run.end is None else None
-        wanted = run.id, preferred
         self.card.show_question(question, path, item=item, wanted=wanted != self._wanted)
         self._wanted = wanted
         asks = question is not None and question.text == run.reason

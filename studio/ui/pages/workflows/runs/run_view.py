@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
@@ -116,6 +117,8 @@ class RunView(PaintedWidget):
         """The question after a sample for which its table was shown."""
         self._looked: object = None
         """What the run had changed when that was looked at last."""
+        self._changing: asyncio.Task[None] | None = None
+        """The look at what the drafts of the run have become elsewhere."""
         self._compares = False
         """Whether two runs are shown in place of this one."""
         self._make_parts()
@@ -560,6 +563,13 @@ class RunView(PaintedWidget):
         seen = self._inspector_wanted or (self._asks_below and self._sampled)
         self.head.answer.setVisible(asks and not over and not seen)
 
+    def _look_at_changes(self) -> None:
+        """Look again: drafts are edited and decided elsewhere, of which the run has no event."""
+        if self._changing is not None:
+            self._changing.cancel()
+        self._looked = None
+        self._changing = self._run(self._read_changes())
+
     async def _read_changes(self) -> None:
         """Show what the steps changed, where that can be another than what is shown."""
         record = self.record
@@ -572,7 +582,7 @@ class RunView(PaintedWidget):
         self._looked = wanted
         groups = await changes_by_step(self._engine, run)
         tested = await passed_drafts(self._engine, run, record.workflow)
-        if record is self.record:
+        if record is self.record and self._looked is wanted:  # no later look is under way
             self.inspector.run.changes.show_groups(groups)
             self.inspector.run.changes.show_tested(tested)
 
@@ -855,7 +865,10 @@ class RunView(PaintedWidget):
 
     def showEvent(self, event: QShowEvent) -> None:
         super().showEvent(event)
-        if self.record is not None and self.record.run.end is None:
+        if self.record is None:
+            return
+        self._look_at_changes()
+        if self.record.run.end is None:
             self._ticks.start()
             self._do(self._read())
 
