@@ -31,8 +31,9 @@ Fault: TypeAlias = Literal["", "error", "limit", "timeout", "invalid", "provider
 """Why a step failed, as ``retry.on`` names it: there an error of the provider is an error.
 ``provider``: it could not be reached, or had no place."""
 RunCap: TypeAlias = Literal["run", "step", "session", "day", "month", "hour", "minutes"]
-PausedAt: TypeAlias = Literal["", RunCap]
-"""The cap at which a run is paused; empty where it is paused for another reason."""
+PausedAt: TypeAlias = Literal["", "mission", RunCap]
+"""The cap at which a run is paused; ``mission`` where a mission asks whether it goes on, and empty
+for another reason."""
 Trigger: TypeAlias = Literal["manual", "schedule", "change", "fork", "client"]
 """What began a run: a person, a time, a change of files, a person from a step of another, or a
 client of the server, which may do no more than clients may."""

@@ -226,7 +226,7 @@ class Runner:
         if self.run.paused is not None:
             return False
         if 0 < of.cycles.closes() <= now:
-            await self.pause(of.cycles.closed)
+            await self.pause(of.cycles.closed, "mission")
             return True
         if not of.time.over(now):
             return False

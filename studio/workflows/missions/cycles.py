@@ -77,13 +77,13 @@ class Cycles:
             return [*events[:-1], CycleEnded(run.cycle, found, standing, changed)]
         if run.cycles[-1].passed and self._doubtful:
             files = ", ".join(run.cycles[-1].changed[:MOST_NAMED])
-            return [*events[:-1], RunPaused(CHANGED.format(files=files))]
+            return [*events[:-1], RunPaused(CHANGED.format(files=files), "mission")]
         if run.cycles[-1].passed:
             count = len(run.cycles[-1].checks)
             checks = "The check passes." if count == 1 else f"All {count} checks pass."
             return [*events[:-1], replace(end, state="done", reason=checks)]
         if reason := self._why_not_on():
-            return [*events[:-1], RunPaused(reason)]
+            return [*events[:-1], RunPaused(reason, "mission")]
         steps = tuple(step.id for step in self._workflow.steps)
         return [*events[:-1], CycleStarted(run.cycle + 1, steps)]
 

@@ -98,6 +98,20 @@ def found(run: Run) -> list[list[bool]]:
     return [[one.passed for one in cycle.checks] for cycle in run.cycles]
 
 
+async def test_w50_a_mission_that_is_a_step_asks_where_the_run_above_does(tmp_path: Path) -> None:
+    """W-22: the run above waits for it, at no cap of its own."""
+    one_cycle = NIGHT.replace("cycles: 10", "cycles: 1")
+    async with engine_home(tmp_path, "anthropic", lambda _: Turn(Text(DONE))) as home:
+        await allow(home)
+        write(home.folder, "night", one_cycle)
+        above = "---\nname: Above\nsteps:\n  - {id: night, workflow: night}\n---\n"
+        run = await carry_out(await begin(home, above))
+        assert run.state == "paused" and run.paused == "Your limit of 1 cycle is reached."
+        (waits,) = await find_waiting(home.engine, {})
+        assert (waits.run_id, waits.question.text) == (run.id, run.paused)
+        assert waits.question.choices == ("stop",)
+
+
 @pytest.mark.long
 async def test_w47_w48_only_the_checks_end_a_mission_whatever_its_model_says(
     tmp_path: Path,
