@@ -292,6 +292,7 @@ async def test_w58_an_estimate_counts_the_verdicts_that_a_new_baseline_brings(
     script = Adder()
     async with engine_home(tmp_path, "anthropic", script) as home:
         path = prepare(home, POLITE.replace("budget", "repeats: 2\nbudget"))
+        path.write_text(path.read_text().replace("[{grader", "[contains: sum, {grader"))
         runs = WorkflowRuns(home.engine)
         evals = EvalRuns(home.engine, runs)
         options = EvalOptions(Caps(tokens=100_000), home.provider, "sim-model")

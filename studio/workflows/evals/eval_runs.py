@@ -386,7 +386,8 @@ class _EvalWork:
                     asked_anew = open_ and (rival in renewed or (own and rival in record))
                 else:
                     asked_anew = own and grader.kind == "grader"
-                wanted[str(grader.target)] += asked_anew
+                if asked_anew:
+                    wanted[str(grader.target)] += 1
         for one, its in judged:
             judge = str(its.grader.target)
             if its.key in known:
