@@ -15,6 +15,7 @@
 - ``fristen``: Fristen in their states, from computed to done.
 - ``history``: What was changed, by whom, and from which draft.
 - ``hourly``: How many requests a person of a role may make in an hour.
+- ``html_text``: The words that a page or an e-mail shows.
 - ``index_kind``: Drafts of reading documents anew.
 - ``kalender``: Fristen, Termine and Aufgaben as a file for calendars.
 - ``kostennote``: A bill in an Akte, as a Word file.

@@ -9,7 +9,7 @@ from typing import cast
 
 from studio.packs import ToolFailed
 
-from .texts import html_words
+from .html_text import html_words
 
 _HEAD = 2_000
 """Characters of a head of an e-mail that are read."""

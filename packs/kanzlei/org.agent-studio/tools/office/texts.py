@@ -5,7 +5,6 @@ A file is a stranger's: what it unpacks to is limited, and it names nothing that
 
 from __future__ import annotations
 
-import html.parser
 import io
 import re
 import xml.parsers.expat
@@ -14,6 +13,7 @@ from pathlib import Path
 
 from studio.packs import ToolFailed, dataclass, pdf_pages, pdf_scans
 
+from .html_text import html_words
 from .ocr import PICTURES, READ, read_pictures, tesseract
 
 MOST_BYTES = 50_000_000
@@ -21,8 +21,6 @@ MOST_TEXT = 5_000_000
 """Characters of one document that are kept; a judgment of 40 pages has some 100,000."""
 _PAGE = 4_000
 """Characters of a page where the file has none of its own."""
-_BREAKS = {"p", "br", "div", "li", "tr", "h1", "h2", "h3", "h4", "h5", "h6", "table"}
-_HIDDEN = {"script", "style", "template", "title"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,35 +146,6 @@ def _docx(data: bytes) -> str:
     except xml.parsers.expat.ExpatError as error:
         raise ToolFailed("Das Dokument ist beschädigt und wurde nicht gelesen.") from error
     return "".join(parts)
-
-
-class _Html(html.parser.HTMLParser):
-    """The visible words of a page."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.parts: list[str] = []
-        self._hidden = 0
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._hidden += tag in _HIDDEN
-        if tag in _BREAKS:
-            self.parts.append("\n")
-
-    def handle_endtag(self, tag: str) -> None:
-        self._hidden = max(0, self._hidden - (tag in _HIDDEN))
-
-    def handle_data(self, data: str) -> None:
-        if not self._hidden:
-            self.parts.append(data)
-
-
-def html_words(text: str) -> str:
-    """What a page shows, by its lines."""
-    parser = _Html()
-    parser.feed(text)
-    lines = (" ".join(line.split()) for line in "".join(parser.parts).splitlines())
-    return re.sub(r"\n{3,}", "\n\n", "\n".join(lines)).strip()
 
 
 def read_file(path: Path) -> bytes:
