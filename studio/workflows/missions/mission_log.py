@@ -31,7 +31,16 @@ from studio.tools.sdk.result import shorten
 from .brief import check_words
 
 EntryKind: TypeAlias = Literal[
-    "work", "checks", "steered", "raised", "paused", "resumed", "asked", "waited", "ended"
+    "work",
+    "checks",
+    "steered",
+    "raised",
+    "raised_below",
+    "paused",
+    "resumed",
+    "asked",
+    "waited",
+    "ended",
 ]
 LONGEST_WORDS = 600
 """Characters of what an agent said at the end of its work."""
@@ -96,7 +105,8 @@ class MissionLogWriter:
             case RunSteered():
                 return replace(here, kind="steered", words=event.text)
             case CapRaised():
-                return replace(here, kind="raised", words=caps_words(event))
+                kind = "raised_below" if event.run_id else "raised"
+                return replace(here, kind=kind, words=caps_words(event))
             case RunPaused():
                 return replace(here, kind="paused", words=event.reason)
             case RunResumed():
@@ -151,6 +161,7 @@ def mission_log_text(workflow: Workflow, mission: str, found: Iterable[MissionLo
 _WORDS = {
     "steered": "You said: {words}",
     "raised": "The limit is {words} now.",
+    "raised_below": "The limit of a run below is {words} now.",
     "paused": "Paused. {words}",
     "resumed": "It goes on.",
     "asked": "It asks: {words}",

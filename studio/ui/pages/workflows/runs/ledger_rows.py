@@ -22,6 +22,7 @@ _WORK: Mapping[str, tuple[str, str]] = {
 _OTHERS: Mapping[EntryKind, tuple[str, str, str]] = {
     "steered": (tr_later("You said: {words}"), "hand", "text2"),
     "raised": (tr_later("The limit is raised: {words}"), "wallet", "text2"),
+    "raised_below": (tr_later("The limit of a run below is raised: {words}"), "wallet", "text2"),
     "paused": (tr_later("The run is paused: {words}"), "pause", "warn"),
     "resumed": (tr_later("The run goes on"), "play", "text2"),
     "asked": (tr_later("It asks: {words}"), "shield-question-mark", "warn"),
