@@ -36,8 +36,9 @@ class CostEstimate:
 
     It is from what ``tries`` earlier answers and ``judged`` earlier verdicts cost. ``least`` and
     ``most`` are the 95 % interval, None where it is from one answer; all three are None where the
-    price of an answer is not known. ``basis`` is empty where the cost of some verdicts is not
-    known: they are not in it then. An agent is asked for fewer verdicts where answers fail before.
+    cost of an answer is not known, ``unseen`` where a variant has given none yet. ``basis`` is
+    empty where the cost of some verdicts is not known: they are not in it then. An agent is asked
+    for fewer verdicts where answers fail before.
     """
 
     count: int
@@ -49,6 +50,7 @@ class CostEstimate:
     verdicts: int = 0
     judged: int = 0
     basis: Basis = ""
+    unseen: bool = False
 
 
 @dataclass(slots=True)
@@ -153,7 +155,8 @@ def estimate_cost(
     for variant, wanted in asked.items():
         known = [cost for cost in costs.get(variant, ()) if cost is not None]
         if not known or len(known) < len(costs[variant]):
-            return CostEstimate(count, whole, 0, None, None, None, verdicts)
+            unseen = not costs.get(variant)
+            return CostEstimate(count, whole, 0, None, None, None, verdicts, judged, basis, unseen)
         tries += len(known)
         found.add(wanted, known)
     if not (asked or basis):

@@ -328,7 +328,7 @@ async def test_w58_what_of_an_eval_is_run_and_what_it_will_cost(tmp_path: Path) 
         person.click(view.run_button)
         await until(lambda: form.cost.text() == "Asks 4 of 4 cells", "what it asks")
         price, never = form.notes.text().split(" · ")
-        assert price == "The price of the model is not known"
+        assert price == "What an answer costs is known once there is one"
         assert never == "Never above the budget of $1.00"
         person.type("1000000")  # in the field of the tries, which has the focus
         person.press(Key.Key_Tab)
@@ -414,6 +414,29 @@ def test_w58_an_estimate_says_what_the_cost_of_judging_agents_rests_on() -> None
     words, notes = estimate_words(alone)
     assert words == "The record has all answers: about $2.00 for verdicts on them"
     assert notes[-1].startswith("With 4 verdicts")
+
+
+def test_w58_an_estimate_says_what_of_a_cost_is_not_known() -> None:
+    """Of answers and of verdicts each by itself."""
+    known, unknown = Judging(4, [0.5, 0.5], "verdicts"), Judging(6)
+    few, no = (
+        "4 verdicts of agents at most",
+        "6 verdicts of agents at most, whose cost is not known",
+    )
+    asks, price = "Asks 2 of 42 cells", "The price of the model is not known"
+    first = "What an answer costs is known once there is one"
+    for asked, costs, judging, told in (
+        ({}, {}, unknown, ("The record has all answers", [no])),
+        ({"a": 2}, {"a": [None]}, known, (asks, [price, few])),
+        ({"a": 2}, {"a": [None]}, unknown, (asks, [price, no])),
+        ({"a": 2}, {}, known, (asks, [first, few])),
+    ):
+        assert estimate_words(estimate_cost(42, asked, costs, [judging])) == told
+    with language("de"):
+        assert estimate_words(estimate_cost(42, {}, {}, [unknown])) == (
+            "Die Aufzeichnung hat alle Antworten",
+            ["höchstens 6 Urteile von Agenten, deren Kosten nicht bekannt sind"],
+        )
 
 
 def test_w58_it_is_said_with_which_variant_others_are_compared() -> None:

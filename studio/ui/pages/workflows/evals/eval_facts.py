@@ -281,12 +281,15 @@ def estimate_words(found: CostEstimate) -> tuple[str, list[str]]:
     if not (found.asked or found.verdicts):
         return tr("The record has all answers: no agent is asked for one."), []
     notes: list[str] = []
-    if found.dollars is None:
+    if not found.asked:
+        words = tr("The record has all answers")
+        if found.dollars is not None:
+            words = tr("The record has all answers: about {amount} for verdicts on them")
+            words = words.format(amount=money(found.dollars))
+    elif found.dollars is None:
         words = tr("Asks {asked} of {count} cells").format(**asked)
-        notes.append(tr("The price of the model is not known"))
-    elif not found.asked:
-        words = tr("The record has all answers: about {amount} for verdicts on them")
-        words = words.format(amount=money(found.dollars))
+        unseen = tr("What an answer costs is known once there is one")
+        notes.append(unseen if found.unseen else tr("The price of the model is not known"))
     else:
         words = tr("About {amount} for {asked} of {count} cells")
         words = words.format(amount=money(found.dollars), **asked)
@@ -311,7 +314,10 @@ def _judged(found: CostEstimate) -> list[str]:
     verdicts = tr_plural(
         "{count} verdict of agents at most", "{count} verdicts of agents at most", found.verdicts
     )
-    if found.dollars is None or not found.basis:
+    if found.dollars is None:
+        unknown = tr("{verdicts}, whose cost is not known").format(verdicts=verdicts)
+        return [verdicts if found.basis else unknown]
+    if not found.basis:
         return [tr("Not in it: {verdicts}, whose cost is not known").format(verdicts=verdicts)]
     if found.basis == "answers":
         words = tr("With {verdicts}, at what answers of the same model cost")
