@@ -68,7 +68,7 @@ async def test_w50_w51_a_mission_in_the_window(tmp_path: Path) -> None:
         assert record is not None and record.run.end is None
         view.show_tab(RUN)
         tab = view.inspector.run
-        assert tab.reason.text() == "Your limit of 2 cycles is reached."
+        await until(lambda: tab.reason.text() == "Your limit of 2 cycles is reached.")
         assert [fact.right for fact in tab.mission.facts.facts] == [
             *("2 of 2", "", "does not pass", "does not pass")
         ]
@@ -101,7 +101,8 @@ async def test_w50_w51_a_mission_in_the_window(tmp_path: Path) -> None:
         await until(lambda: record.run.cycle > 2, "the third cycle")
         await until(lambda: record.run.paused, "three cycles without a change")
         assert "Make the file first." in person.asked[-1]
-        assert tab.reason.text() == "Three cycles changed no check, no task and no draft."
+        stalled = "Three cycles changed no check, no task and no draft."
+        await until(lambda: tab.reason.text() == stalled)
         needs = person.window.sidebar._rows["needs"]
         await until(lambda: "1 waiting" in needs.accessibleName(), "it waits for the person")
         person.click(needs)

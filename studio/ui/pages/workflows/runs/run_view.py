@@ -463,7 +463,9 @@ class RunView(PaintedWidget):
         if wanted == self._offered_at:
             return False
         offer: CapOffer | None = None
-        if record.run.paused_at and not (record.run.started and record.run.started.parent):
+        if record.run.paused_at not in ("", "mission") and not (
+            record.run.started and record.run.started.parent
+        ):
             offer = await self._live.runs.cap_offer(record.run)
         if offer is not None and not (offer.raised.step or offer.raised.run_id):
             offer = None
