@@ -46,10 +46,9 @@ def repositories(folder: Path) -> tuple[list[Path], list[Path]]:
 
 def _look(folder: Path, depth: int, found: list[Path], closed: list[Path]) -> None:
     git = folder / ".git"
-    if not os.path.islink(git) and os.path.isdir(git) and not os.access(git, _OPEN | os.W_OK):  # noqa: PTH112, PTH114 - pathlib's raise
-        closed.append(git)
-    elif not os.path.islink(git) and os.path.exists(git):  # noqa: PTH110, PTH114
-        found.append(git)
+    if os.path.exists(git) and not os.path.islink(git):  # noqa: PTH110, PTH114 - pathlib's raise
+        shut = os.path.isdir(git) and not os.access(git, _OPEN | os.W_OK)  # noqa: PTH112
+        (closed if shut else found).append(git)
     if not depth:
         return
     with suppress(OSError), os.scandir(folder) as entries:

@@ -348,8 +348,7 @@ class _EvalWork:
 
         Each verdict comes with the place of its cell and that of its grader. Blocks.
         """
-        baseline = self._eval.variants[0].id
-        rivals = {(one.case.id, one.number): one.key for one in every if one.variant.id == baseline}
+        baseline, rivals = self._baseline(every)
         cells = [cell(one, answers, baseline) for one in every]
         wanted = [
             (at, place, verdict_)
@@ -360,6 +359,12 @@ class _EvalWork:
             )
         ]
         return cells, wanted
+
+    def _baseline(self, every: Sequence[Try]) -> tuple[str, dict[tuple[str, int], str]]:
+        """The variant that others are compared with, and its keys by case and number."""
+        baseline = self._eval.variants[0].id
+        its = [one for one in every if one.variant.id == baseline]
+        return baseline, {(one.case.id, one.number): one.key for one in its}
 
     async def judging(
         self,
@@ -374,8 +379,7 @@ class _EvalWork:
         judged = [(every[at], one) for at, _, one in told if one.grader.kind in JUDGES]
         known = await store.recorded(one.key for _, one in judged)
         renewed = {one.key for one in every if self.wants(one, record)}
-        baseline = self._eval.variants[0].id
-        rivals = {(one.case.id, one.number): one.key for one in every if one.variant.id == baseline}
+        baseline, rivals = self._baseline(every)
         wanted: Counter[str] = Counter()
         before: dict[str, list[float | None]] = {}
         for one, its in zip(every, cells, strict=True):

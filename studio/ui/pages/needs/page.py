@@ -182,8 +182,7 @@ class NeedsPage(Page):
 
     async def _read(self) -> None:
         self._agents = (await self._engine.services.agent_files.load()).by_name
-        found = await find_waiting(self._engine, self._known)
-        self._show(found)
+        self._show(await find_waiting(self._engine, self._known))
 
     def show_order(self, order: int) -> None:
         """Show what waits by run, or the oldest first."""
