@@ -167,7 +167,7 @@ async def test_the_day_and_the_akte(tmp_path: Path) -> None:
         await until(lambda: len(page.rows) > 4)
         await camera.show("29-kanzlei-heute", BOTH)
         page = await page_of(person, "akten")
-        await until(lambda: len(page.rows) > 20)
+        await until(lambda: len(page.rows) > 5)
         await camera.show("30-kanzlei-akten", BOTH)
         page = await page_of(person, "akten", str(akte.id))
         view = page.view
@@ -256,7 +256,7 @@ async def test_what_is_taken_over(tmp_path: Path) -> None:
     """KZ-34, KZ-49, KZ-51: an office of j-lawyer.org, a message from beA, and one with XJustiz."""
     async with office(tmp_path) as (person, _, akte, camera):
         page = await page_of(person, "akten")
-        await until(lambda: len(page.rows) > 20)
+        await until(lambda: len(page.rows) > 5)
         page.ask_intake("jlawyer")
         with jlawyer_site() as address:
             for field, said in (
