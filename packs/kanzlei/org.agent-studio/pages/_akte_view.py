@@ -228,7 +228,7 @@ class AkteView(QWidget):
         nothing = "Noch keine Frist. Mit F rechnest Du eine."
         self._show_rows(self.fristen, "Fristen", self.rows, nothing)
         changes = [self._change_row(one) for one in facts.changes]
-        link = Button(self.theme, "Protokoll als PDF …", "link", clicked=self._ask_audit)
+        link = Button(self.theme, "Protokoll als PDF…", "link", clicked=self._ask_audit)
         self._show_rows(self.history, "Verlauf", changes, "Noch nichts geschehen.", link)
 
     def _fill_overview(self, facts: AkteFacts) -> None:

@@ -96,9 +96,9 @@ class DocumentsTab(QWidget):
         self.more = MenuButton(t, "Mehr zu den Dokumenten", "Mehr", icon="ellipsis")
         self.more.set_items(
             [
-                MenuItem("ordner", "Ordner einlesen …"),
-                MenuItem("bea", "Nachricht aus dem beA einlesen …"),
-                MenuItem("versand", "Versandmappe für das beA …"),
+                MenuItem("ordner", "Ordner einlesen…"),
+                MenuItem("bea", "Nachricht aus dem beA einlesen…"),
+                MenuItem("versand", "Versandmappe für das beA…"),
                 MenuItem("zu", "Dateien verschließen"),
                 MenuItem("auf", "Dateien öffnen"),
             ]
@@ -156,7 +156,7 @@ class DocumentsTab(QWidget):
         service = home.service(Aufbewahrung)
         work = service.seal if seal else service.unseal
         words = "verschlossen" if seal else "wieder im Ordner der Akte"
-        self.said.emit("Einen Augenblick …", "")
+        self.said.emit("Einen Augenblick…", "")
 
         def done(count: int | None, problem: str) -> None:
             if self.akte is None or self.akte.id != akte.id:

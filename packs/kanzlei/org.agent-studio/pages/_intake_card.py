@@ -144,7 +144,7 @@ class IntakeCard(Card):
     def _do(self, work: Callable[[], list[str]], *, changes: bool = False) -> None:
         asked = self._asked
         self.problem.show_text("")
-        self.told.show_text("Wird gelesen …")
+        self.told.show_text("Wird gelesen…")
 
         def done(told: list[str] | None, problem: str) -> None:
             here = asked == self._asked

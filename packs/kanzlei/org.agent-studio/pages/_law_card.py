@@ -179,7 +179,7 @@ class LawCard(Card):
         home, decisions = self.page.home, self.decisions
         take = home.service(Urteile).add if decisions else home.service(Normen).add
         self.problem.show_text("")
-        self.told.show_text("Wird geladen …")
+        self.told.show_text("Wird geladen…")
 
         def done(found: Imported | None, problem: str) -> None:
             noun = "Entscheidungen" if decisions else "Gesetze"

@@ -65,9 +65,9 @@ class AktenPage(Page):
         read = MenuButton(self.theme, "Akten einlesen", "Einlesen", icon="inbox")
         read.set_items(
             [
-                MenuItem("tabelle", "Tabelle (CSV) …"),
-                MenuItem("bea", "Nachricht aus dem beA …"),
-                MenuItem("jlawyer", "Von j-lawyer.org …"),
+                MenuItem("tabelle", "Tabelle (CSV)…"),
+                MenuItem("bea", "Nachricht aus dem beA…"),
+                MenuItem("jlawyer", "Von j-lawyer.org…"),
             ]
         )
         read.chosen.connect(self.ask_intake)

@@ -103,9 +103,9 @@ class KalenderPage(Page):
         self.more = MenuButton(t, "Kalender als Datei", "Datei", icon="calendar")
         self.more.set_items(
             [
-                MenuItem("ein", "Einlesen …", detail="Termine einer Kalenderdatei (ics)"),
-                MenuItem("aus", "Als Kalenderdatei …", detail="alles Offene, für jeden Kalender"),
-                MenuItem("druck", "Als PDF zum Drucken …", detail="was in diesem Monat ansteht"),
+                MenuItem("ein", "Einlesen…", detail="Termine einer Kalenderdatei (ics)"),
+                MenuItem("aus", "Als Kalenderdatei…", detail="alles Offene, für jeden Kalender"),
+                MenuItem("druck", "Als PDF zum Drucken…", detail="was in diesem Monat ansteht"),
             ]
         )
         self.more.chosen.connect(self._choose_file)

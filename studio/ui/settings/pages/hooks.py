@@ -175,7 +175,7 @@ class HooksPage(SettingsPage):
         from studio.extensions.hooks.trial import try_hook
 
         folder = Path(self._folder or Path.home())
-        self.lines[hook.id].setText(tr("Running …"))
+        self.lines[hook.id].setText(tr("Running…"))
         answer = await try_hook(self._services.engine.services, hook, folder)
         if isValid(self) and hook.id in self.lines:
             self.lines[hook.id].setText(f"{self._line(hook)}\n{said(answer)}")
