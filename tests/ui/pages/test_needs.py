@@ -725,6 +725,21 @@ def test_w22_the_item_stands_beside_who_works_on_it() -> None:
     ]
 
 
+def test_w22_what_is_half_typed_stays_while_another_question_is_chosen(qapp: QApplication) -> None:
+    """It stands behind "Something else…", which takes the keyboard only when it is chosen."""
+    card = ChoiceCard(Theme("light"))
+    choices = RunQuestion("a", "reply", "Which?", choices=("v1", "v2"))
+    card.show_question(choices, ("Story", "Critic"))
+    card.choose(3)
+    card.field.setText("neither")
+    card.show_question(RunQuestion("b", "reply", "Why?"), ("Story", "Critic"), wanted=True)
+    assert card.value == ""
+    card.show_question(choices, ("Story", "Critic"), wanted=True)
+    assert card.chosen is None and card.value == ""
+    card.choose(3)
+    assert qapp and card.value == "neither"
+
+
 def test_w22_a_card_is_as_narrow_as_its_column(qapp: QApplication) -> None:
     """Its last line wraps: no word of the question is beside the screen."""
     theme = Theme("light", 1.6)

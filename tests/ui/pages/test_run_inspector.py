@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
 from studio.domain.agents import Caps
+from studio.domain.questions import ServerQuestion
 from studio.domain.run_events import (
     CapRaised,
     RunEvent,
     RunQuestion,
     RunStarted,
+    StepAnswered,
     StepAsked,
     StepFinished,
     StepsRedone,
@@ -45,6 +49,17 @@ def ink(image: QImage, left: int = 0) -> int:
         if len({seen[y * width + x] for y in range(image.height())}) > 1
     ]
     return used[-1] - used[0] + 1
+
+
+def asking(run_id: str, asked: Sequence[RunQuestion]) -> RunRecord:
+    """A run whose steps ask, each named as its question."""
+    steps = tuple(Step(one.id, "agent", one.id) for one in asked)
+    record = RunRecord(Workflow("Story", steps), {})
+    events: list[RunEvent] = [RunStarted(run_id, "Story", "")]
+    events += [StepStarted(one.id) for one in asked]
+    events += [StepAsked(one.id, "", one) for one in asked]
+    record.apply([(float(at), event) for at, event in enumerate(events, 1)])
+    return record
 
 
 @pytest.mark.parametrize("written", ["en", "de"])
@@ -162,12 +177,7 @@ def test_w22_a_step_that_is_chosen_is_asked_about_though_a_cap_is_reached(
     """W-20: a reply that is half typed stays, too, whatever else comes to be asked."""
     tab, around = RunTab(Theme()), QWidget()
     tab.setParent(around)
-    record = RunRecord(Workflow("Story", (Step("a", "agent", "A"), Step("b", "agent", "B"))), {})
-    asked = [RunQuestion(id, "reply", f"What of {id}?") for id in "ab"]
-    events: list[RunEvent] = [RunStarted("r", "Story", "")]
-    events += [StepStarted(one.id) for one in asked]
-    events += [StepAsked(one.id, "", one) for one in asked]
-    record.apply([(float(at), event) for at, event in enumerate(events, 1)])
+    record = asking("r", [RunQuestion(id, "reply", f"What of {id}?") for id in "ab"])
     offer = CapOffer(CapRaised(Caps(2000), "a", run_id="below"), ("a",))
     title = tab.card.title.text
     tab.show_record(record, "")
@@ -184,6 +194,39 @@ def test_w22_a_step_that_is_chosen_is_asked_about_though_a_cap_is_reached(
     tab.card.field.setText("So")
     tab.show_record(record, "a", offer)
     assert title() == "What of a?"
+
+
+def test_w22_what_is_half_typed_stays_while_other_steps_are_looked_at(qapp: QApplication) -> None:
+    """Of each step its own, until it is answered or another run is shown."""
+    form = {"type": "object", "properties": {"name": {"type": "string"}}}
+    asked = [RunQuestion(id, "reply", f"What of {id}?") for id in "ab"]
+    asked.append(
+        RunQuestion("c", "reply", "shop asks", server=ServerQuestion("shop", "Who?", form))
+    )
+    record, tab, around = asking("r", asked), RunTab(Theme()), QWidget()
+    tab.setParent(around)
+    card, typed = tab.card, tab.card.field.text
+    tab.show_record(record, "a")
+    card.field.setText("It is")
+    tab.show_record(record, "b")
+    assert typed() == ""
+    card.field.setText("So")
+    tab.show_record(record, "c")
+    assert card.server is not None and card.server.form is not None
+    card.server.form.show_value({"name": "Ada"})
+    tab.show_record(record, "a")
+    assert (card.title.text(), typed()) == ("What of a?", "It is")
+    assert card.server is None and not card.asked.isVisibleTo(tab)
+    tab.show_record(record, "c")
+    assert card.server is not None and card.server.form is not None
+    assert card.server.form.value() == {"name": "Ada"}
+    record.apply([(9.0, StepAnswered("a", "", "a", "It is"))])
+    tab.show_record(record, "b")
+    assert typed() == "So"
+    tab.show_record(asking("other", [RunQuestion("d", "reply", "What of d?")]), "d")
+    tab.show_record(record, "b")
+    assert (card.title.text(), typed()) == ("What of b?", "")
+    around.deleteLater()
 
 
 @pytest.mark.parametrize(

@@ -205,6 +205,7 @@ class NeedsPage(Page):
             self.decided.emit()
         self.count.setText(str(len(rows)) if rows else "")
         self._show_chosen()
+        self.card.keep(ids)
         self.list.viewport().update()
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from PySide6.QtCore import QElapsedTimer, Signal
 
@@ -11,7 +11,6 @@ from studio.domain.jsonvalue import Json
 from studio.domain.run_events import RunQuestion
 from studio.ui.engine_texts import tr_engine
 from studio.ui.forms.question_panel import QuestionPanel
-from studio.ui.settings.form import Slot
 from studio.ui.theme import Theme
 from studio.ui.translation import tr, tr_in, tr_later
 from studio.ui.widgets import Button, Card, Check, Field, Label, Mark
@@ -57,7 +56,10 @@ SERVER = 480
 
 
 class QuestionCard(Card):
-    """Buttons for the answers that there are, else a field."""
+    """Buttons for the answers that there are, else a field.
+
+    What is typed or filled in stays while other questions are shown, see ``keep``.
+    """
 
     answered = Signal(str, object, bool)
     """The id of a question, its answer, and whether that counts for all who ask the same."""
@@ -70,6 +72,10 @@ class QuestionCard(Card):
         self._values: list[Json] = []
         self._given = ""
         """The question that was answered here last."""
+        self._typed: dict[str, str] = {}
+        """What is half typed, by the questions that are not shown."""
+        self._forms: dict[str, QuestionPanel] = {}
+        """The forms of servers, by their questions."""
         self._replaced = QElapsedTimer()
         """Runs since a question took the place of another by itself."""
         self.title = Label(theme, "", "ui_strong", wrap=True)
@@ -83,7 +89,8 @@ class QuestionCard(Card):
         self.skip.hide()
         self.widely = Check(theme, tr("For this run"))
         self.server: QuestionPanel | None = None
-        self.asked = Slot()
+        self._asked = column_of()
+        self.asked = widget_of(self._asked)
         self._lay()
         self.hide()
 
@@ -123,21 +130,24 @@ class QuestionCard(Card):
         has chosen it. Else no answer counts at first where it takes the place of another, unless
         that was answered here: what is pressed was meant for what stood there before.
         """
-        if question is None:
-            self._question = None
-            self.hide()
-            return
-        if self._question is not None and question.id == self._question.id:
+        before = self._question
+        shown = (before.id, before.server) if before is not None else None
+        if question is not None and shown == (question.id, question.server):
             self.show()
             return
-        before, self._question = self._question, question
+        if before is not None and self.field.text():
+            self._typed[before.id] = self.field.text()
+        self._question = question
+        if question is None:
+            self.hide()
+            return
         self._replaced.invalidate()
         if before is not None and not wanted and before.id != self._given:
             self.begin_reading()
         self.skip.setVisible(item)
         self.widely.setChecked(False)
         self.widely.setVisible(question.reply_to is not None and not for_chat)
-        self.field.clear()
+        self.field.setText(self._typed.pop(question.id, ""))
         unsure = question.kind == "unsure"
         text = tr("This may have happened") if unsure else tr_engine(question.text)
         asks = question.kind in ("approve", "ask", "reply")
@@ -153,22 +163,44 @@ class QuestionCard(Card):
         self.about.setVisible(bool(more))
         self.detail.show_text("" if plain else detail)
         self.detail.setVisible(bool(detail) and not plain)
-        asked = question.server
-        self.head.setVisible(asked is None)
-        self.asked.setVisible(asked is not None)
-        self.server = None
-        if asked is not None:
-            self.server = QuestionPanel(self.theme, asked)
-            self.server.set_most(SERVER)
-            self.server.appear()
-            self.server.answered.connect(lambda answer: self._answer(answer.told))
-            self.asked.put(self.server)
+        self.head.setVisible(question.server is None)
+        self._show_form(question)
         self._show_answers(question, for_chat)
         told = detail if plain else f"{more} {detail}".strip()
         self.setAccessibleName(f"{title}. {self.path.text()}. {told}")
         self.show()
         if self.unread:
             announce(self, self.accessibleName(), urgent=True)
+
+    def _show_form(self, question: RunQuestion) -> None:
+        """Show what a server asks, if one does, as far as it is filled in."""
+        if self.server is not None:
+            self.server.hide()  # moves the focus, if it was inside, to the next control
+        self.server = self._forms.get(question.id)
+        if self.server is not None and self.server.question != question.server:
+            self._forget_form(question.id)  # the next one of the same call
+            self.server = None
+        if self.server is None and question.server is not None:
+            self.server = self._forms[question.id] = QuestionPanel(self.theme, question.server)
+            self.server.set_most(SERVER)
+            self.server.answered.connect(lambda answer: self._answer(answer.told))
+            self._asked.addWidget(self.server)
+        self.asked.setVisible(self.server is not None)
+        if self.server is not None:
+            self.server.show()
+            self.server.appear()
+
+    def keep(self, waiting: Container[str]) -> None:
+        """Forget what was typed for the questions that do not wait any more, by their ids."""
+        shown = self._question.id if self._question is not None else ""
+        self._typed = {id: text for id, text in self._typed.items() if id in waiting}
+        for id in [id for id in self._forms if id != shown and id not in waiting]:
+            self._forget_form(id)
+
+    def _forget_form(self, question: str) -> None:
+        form = self._forms.pop(question)
+        self._asked.removeWidget(form)
+        form.deleteLater()
 
     def begin_reading(self) -> None:
         """Let no answer count until what is shown can have been read."""

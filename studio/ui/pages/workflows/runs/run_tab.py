@@ -202,6 +202,7 @@ class RunTab(QWidget):
             path = [run.started.name, *offer.way]
         question = question if run.end is None else None
         self.card.show_question(question, path, item=item, wanted=wanted != self._wanted)
+        self.card.keep({one.id for _, one in run.questions})
         self._wanted = wanted
         asks = question is not None and question.text == run.reason
         self.reason.show_text("" if asks else tr_engine(run.reason))  # the card says it
