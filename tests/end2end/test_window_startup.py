@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from studio.ui.app.qt_import import LATE, PACKAGE
 from studio.ui.app.second_start import NAME
 from support.waiting import HANG
 
@@ -79,7 +80,12 @@ async def probed(*arguments):
         key = QKeyEvent(QEvent.Type.KeyPress, 0, Qt.KeyboardModifier.NoModifier, letter)
         QApplication.sendEvent(window.focusWidget(), key)
     typed = window.chat.composer.editor.toPlainText()
-    tell(modules=modules, typed=typed, with_typing=sorted(sys.modules))
+    tell(
+        modules=modules,
+        typed=typed,
+        with_typing=sorted(sys.modules),
+        compiled=[name for name in modules if "__file__" in vars(sys.modules[name])],
+    )
     thread = threading.Thread(target=rest, args=[window, asyncio.get_running_loop()], daemon=True)
     window.ready.add_done_callback(lambda _: thread.start())
     return await build(*arguments)
@@ -208,6 +214,35 @@ def test_the_first_window_imports_nothing_else(home: Path) -> None:
     rooms = {name for package, name in within if package == "studio"}
     assert rooms <= ROOMS | {"app"}
     assert imported & HEAVY == set()
+
+
+def test_no_signature_of_qt_is_compiled(home: Path) -> None:
+    """G-1: Qt for Python compiles what tells of them when it is first asked."""
+    with program(home) as running:
+        painted = running.hear()
+    support = {name for name in painted["compiled"] if name.startswith(PACKAGE)}
+    assert f"{PACKAGE}.mapping" in support, "it tells of a compiled module by its file"
+    assert support & {f"{PACKAGE}.{name}" for name in LATE} == set()
+
+
+WRONG = """
+import sys
+from studio.ui.app.qt_import import import_qt
+import_qt()
+from PySide6.QtCore import QPoint
+try:
+    QPoint("a")
+except TypeError as error:
+    print(error)
+from PySide6.support.signature.lib.enum_sig import ExactEnumerator
+"""
+
+
+def test_an_error_of_qt_still_tells_what_a_method_takes() -> None:
+    told = subprocess.run(
+        [sys.executable, "-c", WRONG], capture_output=True, text=True, check=True, timeout=HANG
+    )
+    assert "QPoint.__init__(xpos: int, ypos: int, /)" in told.stdout
 
 
 def test_at_rest_it_uses_no_cpu_and_no_timer(home: Path) -> None:
