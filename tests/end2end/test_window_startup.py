@@ -72,6 +72,7 @@ def tell(**what):
 async def probed(*arguments):
     from PySide6.QtCore import QEvent, Qt
     from PySide6.QtGui import QKeyEvent
+    from PySide6 import QtWidgets
     from PySide6.QtWidgets import QApplication
 
     modules = sorted(sys.modules)
@@ -85,6 +86,7 @@ async def probed(*arguments):
         typed=typed,
         with_typing=sorted(sys.modules),
         compiled=[name for name in modules if "__file__" in vars(sys.modules[name])],
+        widgets=[name for name, one in vars(QtWidgets).items() if isinstance(one, type)],
     )
     thread = threading.Thread(target=rest, args=[window, asyncio.get_running_loop()], daemon=True)
     window.ready.add_done_callback(lambda _: thread.start())
@@ -216,13 +218,15 @@ def test_the_first_window_imports_nothing_else(home: Path) -> None:
     assert imported & HEAVY == set()
 
 
-def test_no_signature_of_qt_is_compiled(home: Path) -> None:
-    """G-1: Qt for Python compiles what tells of them when it is first asked."""
+def test_of_qt_only_what_the_window_needs_is_made(home: Path) -> None:
+    """G-1: Qt for Python compiles its signatures, and makes each class, when it is first asked."""
     with program(home) as running:
         painted = running.hear()
     support = {name for name in painted["compiled"] if name.startswith(PACKAGE)}
     assert f"{PACKAGE}.mapping" in support, "it tells of a compiled module by its file"
     assert support & {f"{PACKAGE}.{name}" for name in LATE} == set()
+    assert "QMenuBar" in painted["widgets"]
+    assert "QCalendarWidget" not in painted["widgets"], "Python got a widget from Qt"
 
 
 WRONG = """

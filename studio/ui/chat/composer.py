@@ -65,19 +65,33 @@ _CASE = QTextDocument.FindFlag.FindCaseSensitively
 _CONTROL = Qt.KeyboardModifier.ControlModifier
 
 
-class _Placeholder(PaintedWidget):
-    """What stands in an empty editor.
+class _Overlay(PaintedWidget):
+    """Paints over the text the caret, and what stands in an empty editor.
 
-    Qt's own is neither painted again when its text changes nor scaled with the editor's font.
+    Qt's placeholder is neither painted again when its text changes nor scaled with the editor's
+    font, and its caret has the opposite of the ground's colour. The caret is not painted on
+    ``viewport()``: the first widget that Qt returns makes PySide set up every class of widget,
+    which would delay the window.
     """
 
     def __init__(self, theme: Theme, editor: QPlainTextEdit) -> None:
         super().__init__(theme, editor)
+        self._editor = editor
         self.text = ""
+        self.shows_text = True
         self.setAttribute(Qt.WidgetAttribute.WA_TransparentForMouseEvents)
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
 
+    def paintEvent(self, event: QPaintEvent) -> None:
+        super().paintEvent(event)
+        if self._editor.getPaintContext().cursorPosition != -1:  # between two blinks it has none
+            painter = QPainter(self)
+            painter.fillRect(self._editor.cursorRect(), self.theme.color("accent_text"))
+            painter.end()
+
     def paint(self, painter: QPainter, rect: QRectF) -> None:
+        if not self.shows_text:
+            return
         top = Qt.AlignmentFlag.AlignTop
         rect = rect.adjusted(CARET, 0, 0, 0)  # behind the caret
         paint_text(painter, self.theme, rect, self.text, "body", "text3", top, rect.width())
@@ -119,7 +133,7 @@ class Editor(QPlainTextEdit):
         self.setCursorWidth(CARET)
         make_transparent(self)
         self.document().setDocumentMargin(0)
-        self._placeholder = _Placeholder(theme, self)
+        self._overlay = _Overlay(theme, self)
         self.document().contentsChanged.connect(self._show_placeholder)
         self.document().documentLayout().documentSizeChanged.connect(lambda _: self.fit())
         theme.changed.connect(self._follow)
@@ -142,16 +156,18 @@ class Editor(QPlainTextEdit):
     @property
     def placeholder(self) -> str:
         """What stands in the editor while it is empty."""
-        return self._placeholder.text
+        return self._overlay.text
 
     @placeholder.setter
     def placeholder(self, text: str) -> None:
-        self._placeholder.text = text
+        self._overlay.text = text
         self.setAccessibleDescription(text)
-        self._placeholder.update()
+        self._overlay.update()
 
     def _show_placeholder(self) -> None:
-        self._placeholder.setVisible(not self.writing)
+        if self._overlay.shows_text == self.writing:
+            self._overlay.shows_text = not self.writing
+            self._overlay.update()
 
     @property
     def writing(self) -> bool:
@@ -172,15 +188,9 @@ class Editor(QPlainTextEdit):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        self._placeholder.resize(self.size())
-
-    def paintEvent(self, event: QPaintEvent) -> None:
-        """Paint the caret in the accent's colour: Qt's is the ground's opposite."""
-        super().paintEvent(event)
-        if self.getPaintContext().cursorPosition != -1:  # between two blinks it has none
-            painter = QPainter(self.viewport())
-            painter.fillRect(self.cursorRect(), self._theme.color("accent_text"))
-            painter.end()
+        size = event.size()  # without the scroll bar, which is at the far side of the text
+        left = self.width() - size.width() if self.isRightToLeft() else 0
+        self._overlay.setGeometry(left, 0, size.width(), size.height())
 
     def keyPressEvent(self, event: QKeyEvent) -> None:
         key, held = event.key(), event.modifiers()

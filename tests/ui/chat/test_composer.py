@@ -174,7 +174,7 @@ async def test_what_stands_in_the_empty_composer_is_of_this_chat(tmp_path: Path)
         await person.done()
         assert stands("Add a follow-up") and editor.hasFocus()
         person.type("x")
-        assert not editor._placeholder.isVisible()
+        assert not editor._overlay.shows_text
 
 
 @on_window_loop
@@ -225,7 +225,7 @@ async def test_the_caret_has_the_accents_colour(tmp_path: Path) -> None:
             person.type("Where")
 
             def columns() -> list[int]:
-                image = editor.viewport().grab().toImage()
+                image = editor.grab().toImage()
                 y = editor.cursorRect().center().y()
                 wide = range(image.width())
                 return [x for x in wide if image.pixelColor(x, y) == accent]
