@@ -102,12 +102,19 @@ def smoke(program: Path, picture: Path) -> None:
         raise SystemExit(f"{program} cannot encrypt")
 
 
+def see_no_qt(program: Path) -> None:
+    """Commands do without Qt: to load it takes longer than the rest of a short one."""
+    if "libQt6Core" in run(program, "--version", LD_DEBUG="files"):
+        raise SystemExit(f"{program} loads Qt before it knows whether a window is wanted")
+
+
 def try_unpacked(about: Definition, dist: Path, pictures: Path) -> None:
     with tempfile.TemporaryDirectory() as place:
         (archive,) = dist.glob("*.tar.xz")
         run("tar", "xJf", archive, "-C", place)
         (folder,) = Path(place).iterdir()
         smoke(folder / about.command, pictures / "archive.png")
+        see_no_qt(folder / about.command)
         smoke(dist.parent / "packed" / "AppDir" / "AppRun", pictures / "appdir.png")
         told = run(folder / about.command, "doctor", "--offline", AGENT_STUDIO_HOME=place)
         if "archive, in " not in told:
