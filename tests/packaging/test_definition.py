@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import importlib.metadata
+import itertools
 import json
 import os
 import re
@@ -11,6 +13,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from configparser import RawConfigParser
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -65,7 +68,7 @@ def test_the_program_calls_itself_as_the_definition_does(about: Any) -> None:
     assert [one.ending for one in about.file_types] == [AGENT_ENDING] == [VSCODE_ENDING]
     # Qt and Python packages are on the About page too; the rest is the definition's.
     known = {(one.name, one.file.removeprefix("resources/")) for one in about.licences}
-    assert {(name, file) for name, _, file in LICENCES if file} == known
+    assert {(name, file) for name, _, file in LICENCES} == known
     for one in about.licences:
         assert (ROOT / one.file).is_file()
 
@@ -83,21 +86,65 @@ def test_no_template_types_a_value_of_the_definition(about: Any) -> None:
     """I-1: name, id, version and scheme come from one place."""
     templates = [
         one
-        for folder in ("linux", "windows", "macos", "flatpak", "appimage")
+        for folder in ("linux", "windows", "macos", "flatpak", "appimage", "pyinstaller")
         for one in (MAKERS / folder).rglob("*")
-        if one.is_file() and one.suffix not in (".py", ".pyc")
+        if one.is_file() and one.suffix != ".pyc"
     ]
-    assert templates
+    assert {"agent-studio.spec", "mime-type.xml", "installer.nsi"} <= {
+        one.name for one in templates
+    }
+    values = [about.values(), *(one.values() for one in about.file_types)]
     for one in templates:
         text = one.read_text("utf-8")
-        for value in (
-            about.title,
-            about.version,
-            about.id,
-            about.contact,
-            about.file_types[0].mime,
-        ):
-            assert value not in text, f"{one.name} has “{value}” of its own"
+        for name, value in (each for some in values for each in some.items()):
+            typed = re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text)
+            assert typed is None, f"{one.name} has “{value}” of its own, the {name}"
+
+
+def test_scripts_ask_for_what_the_definition_says(about: Any) -> None:
+    """I-1: the command, the extras and the model are typed nowhere else."""
+    for wanted in ("command", "extras", "model"):
+        done = subprocess.run(
+            [sys.executable, str(MAKERS / "definition.py"), wanted],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        value = done.stdout.strip()
+        assert value
+        for script in ("packages.sh", "setup.sh"):
+            assert value not in (MAKERS / script).read_text("utf-8")
+    setup = (MAKERS / "setup.sh").read_text("utf-8")
+    assert "libxcb" not in setup  # Qt's libraries are in system.txt
+
+
+def test_every_type_of_file_is_told_to_the_desktop(about: Any, makers: None) -> None:
+    """I-2: one more is one more everywhere."""
+    import linux
+
+    other = replace(about.file_types[0], ending=".skill.md", mime="text/x-skill", title="Skill")
+    both = replace(about, file_types=(*about.file_types, other))
+    types = ElementTree.fromstring(linux.mime_info(both))
+    space = "{http://www.freedesktop.org/standards/shared-mime-info}"
+    assert [one.get("pattern") for one in types.iter(f"{space}glob")] == [
+        "*.agent.md",
+        "*.skill.md",
+    ]
+    told = ElementTree.fromstring(linux.metainfo(both).encode())
+    assert [one.text for one in told.iter("mediatype")] == [one.mime for one in both.file_types]
+
+
+@pytest.mark.skipif(shutil.which("dpkg") is None, reason="dpkg is not installed")
+def test_debian_orders_versions_as_python_does(makers: None) -> None:
+    """I-2: a release is newer than what came before it, and apt brings it."""
+    import linux
+
+    order = ["0.1.9", "0.2.0.dev3", "0.2.0a1", "0.2.0b2", "0.2.0rc1", "0.2.0", "0.2.0.post1"]
+    versions = [linux.debian_version(one) for one in order]
+    assert versions[4:6] == ["0.2.0~rc1", "0.2.0"]
+    for older, newer in itertools.pairwise(versions):
+        if "dev" not in older:  # which Debian has between alpha and release candidate
+            subprocess.run(["dpkg", "--compare-versions", older, "lt", newer], check=True)
 
 
 def test_the_icon_is_the_logo_that_the_window_paints(about: Any, qapp: Any) -> None:
@@ -191,7 +238,8 @@ def test_what_software_centres_and_file_managers_read(about: Any, desktop: Path)
     assert component.findtext("launchable") == "agent-studio.desktop"
     release = component.find("releases/release")
     assert release is not None and release.get("version") == studio.__version__
-    types = ElementTree.parse(desktop / "mime" / "packages" / "agent-studio.xml").getroot()
+    # Flatpak takes no file whose name does not begin with the id.
+    types = ElementTree.parse(desktop / "mime" / "packages" / f"{about.id}.xml").getroot()
     space = "{http://www.freedesktop.org/standards/shared-mime-info}"
     (glob,) = types.iter(f"{space}glob")
     assert glob.get("pattern") == "*.agent.md"
@@ -234,12 +282,33 @@ def test_every_override_of_lintian_is_explained() -> None:
             assert explained, line
 
 
-def test_the_bill_of_materials_names_all_that_ships(makers: None, tmp_path: Path) -> None:
-    """I-4: by CycloneDX, each with its licence."""
+def stand_in(about: Any, place: Path, leave: tuple[str, ...] = ()) -> Path:
+    """PyInstaller's folder, with one file of each package that the program needs."""
     import bom
 
-    assert bom.collect(tmp_path) == []
-    bill = json.loads((tmp_path / "bom.cdx.json").read_text())
+    inside = place / "_internal"
+    for part in bom.parts_of(about):
+        if part.metadata["Name"] in leave:
+            continue
+        for file in map(str, part.files or []):
+            if file.endswith(".py") and not file.startswith(".."):
+                compiled = (inside / file).with_suffix(".pyc")
+                compiled.parent.mkdir(parents=True, exist_ok=True)
+                compiled.touch()
+                break
+    for one in about.licences:
+        if not one.packages:
+            (inside / one.folder).mkdir(parents=True, exist_ok=True)
+    return place
+
+
+def test_the_bill_of_materials_names_all_that_ships(about: Any, tmp_path: Path) -> None:
+    """I-4: by CycloneDX, each with its licence, and nothing else."""
+    import bom
+
+    program, papers = stand_in(about, tmp_path / "program", ("hf-xet",)), tmp_path / "papers"
+    assert bom.write_papers(program, papers, {}) == []
+    bill = json.loads((papers / "bom.cdx.json").read_text())
     assert (bill["bomFormat"], bill["specVersion"]) == ("CycloneDX", "1.6")
     components = {one["name"].lower(): one for one in bill["components"]}
     for name in ("pyside6_essentials", "anthropic", "mcp", "holidays", "lucide", "python"):
@@ -248,11 +317,92 @@ def test_the_bill_of_materials_names_all_that_ships(makers: None, tmp_path: Path
     assert components["sqlcipher3"]["licenses"] == [{"license": {"id": "Zlib"}}]
     assert components["sqlcipher"]["licenses"] == [{"license": {"id": "BSD-3-Clause"}}]
     assert "pytest" not in components
+    assert "hf-xet" not in components  # installed, and left out by PyInstaller
+    assert components["pyside6_essentials"]["purl"].startswith("pkg:pypi/pyside6-essentials@")
     refs = [one["bom-ref"] for one in bill["components"]]
     assert sorted(refs) == sorted(set(refs))
     assert set(bill["dependencies"][0]["dependsOn"]) == set(refs)
-    texts = (tmp_path / "licences.txt").read_text()
+    texts = (papers / "licences.txt").read_text()
     assert "SIL Open Font License" in texts and "PySide6_Essentials" in texts
+    # Qt's and latex2mathml's wheels have no text; Python's own is no package's.
+    for words in (
+        "GNU LESSER GENERAL PUBLIC LICENSE",
+        "GNU GENERAL PUBLIC LICENSE",
+        "Ronie Martinez",
+        "PYTHON SOFTWARE FOUNDATION LICENSE",
+    ):
+        assert words in texts
+
+
+def test_the_light_package_has_papers_of_its_own(about: Any, tmp_path: Path) -> None:
+    """I-4: neither the engine nor the weights are named where they are not."""
+    import bom
+    import linux
+
+    whole = stand_in(about, tmp_path / "program")
+    linux.copy_program(whole, tmp_path / "light", light=True)
+    named = {}
+    for program in (whole, tmp_path / "light"):
+        bom.write_papers(program, tmp_path / "papers", {})
+        bill = json.loads((tmp_path / "papers" / "bom.cdx.json").read_text())
+        named[program] = {one["name"] for one in bill["components"]}
+    gone = {about.model_package, "huggingface_hub", "fsspec", "filelock"}
+    assert named[whole] - named[tmp_path / "light"] >= gone
+
+
+def test_a_package_without_a_text_cannot_ship(about: Any, tmp_path: Path) -> None:
+    """I-4: a name of a licence is no licence."""
+    import bom
+
+    papers = tmp_path / "box-1.dist-info"
+    papers.mkdir()
+    (papers / "METADATA").write_text("Name: Box\nVersion: 1\nLicense-Expression: MIT\n")
+    (papers / "RECORD").write_text("box-1.dist-info/METADATA,,\nbox-1.dist-info/LICENSE,,\n")
+    box = importlib.metadata.Distribution.at(papers)
+    assert bom.without_text(about, [box]) == ["Box"]
+    covered = replace(about.licences[0], packages=("box",))
+    assert bom.without_text(replace(about, licences=(covered,)), [box]) == []
+    (papers / "LICENSE").write_text("Everybody may use it.")
+    assert bom.without_text(about, [box]) == []
+
+
+@pytest.mark.skipif(shutil.which("dpkg-query") is None, reason="dpkg is not installed")
+def test_the_bill_names_libraries_of_the_system_and_of_python(about: Any, tmp_path: Path) -> None:
+    """I-4: each with the package that it is from, and the text of that."""
+    import bom
+
+    files = subprocess.run(
+        ["dpkg-query", "--listfiles", "zlib1g"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    library = next(one for one in files if one.endswith("/libz.so.1"))
+    origins = {
+        "libz.so.1": library.removeprefix("/usr"),  # as a linker says it
+        "libgone.so.1": library,  # left out since
+        "libown.so.1": str(tmp_path / "libown.so.1"),
+        "libpython9.so": str(Path(sys.base_prefix, "lib", "libpython9.so")),
+    }
+    program = stand_in(about, tmp_path / "program")
+    for name in ("libz.so.1", "libown.so.1", "libpython9.so"):
+        (program / "_internal" / name).touch()
+    # Nobody knows whose it is, and so not what may be done with it.
+    assert bom.write_papers(program, tmp_path, origins) == ["libown.so.1"]
+    bill = json.loads((tmp_path / "bom.cdx.json").read_text())
+    components = {one["name"]: one for one in bill["components"]}
+    assert re.match(r"pkg:deb/\w+/zlib1g@[\w.%+-]+\?arch=", components["zlib1g"]["purl"])
+    assert [one["name"] for one in components["Python"]["components"]] == ["libpython9.so"]
+    assert "Jean-loup Gailly" in (tmp_path / "licences.txt").read_text()
+
+
+def test_the_file_of_licences_of_debian(about: Any) -> None:
+    """I-2: texts that every Debian has are named by their place, as its policy wants it."""
+    import linux
+
+    text = linux.copyright_file(about)
+    assert "GENERAL PUBLIC LICENSE" not in text.upper()
+    for name in ("Apache-2.0", "LGPL-3", "GPL-3"):
+        assert text.count(f"/usr/share/common-licenses/{name}.\n") == 1
+    assert "Copyright: The Qt Company Ltd.\nLicense: LGPL-3.0-only\n" in text
+    assert "Copyright: 2016 Ronie Martinez\nLicense: MIT\n" in text
 
 
 START = MAKERS / "pyinstaller" / "start.py"

@@ -8,8 +8,10 @@ import plistlib
 import py_compile
 import re
 import shutil
+import stat
 import subprocess
 import sys
+import tarfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -50,6 +52,7 @@ def program(tmp_path: Path) -> Path:
 
 def test_the_installer_of_nsis(about: Any, program: Path, tmp_path: Path) -> None:
     """I-7: per person, and all that it writes it removes."""
+    import bom
     import windows
 
     script = windows.installer_script(about, program, tmp_path, tmp_path / "setup.exe")
@@ -60,6 +63,8 @@ def test_the_installer_of_nsis(about: Any, program: Path, tmp_path: Path) -> Non
     gone = set(re.findall(r'DeleteRegKey HKCU "([^"]+)"', removed))
     assert keys and all(any(one.startswith(root) for root in gone) for one in keys)
     assert r"${CLASSES}\agent-studio\shell\open\command" in keys
+    for paper in bom.PAPERS:  # which are beside the program
+        assert f'Delete "$INSTDIR\\{paper}"' in removed
     assert 'RMDir /r "$INSTDIR"' not in removed  # a person may have put something there
 
 
@@ -113,6 +118,9 @@ def test_appimage_and_flatpak(about: Any, program: Path, tmp_path: Path) -> None
     assert {"agent-studio.desktop", "agent-studio.png", ".DirIcon"} <= {
         one.name for one in place.iterdir()
     }
+    assert (
+        place / "usr/lib/agent-studio/_internal/agent_studio-1.dist-info/INSTALLER"
+    ).read_text() == "appimage\n"
     archive = tmp_path / "agent-studio-1-linux-x86_64.tar.xz"
     archive.write_bytes(b"archive")
     manifest = yaml.safe_load(linux.flatpak_manifest(about, archive))
@@ -135,6 +143,60 @@ def test_the_light_package_is_the_whole_one_without_the_model(
         linux.mark(tmp_path / kind / "x", kind)
     papers = "x/_internal/agent_studio-1.dist-info/INSTALLER"
     assert (tmp_path / "whole" / papers).read_text() == "whole\n"  # they share other files
+
+
+def test_everybody_may_start_what_is_packed(about: Any, program: Path, tmp_path: Path) -> None:
+    """I-2: whatever the umask of whoever builds is; links stay links."""
+    import linux
+
+    (program / "_internal" / "link.txt").symlink_to("library.txt")
+    share = tmp_path / "desktop" / "usr" / "share"
+    before = os.umask(0o077)
+    try:
+        for name in (
+            "applications/agent-studio.desktop",
+            "icons/hicolor/256x256/apps/agent-studio.png",
+        ):
+            (share / name).parent.mkdir(parents=True)
+            (share / name).write_text("")
+        (program / "_internal" / "library.txt").chmod(0o600)
+        (program / "agent-studio").chmod(0o700)
+        desktop = tmp_path / "desktop"
+        place = linux.make_appdir(about, program, desktop, tmp_path / "AppDir")
+        (program / "_internal" / "library.txt").chmod(0o600)
+        archive = linux.make_archive(about, program, desktop, tmp_path, tmp_path, fast=True)
+    finally:
+        os.umask(before)
+    subprocess.run(["xz", "--test", archive], check=True)
+    modes = {str(one): one.lstat().st_mode for one in (place, *place.rglob("*"))}
+    with tarfile.open(archive) as packed:
+        kinds = {tarfile.DIRTYPE: stat.S_IFDIR, tarfile.SYMTYPE: stat.S_IFLNK}
+        for one in packed:
+            modes[one.name] = one.mode | kinds.get(one.type, stat.S_IFREG)
+            assert (one.uname, one.gname) == ("root", "root")
+    wrong = {
+        name: oct(mode)
+        for name, mode in modes.items()
+        if not stat.S_ISLNK(mode)
+        and stat.S_IMODE(mode)
+        != (0o755 if stat.S_ISDIR(mode) or name.endswith(("agent-studio", "AppRun")) else 0o644)
+    }
+    assert not wrong
+    links = {name.rpartition("/")[2] for name, mode in modes.items() if stat.S_ISLNK(mode)}
+    assert links == {"link.txt", ".DirIcon"}
+
+
+def test_any_folder_with_the_program_is_marked(about: Any, tmp_path: Path) -> None:
+    """I-11: macOS' application has the papers in one folder and a link to them in another."""
+    import linux
+
+    papers = tmp_path / "Contents" / "Resources" / "agent_studio-1.dist-info"
+    papers.mkdir(parents=True)
+    (tmp_path / "Contents" / "Frameworks").mkdir()
+    link = tmp_path / "Contents" / "Frameworks" / papers.name
+    link.symlink_to(f"../Resources/{papers.name}")
+    linux.mark(tmp_path, "macos")
+    assert (link / "INSTALLER").read_text() == "macos\n"
 
 
 def workflows() -> list[Path]:

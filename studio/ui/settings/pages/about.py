@@ -26,7 +26,9 @@ from studio.ui.widgets.layouts import column_of, row_of, widget_of
 from studio.ui.widgets.text_dialog import TextDialog
 
 LICENCES = (
-    ("PySide6, Qt", "LGPL-3.0", ""),
+    ("PySide6, Qt", "LGPL-3.0", "licences/LICENSE-LGPL-3.0"),
+    ("PySide6, Qt (GNU GPL)", "GPL-3.0", "licences/LICENSE-GPL-3.0"),
+    ("latex2mathml", "MIT", "licences/LICENSE-latex2mathml"),
     ("Lucide", "ISC, MIT", "icons/LICENSE-lucide"),
     ("Inter, JetBrains Mono", "OFL-1.1", "fonts/LICENSE-OFL"),
     ("SQLCipher", "BSD-3-Clause", "licences/LICENSE-SQLCipher"),
@@ -141,9 +143,6 @@ class AboutPage(SettingsPage):
         rows = FormCard(self.theme)
         self.licences: dict[str, Button] = {}
         for name, licence, file in LICENCES:
-            if not file:
-                rows.add(name, Label(self.theme, licence, "ui", "text2"))
-                continue
             button = self.licences[file] = Button(self.theme, tr("Show"))
             button.clicked.connect(
                 lambda _on=False, name=name, file=file: self._show_licence(name, file)
