@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from definition import Definition, definition
-from try_linux import listed, run, screen
+from try_linux import check_kept, check_smoke, digests, listed, not_tried, run, screen
 
 SUITES = ("stable", "testing")
 OLDER = "0.0.0~before"
@@ -87,28 +87,24 @@ def try_deb(debian: BareDebian, about: Definition, deb: Path, before: Path, pict
         raise SystemExit(f"The update to {deb.name} changed the chats, which were {chats}")
     with screen() as number:
         told = debian.run(about.command, "--smoke", "/tmp/picture.png", DISPLAY=number)
-        (turn,) = (one for one in told.splitlines() if one.startswith("smoke: turn"))
-        print(f"  {debian.suite}: {turn}")
+        check_smoke(told, f"{deb.name} in Debian {debian.suite}")
+        print("".join(f"  {debian.suite}: {line}\n" for line in told.splitlines()), end="")
     shutil.move(debian.place / "tmp" / "picture.png", picture)
     told = debian.run(about.command, "doctor", "--offline", **home)
     if "Debian package, in /usr/lib/" not in told:
         raise SystemExit(f"The doctor does not know the .deb:\n{told}")
-    data = ("find", f"{HOME}/studio", "-name", "studio.db*")
-    kept = debian.run(*data)
+    data = debian.place / HOME[1:] / "studio"
+    kept = digests(data)
     debian.run(*APT, "purge", deb.name.partition("_")[0])
     left = [str(one) for one in listed(deb) if (debian.place / str(one)[1:]).is_file()]
     if left or (left := debian.named(about.command)):
         raise SystemExit(f"In Debian {debian.suite} removing {deb.name} leaves {left[:5]}")
-    if (
-        debian.run("find", f"{HOME}/studio", "-name", "studio.db*") != kept
-        or "studio.db" not in kept
-    ):
-        raise SystemExit("Removing took the person's own data")
+    check_kept(kept, data)
 
 
 def main(out: Path, suites: tuple[str, ...]) -> None:
     if os.geteuid() != 0 or not shutil.which("mmdebstrap"):
-        print("  not tried, a bare Debian needs root and mmdebstrap")
+        not_tried("a bare Debian needs root and mmdebstrap")
         return
     about, dist, pictures = definition(), out / "dist", out / "pictures"
     pictures.mkdir(exist_ok=True)

@@ -2,11 +2,13 @@
 
 Both .deb files are looked at by the validators and lintian that are installed here. The archive and
 the .deb are unpacked, started on a screen of their own, and take a turn (``--smoke``). As root the
-.deb is installed, started and removed, where no other one is. What is missing here is named.
+.deb is installed, started and removed, where no other one is. What is missing here is named; with
+``STRICT=1`` it is an error, and so is a package that is larger than its goal.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
 import shutil
 import subprocess
@@ -45,11 +47,40 @@ def clean_environment() -> dict[str, str]:
     return {name: os.environ[name] for name in kept if name in os.environ}
 
 
+def is_strict() -> bool:
+    """Whether everything must be tried and as it is to be, as for a release."""
+    return os.environ.get("STRICT") == "1"
+
+
+def not_tried(why: str) -> None:
+    """Say what is left out here, or end where nothing may be."""
+    if is_strict():
+        raise SystemExit(f"Not tried, and STRICT=1 asks for it: {why}")
+    print(f"  not tried, {why}")
+
+
 def is_here(program: str) -> bool:
     if shutil.which(program):
         return True
-    print(f"  not tried, {program} is not installed")
+    not_tried(f"{program} is not installed")
     return False
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """What each file below a folder has in it, as its SHA-256."""
+    return {
+        str(one.relative_to(folder)): hashlib.sha256(one.read_bytes()).hexdigest()
+        for one in sorted(folder.rglob("*"))
+        if one.is_file()
+    }
+
+
+def check_kept(before: dict[str, str], folder: Path) -> None:
+    """End where the person's own data, chats among them, are not what they were."""
+    after = digests(folder)
+    changed = sorted(name for name in before | after if before.get(name) != after.get(name))
+    if "studio.db" not in {Path(name).name for name in before} or changed:
+        raise SystemExit(f"Of the person's own data these are not as they were: {changed[:5]}")
 
 
 def look_at_files(about: Definition, out: Path, dist: Path) -> None:
@@ -64,12 +95,16 @@ def look_at_files(about: Definition, out: Path, dist: Path) -> None:
 
 
 def look_at_deb(deb: Path) -> None:
-    if "xz" not in run("ar", "t", deb):  # by --fast: the size says nothing, and lintian refuses it
+    if "xz" not in run("ar", "t", deb):  # by --fast
+        not_tried(f"{deb.name} is not by xz: its size says nothing, and lintian refuses it")
         return
     size = deb.stat().st_size / 1e6
     goal = GOALS["-light" if "-light_" in deb.name else ""]
     if size > goal:
-        print(f"{deb.name} has {size:.0f} MB, and is to have {goal} at most.")
+        words = f"{deb.name} has {size:.1f} MB, and is to have {goal} at most."
+        if is_strict():
+            raise SystemExit(words)
+        print(words)
     if is_here("lintian"):
         # Not a package of Debian's own: what the overrides do not explain must not be an error.
         run("lintian", "--tag-display-limit", "0", "--fail-on", "error", "--allow-root", deb)
@@ -98,8 +133,14 @@ def smoke(program: Path, picture: Path) -> None:
     with screen() as number:
         told = run(program, "--smoke", picture, DISPLAY=number)
     print(told, end="")
-    if "smoke: encryption: SQLCipher" not in told:
-        raise SystemExit(f"{program} cannot encrypt")
+    check_smoke(told, str(program))
+
+
+def check_smoke(told: str, program: str) -> None:
+    """End where ``--smoke`` does not say that it took a turn and can encrypt."""
+    for words in ("smoke: turn: ", "smoke: encryption: SQLCipher"):
+        if words not in told:
+            raise SystemExit(f"{program} does not say “{words}”:\n{told}")
 
 
 def see_no_qt(program: Path) -> None:
@@ -129,7 +170,7 @@ def try_unpacked(about: Definition, dist: Path, pictures: Path) -> None:
 def try_installed(about: Definition, dist: Path, pictures: Path) -> None:
     """Install, start as the person would, remove; nothing of the system's is left."""
     if os.geteuid() != 0 or not shutil.which("dpkg") or Path("/usr/lib", about.command).exists():
-        print("  not tried, installing needs root and no other agent-studio")
+        not_tried(f"installing needs root and no other {about.command}")
         return
     (deb,) = dist.glob(f"{about.command}_*.deb")
     files = listed(deb)
@@ -141,14 +182,13 @@ def try_installed(about: Definition, dist: Path, pictures: Path) -> None:
             if "Debian package, in /usr/lib/" not in told:
                 raise SystemExit(f"The doctor does not know the .deb:\n{told}")
             run(about.command, *ASKED, AGENT_STUDIO_HOME=home)
-            kept = sorted(one.name for one in Path(home).iterdir())
+            kept = digests(Path(home))
         finally:
             run("dpkg", "--purge", about.command)
         left = [one for one in files if one.exists() and not one.is_dir()]
         if left:
             raise SystemExit(f"Removing leaves {left[:5]}")
-        if "studio.db" not in kept or sorted(one.name for one in Path(home).iterdir()) != kept:
-            raise SystemExit(f"Of the person's own data {kept} something is gone")
+        check_kept(kept, Path(home))
 
 
 def listed(deb: Path) -> list[Path]:

@@ -1,6 +1,8 @@
-"""Tries the wheel in the environment that it was installed into: ``try_wheel.py ENVIRONMENT``.
+"""Tries the wheel, or the source archive, in the environment that it was installed into:
+``try_wheel.py ENVIRONMENT PROVIDER``.
 
-The command and the module start, know where they are, and find what ships with them.
+The command and the module start, know where they are, and find what ships with them. The provider
+is asked: ``builtin`` where the built-in model is installed, else ``simulator``.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from pathlib import Path
 from definition import definition
 
 
-def main(environment: Path) -> None:
+def main(environment: Path, provider: str) -> None:
     about = definition()
     folder = environment / ("Scripts" if sys.platform == "win32" else "bin")
     with tempfile.TemporaryDirectory() as home:
@@ -41,12 +43,12 @@ def main(environment: Path) -> None:
             raise SystemExit(f"The doctor says: {found['Installation']}")
         if "kanzlei" not in (packs := said(folder / about.command, "packs", "list")):
             raise SystemExit(f"The packs that ship are: {packs}")
-        asked = ("run", "--provider", "builtin", "--agent", "Plain", "Hello")
+        asked = ("run", "--provider", provider, "--agent", "Plain", "Hello")
         answer = said(folder / about.command, *asked)
         if not answer.strip():
-            raise SystemExit("The built-in model says nothing.")
-    print(f"The wheel works: {about.command} and python -m studio")
+            raise SystemExit(f"{provider} says nothing.")
+    print(f"It works: {about.command} and python -m studio, with {provider}")
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]).resolve())
+    main(Path(sys.argv[1]).resolve(), sys.argv[2])
