@@ -19,6 +19,7 @@ import sysconfig
 from pathlib import Path
 
 import bom
+import deb
 import docstrings
 import icu
 import linux
@@ -112,11 +113,9 @@ def build_linux(out: Path, *, fast: bool) -> list[Path]:
     for light in (False, True):
         root = work / ("light" if light else "whole")
         shutil.copytree(desktop, root)
-        package = linux.package_name(about, light=light)
+        package = deb.package_name(about, light=light)
         papers = root / "usr" / "share" / "doc" / package
-        made.append(
-            linux.make_deb(about, program, root, dist, origins(out), light=light, fast=fast)
-        )
+        made.append(deb.make_deb(about, program, root, dist, origins(out), light=light, fast=fast))
         if light:  # the whole one's is that of the archive
             put_bill(package, about.version, papers, dist)
     return made

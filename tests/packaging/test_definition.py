@@ -137,10 +137,10 @@ def test_every_type_of_file_is_told_to_the_desktop(about: Any, makers: None) -> 
 @pytest.mark.skipif(shutil.which("dpkg") is None, reason="dpkg is not installed")
 def test_debian_orders_versions_as_python_does(makers: None) -> None:
     """I-2: a release is newer than what came before it, and apt brings it."""
-    import linux
+    import deb
 
     order = ["0.1.9", "0.2.0.dev3", "0.2.0a1", "0.2.0b2", "0.2.0rc1", "0.2.0", "0.2.0.post1"]
-    versions = [linux.debian_version(one) for one in order]
+    versions = [deb.debian_version(one) for one in order]
     assert versions[4:6] == ["0.2.0~rc1", "0.2.0"]
     for older, newer in itertools.pairwise(versions):
         if "dev" not in older:  # which Debian has between alpha and release candidate
@@ -395,9 +395,9 @@ def test_the_bill_names_libraries_of_the_system_and_of_python(about: Any, tmp_pa
 
 def test_the_file_of_licences_of_debian(about: Any) -> None:
     """I-2: texts that every Debian has are named by their place, as its policy wants it."""
-    import linux
+    import deb
 
-    text = linux.copyright_file(about)
+    text = deb.copyright_file(about)
     assert "GENERAL PUBLIC LICENSE" not in text.upper()
     for name in ("Apache-2.0", "LGPL-3", "GPL-3"):
         assert text.count(f"/usr/share/common-licenses/{name}.\n") == 1
