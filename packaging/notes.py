@@ -1,4 +1,7 @@
-"""Prints what CHANGELOG.md says of one version, for a release: ``notes.py [VERSION or TAG]``."""
+"""Prints what CHANGELOG.md says of one version, for a release: ``notes.py [VERSION or TAG]``.
+
+A tag must be of the version that the program has, and of a section that is no longer being written.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +10,42 @@ import sys
 
 from definition import ROOT, definition
 
+HEADING = re.compile(r"^## (\d[\w.]*)(.*)$", re.MULTILINE)
+UNFINISHED = "(unreleased)"
+
+
+def sections(changelog: str) -> list[tuple[str, str, str]]:
+    """Version, the rest of its heading, and text of each section, in their order."""
+    found = list(HEADING.finditer(changelog))
+    ends = [*(one.start() for one in found[1:]), len(changelog)]
+    return [
+        (one[1], one[2].strip(), changelog[one.end() : end].strip())
+        for one, end in zip(found, ends, strict=True)
+    ]
+
 
 def notes(changelog: str, version: str) -> str:
     """The section of a version without its heading; empty if there is none."""
-    found = re.search(
-        rf"^## {re.escape(version)}(?![\w.]).*?\n(.*?)(?=^## |\Z)",
-        changelog,
-        re.MULTILINE | re.DOTALL,
-    )
-    return found[1].strip() if found else ""
+    return next((text for of, _, text in sections(changelog) if of == version), "")
 
 
-def main() -> None:
-    about = definition()
-    wanted = (sys.argv[1] if len(sys.argv) > 1 else "").removeprefix("v") or about.version
-    if wanted != about.version:
-        raise SystemExit(f"The tag is of {wanted}, and the program is {about.version}.")
-    if not (text := notes((ROOT / "CHANGELOG.md").read_text("utf-8"), wanted)):
-        raise SystemExit(f"CHANGELOG.md says nothing of {wanted}.")
-    print(text)
+def released_notes(changelog: str, version: str, now: str) -> str:
+    """The section of a version that is released; the program has the version ``now``."""
+    if version != now:
+        raise SystemExit(f"The tag is of {version}, and the program is {now}.")
+    text = notes(changelog, version)
+    if not text:
+        raise SystemExit(f"CHANGELOG.md says nothing of {version}.")
+    if any(of == version and UNFINISHED in rest for of, rest, _ in sections(changelog)):
+        raise SystemExit(f"CHANGELOG.md has {version} {UNFINISHED}: write the day in its place.")
+    return text
+
+
+def main(tag: str) -> None:
+    now = definition().version
+    changelog = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    print(released_notes(changelog, tag.removeprefix("v"), now) if tag else notes(changelog, now))
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1] if len(sys.argv) > 1 else "")

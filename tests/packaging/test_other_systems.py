@@ -1,4 +1,4 @@
-"""What installers for Windows and macOS, AppImage, Flatpak and the release pipeline are made of."""
+"""What installers for Windows and macOS, AppImage and Flatpak are made of."""
 
 from __future__ import annotations
 
@@ -197,56 +197,6 @@ def test_any_folder_with_the_program_is_marked(about: Any, tmp_path: Path) -> No
     link.symlink_to(f"../Resources/{papers.name}")
     linux.mark(tmp_path, "macos")
     assert (link / "INSTALLER").read_text() == "macos\n"
-
-
-def workflows() -> list[Path]:
-    return sorted((ROOT / ".github" / "workflows").glob("*.yml"))
-
-
-def test_the_pipeline_only_calls_what_runs_at_a_desk_too() -> None:
-    """I-8: no logic of its own, actions by their commit, and no more rights than needed."""
-    assert {"release.yml", "test.yml", "fresh.yml"} <= {one.name for one in workflows()}
-    script = (MAKERS / "release.sh").read_text()
-    for file in workflows():
-        workflow = yaml.safe_load(file.read_text())
-        assert workflow["permissions"] == {"contents": "read"}
-        for job in workflow["jobs"].values():
-            for step in job["steps"]:
-                if action := step.get("uses"):
-                    assert re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", action), action
-                    continue
-                command = step["run"]
-                assert "\n" not in command.strip()
-                if command.startswith("gh release create") or "system.sh" in command:
-                    continue
-                called = re.match(r"sh packaging/release\.sh (\w+)", command)
-                assert called and f"\n{called[1]})" in script, command
-
-
-def test_a_release_is_tested_and_built_on_every_system() -> None:
-    """I-8: the three systems, and no package where the tests of the first one fail."""
-    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / "release.yml").read_text())["jobs"]
-    for name in ("test", "packages"):
-        systems = {one["system"] for one in jobs[name]["strategy"]["matrix"]["include"]}
-        assert {one.partition("-")[0] for one in systems} == {"linux", "windows", "macos"}, name
-        called = [step["run"] for step in jobs[name]["steps"] if "run" in step]
-        assert f"sh packaging/release.sh {name}" in called
-    assert jobs["packages"]["needs"] == "test" and jobs["draft"]["needs"] == "packages"
-    assert jobs["test"]["continue-on-error"] == "${{ matrix.system != 'linux' }}"
-
-
-def test_the_notes_of_a_release_are_cut_from_the_changelog(about: Any) -> None:
-    """I-8: of that version alone; a tag of another one is refused."""
-    from notes import notes
-
-    log = "# Changelog\n\n## 1.10.0\n\nNewer.\n\n## 1.1.0 (today)\n\nThis.\n\n- More\n\n## 1.0\n\nOld.\n"
-    assert notes(log, "1.1.0") == "This.\n\n- More"
-    assert notes(log, "1.1") == ""
-    assert notes((ROOT / "CHANGELOG.md").read_text(), about.version)
-    done = subprocess.run(
-        [sys.executable, MAKERS / "notes.py", "v99.0"], capture_output=True, text=True, check=False
-    )
-    assert done.returncode and "99.0" in done.stderr
 
 
 def test_docstrings_of_libraries_are_left_out(about: Any, tmp_path: Path) -> None:
