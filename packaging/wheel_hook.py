@@ -11,6 +11,9 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+VERSIONS = 8
+"""Those whose changes are told: who skipped some sees what came with each."""
+
 
 class ReleaseFile(BuildHookInterface[Any]):
     """Not for a source folder (``pip install -e``), which asks nobody."""
@@ -19,14 +22,17 @@ class ReleaseFile(BuildHookInterface[Any]):
         if version == "editable":
             return
         from definition import definition
-        from notes import notes
+        from notes import sections
 
         root = Path(self.root)
         about = definition(root)
+        changes = sections((root / "CHANGELOG.md").read_text("utf-8"))
         told = {
             "address": about.updates.address,
             "keys": list(about.updates.keys),
-            "changes": notes((root / "CHANGELOG.md").read_text("utf-8"), about.version),
+            "changes": [
+                {"version": of, "text": text} for of, _, text in changes[:VERSIONS] if text
+            ],
         }
         file = Path(self.directory) / "release.json"
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -9,9 +9,22 @@ from pathlib import Path
 import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from studio.agent.updates import Newest, is_newer, newest, read_release
+from studio.agent.updates import (
+    STEPS,
+    Changes,
+    Newest,
+    Release,
+    Unsigned,
+    changes_since,
+    followed,
+    is_newer,
+    newest,
+    read_release,
+    shortened,
+)
 from studio.domain.errors import ConfigurationError
 from studio.providers.http import Http
+from studio.tools.web import NetworkGuard, web_address
 from support.local_site import Site, free_port, site
 from support.signed_updates import NEXT, PAGE, release, signed
 from support.waiting import HANG
@@ -60,6 +73,7 @@ FORGED = json.dumps(json.loads(signed()) | {"signed": json.loads(signed(version=
         (json.dumps({"signed": json.loads(signed())["signed"]}), 200, "not signed"),
         (signed(product="another"), 200, "something else"),
         (signed(version="9.1; rm"), 200, "something else"),
+        (signed(version="9.1rc1"), 200, "something else"),
         ("<html>", 200, "cannot be read"),
         ("[]", 200, "cannot be read"),
         ("[" * 60_000, 200, "cannot be read"),
@@ -76,6 +90,58 @@ async def test_anything_else_is_refused_in_words(
         await newest(http, release(place.url))
 
 
+async def test_one_known_key_among_several_is_enough(place: Site, http: Http) -> None:
+    """I-10: so a key can be changed while programs are about that know the old one alone."""
+    stranger = Ed25519PrivateKey.generate()
+    place.page("/updates.json", signed(stranger, NEXT, date="2027-01-02"))
+    assert await newest(http, release(place.url)) == Newest("9.1", PAGE, "2027-01-02")
+    place.page("/updates.json", signed(NEXT, date="soon"))
+    assert (await newest(http, release(place.url))).date == ""
+    place.page("/updates.json", signed(stranger))
+    with pytest.raises(Unsigned):
+        await newest(http, release(place.url))
+
+
+async def test_redirects_lead_to_no_other_server_of_this_network(place: Site, http: Http) -> None:
+    """I-10: not to one on this computer, not without encryption, and not for ever."""
+    async with site() as other:
+        other.page("/stored", signed())
+        port = other.port
+        for to in (
+            other.url,
+            f"https://127.0.0.1:{port}",
+            f"https://localhost:{port}",
+            "file:///etc",
+        ):
+            place.redirect("/updates.json", f"{to}/stored")
+            with pytest.raises(ConfigurationError, match="where its address leads to"):
+                await newest(http, release(place.url))
+        assert not other.asked
+    place.redirect("/updates.json", "/updates.json")
+    before = len(place.asked)
+    with pytest.raises(ConfigurationError, match="redirects"):
+        await newest(http, release(place.url))
+    assert len(place.asked) - before == STEPS + 1
+
+
+async def test_a_redirect_leads_to_a_public_server() -> None:
+    """I-10: as a release's files do; a name that resolves to a private address does not."""
+
+    def guard(ip: str) -> NetworkGuard:
+        async def look_up(host: str, port: int) -> list[str]:
+            return [ip]
+
+        return NetworkGuard(look_up=look_up)
+
+    here = web_address.parse("https://studio.example/updates.json")
+    to = await followed(here, "https://files.example/9.1/updates.json?x=1", guard("1.1.1.1"))
+    assert str(to) == "https://files.example/9.1/updates.json?x=1"
+    with pytest.raises(ConfigurationError, match="own network"):
+        await followed(here, "https://files.example/updates.json", guard("10.0.0.1"))
+    with pytest.raises(ConfigurationError, match="not encrypted"):
+        await followed(here, "http://files.example/updates.json", guard("1.1.1.1"))
+
+
 async def test_without_a_connection_it_says_so(http: Http) -> None:
     with pytest.raises(ConfigurationError, match="Check the connection"):
         await newest(http, release(f"http://127.0.0.1:{free_port()}"))
@@ -84,7 +150,29 @@ async def test_without_a_connection_it_says_so(http: Http) -> None:
 def test_versions_are_compared_by_their_numbers() -> None:
     assert is_newer("0.10.0", "0.9.1") and is_newer("1.0.1", "1.0")
     assert not is_newer("1.0.0", "1.0") and not is_newer("0.9", "0.10")
-    assert not is_newer("2.0b1", "1.0") and not is_newer("2.0", "unknown")
+    assert not is_newer("2.0", "unknown") and not is_newer("unknown", "2.0")
+
+
+def test_a_pre_release_is_before_what_it_leads_to() -> None:
+    """I-10: in the order of PEP 440, so that whoever has one hears of the version itself."""
+    order = ["0.1.9", "0.2.0a1", "0.2.0a2", "0.2.0b1", "0.2.0rc1", "0.2.0rc10", "0.2", "0.2.0.1"]
+    for number, version in enumerate(order):
+        for other in order[:number]:
+            assert is_newer(version, other) and not is_newer(other, version)
+
+
+def test_what_came_since_the_version_that_was_seen() -> None:
+    """I-11: with each version that was left out, and no more than can be read at once."""
+    texts = {"1.2": "Now:\n\n" + "- one,\n  on two lines\n" * 9, "1.1": "- two", "1.0": "- three"}
+    made = Release(changes=tuple(Changes(*one) for one in texts.items()))
+    assert [one.version for one in changes_since(made, "1.0", "1.2")] == ["1.2", "1.1"]
+    assert [one.version for one in changes_since(made, "0.1", "1.1")] == ["1.1", "1.0"]
+    assert [one.version for one in changes_since(made, "", "1.1")] == ["1.1"]
+    assert not changes_since(made, "1.2", "1.2") and not changes_since(made, "2.0", "1.2")
+    short, left = shortened(made.changes, 8)
+    assert short[0].text == "Now:\n\n" + ("- one,\n  on two lines\n" * 3).rstrip() and left == 6
+    assert short[1:] == made.changes[1:]
+    assert shortened(made.changes[:1], 99) == (made.changes[:1], 0)
 
 
 def test_a_source_folder_asks_nobody(tmp_path: Path) -> None:
@@ -93,5 +181,7 @@ def test_a_source_folder_asks_nobody(tmp_path: Path) -> None:
     for text in ("{", "[]", '{"keys": "x", "address": 1}', '{"address": "https://x", "keys": []}'):
         (tmp_path / "release.json").write_text(text)
         assert not read_release(tmp_path).asks
+    (tmp_path / "release.json").write_text('{"changes": [1, {"version": "1.0", "text": "x"}]}')
+    assert read_release(tmp_path).changes == (Changes("1.0", "x"),)
     (tmp_path / "release.json").write_text('{"address": "https://x", "keys": ["k"]}')
     assert read_release(tmp_path).asks

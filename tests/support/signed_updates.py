@@ -17,10 +17,11 @@ def text_of(content: bytes) -> str:
     return base64.b64encode(content).decode()
 
 
-def signed(key: Ed25519PrivateKey = KEY, **told: str) -> str:
+def signed(*keys: Ed25519PrivateKey, **told: str) -> str:
     told = {"product": "agent-studio", "version": "9.1", "page": PAGE} | told
     words = json.dumps(told)
-    return json.dumps({"signed": words, "signature": text_of(key.sign(words.encode()))})
+    signatures = [text_of(one.sign(words.encode())) for one in keys or (KEY,)]
+    return json.dumps({"signed": words, "signatures": signatures})
 
 
 def release(url: str) -> Release:

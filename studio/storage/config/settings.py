@@ -203,6 +203,8 @@ class Settings:
     """Ask once a day for the newest version."""
     updates_asked: str = ""
     """When that was last done, as ISO 8601 has it."""
+    updates_refused: str = ""
+    """Why what came then was not believed; empty where it was, or nothing came."""
     update_told: str = ""
     """The newest version that the person was told of."""
     version_seen: str = ""

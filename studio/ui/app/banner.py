@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter
 from PySide6.QtWidgets import QSizePolicy
@@ -21,8 +23,8 @@ class Banner(PaintedWidget):
 
     def __init__(self, theme: Theme) -> None:
         super().__init__(theme)
-        self._waiting: list[tuple[str, bool]] = []
-        """Texts, and whether each says what was done."""
+        self._waiting: list[tuple[str, bool, Callable[[], object] | None]] = []
+        """Texts, whether each says what was done, and who wants to know that it is shown."""
         self._done = False
         self._label = Label(theme, wrap=True)
         self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -37,15 +39,18 @@ class Banner(PaintedWidget):
     def text(self) -> str:
         return self._label.text() if not self.isHidden() else ""
 
-    def say(self, text: str, *, done: bool = False) -> None:
+    def say(
+        self, text: str, *, done: bool = False, shown: Callable[[], object] | None = None
+    ) -> None:
         """Show a message after those that wait; one that is shown or waits is not repeated.
 
-        ``done``: it says what was done, and not what is wrong.
+        ``done``: it says what was done, and not what is wrong. ``shown`` is called once
+        it is seen.
         """
         text = tr_engine(text)
-        if text in (self.text, *(waiting for waiting, _ in self._waiting)):
+        if text in (self.text, *(waiting for waiting, *_ in self._waiting)):
             return
-        self._waiting.append((text, done))
+        self._waiting.append((text, done, shown))
         if self.isHidden():
             self._next()
 
@@ -55,12 +60,14 @@ class Banner(PaintedWidget):
 
     def _next(self) -> None:
         if self._waiting:
-            text, self._done = self._waiting.pop(0)
+            text, self._done, shown = self._waiting.pop(0)
             self.ground = "ok_soft" if self._done else "warn_soft"
             self._label.setText(text)
             self.setAccessibleName(text)
             self.show()
             self.update()
+            if shown is not None:
+                shown()
         else:
             self.hide()
 

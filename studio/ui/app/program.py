@@ -398,7 +398,9 @@ class Program(QObject):
         """Show what is new, and tell of newer versions (I-10)."""
         from .updates import UpdateNews  # not in a thread: it defines a class of Qt's
 
-        await UpdateNews(engine, self.settings, self._shared.theme, lambda: self.current).follow()
+        theme = self._shared.theme
+        news = UpdateNews(engine, self.settings, theme, lambda: self.current, self.later)
+        await news.follow()
 
     def _watch(self) -> None:
         if self.engine is not None:

@@ -16,6 +16,7 @@ from studio.storage.crash_reports import CrashReports
 from studio.storage.installation import installation
 from studio.storage.paths import resources
 from studio.ui.app.updates import ask_now, whats_new
+from studio.ui.engine_texts import tr_engine
 from studio.ui.settings.form import FormCard, SettingsPage
 from studio.ui.settings.registry import SettingsServices
 from studio.ui.theme import Theme, joined
@@ -112,7 +113,7 @@ class AboutPage(SettingsPage):
             self.look.setEnabled(True)
 
     def _show_new(self) -> None:
-        whats_new(self, self.theme, self._release).open()
+        whats_new(self, self.theme, self._release.changes).open()
 
     def _add_help(self) -> None:
         rows = FormCard(self.theme)
@@ -157,6 +158,9 @@ class AboutPage(SettingsPage):
     def refresh(self) -> None:
         self.updates.show_value(self._release.asks and self._services.values.look_for_updates)
         self.copy.set_text(tr("Copy"))
+        if self._release.asks and (refused := self._services.values.updates_refused):
+            self.found.setText(tr_engine(refused))
+            self.found.show()
 
     def _show_licence(self, name: str, file: str) -> None:
         text = (resources() / file).read_text(encoding="utf-8")
