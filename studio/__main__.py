@@ -28,8 +28,8 @@ def main() -> int:
 def _main() -> int:
     options, wanted = None, ""
     arguments = sys.argv[1:]
-    if len(arguments) == 1 and _is_for_the_window(arguments[0]):
-        wanted = arguments[0]
+    if len(arguments) == 1 and _is_for_the_window(word := _path_of(arguments[0])):
+        wanted = word
     elif arguments:  # first: help, the version and wrong use need no more
         from studio.cli import build_parser
         from studio.cli.commands import COMMANDS
@@ -52,6 +52,25 @@ def _of_a_pack(arguments: list[str]) -> list[str]:
     from studio.storage.paths import Paths
 
     return pack_command(arguments, Paths.default().packs / "packs.json") or arguments
+
+
+def _path_of(word: str) -> str:
+    """The path of a ``file:`` address of this computer, which desktops hand over; else the word."""
+    if word[:5].lower() != "file:":
+        return word
+    from urllib.parse import unquote_to_bytes, urlsplit
+
+    try:
+        parts = urlsplit(word)
+    except ValueError:
+        return word
+    if parts.netloc.lower() not in ("", "localhost"):
+        return word
+    if sys.platform == "win32":
+        from urllib.request import url2pathname
+
+        return url2pathname(parts.path)
+    return os.fsdecode(unquote_to_bytes(parts.path))  # a name may be no UTF-8
 
 
 def _is_for_the_window(word: str) -> bool:

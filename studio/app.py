@@ -205,15 +205,10 @@ def _window(paths: Paths, wanted: str) -> int:
             file=sys.stderr,
         )
         return 1
-    from studio.ui.app.links import LONGEST, is_link
-    from studio.ui.app.second_start import QUICK_ASK, Start, raise_first
+    from studio.ui.app.opening import start_for
+    from studio.ui.app.second_start import raise_first
 
-    if wanted == QUICK_ASK:
-        start = Start(quick_ask=True)
-    elif is_link(wanted):
-        start = Start(link=wanted[: LONGEST + 1])  # enough to see that it is too long
-    else:
-        start = Start(folder=str(_folder_for(Path(wanted).resolve())) if wanted else "")
+    start = start_for(wanted)
     if raise_first(paths, start):
         return 0
     gc.disable()  # imports make no garbage; ``run`` turns it on again
@@ -223,14 +218,3 @@ def _window(paths: Paths, wanted: str) -> int:
     from studio.ui.app.main import run
 
     return run(paths, build, start)
-
-
-def _folder_for(path: Path) -> Path:
-    """The folder that a window is opened for: for the file of an agent the one that has it."""
-    if path.is_dir():
-        return path
-    from studio.agent.folder_files import AGENT_PLACES
-
-    folder = path.parent
-    places = [place.parts for place, _ in AGENT_PLACES]
-    return folder.parents[1] if folder.parts[-2:] in places else folder

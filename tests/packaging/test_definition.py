@@ -24,13 +24,13 @@ from PySide6.QtGui import QImage, QPainter
 from PySide6.QtSvg import QSvgRenderer
 
 import studio
-from studio.__main__ import AGENT_ENDING, _is_for_the_window
+from studio.__main__ import AGENT_ENDING, _is_for_the_window, _path_of
 from studio.agent.agent_files.foreign import VSCODE_ENDING
-from studio.app import _folder_for
 from studio.cli.commands import COMMANDS, build_parser
 from studio.cli.commands.completion import SCRIPTS
 from studio.storage.paths import APP
 from studio.ui.app.links import SCHEME
+from studio.ui.app.opening import folder_for
 from studio.ui.settings.pages.about import LICENCES
 from studio.ui.theme import Theme
 from studio.ui.widgets.painting import paint_logo
@@ -458,8 +458,31 @@ def test_the_file_of_an_agent_opens_the_folder_that_has_it(tmp_path: Path) -> No
     assert not _is_for_the_window(str(file))
     file.write_text("---\nname: Reviewer\n---\n")
     assert _is_for_the_window(str(file))
-    assert _folder_for(file) == tmp_path
+    assert folder_for(file) == tmp_path
     loose = tmp_path / "loose.agent.md"
     loose.write_text("")
-    assert _folder_for(loose) == tmp_path
-    assert _folder_for(tmp_path) == tmp_path
+    assert folder_for(loose) == tmp_path
+    assert folder_for(tmp_path) == tmp_path
+
+
+def test_a_desktop_hands_over_addresses_of_files(tmp_path: Path) -> None:
+    """I-2: the desktop entry asks for addresses, and only those of this computer are paths."""
+    folder = tmp_path / "Büro & mehr 100%"
+    folder.mkdir()
+    address = folder.as_uri()
+    assert "%C3%BC" in address and "%20" in address
+    for word in (address, address.replace("file://", "file://localhost"), f"{address}/"):
+        assert _is_for_the_window(_path_of(word)), word
+        assert Path(_path_of(word)) == folder
+    for word in (address.replace("file://", "file://elsewhere"), f"{address}/none", "file://["):
+        assert not _is_for_the_window(_path_of(word)), word
+    assert _path_of(str(folder)) == str(folder)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are Unicode there")
+def test_the_address_of_a_name_that_is_no_utf8(tmp_path: Path) -> None:
+    """I-2: Linux keeps names as bytes."""
+    folder = os.fsencode(tmp_path) + b"/gr\xfc\xdfe"
+    Path(os.fsdecode(folder)).mkdir()
+    assert os.fsencode(_path_of(f"file://{tmp_path}/gr%FC%DFe")) == folder
+    assert _is_for_the_window(_path_of(f"file://{tmp_path}/gr%FC%DFe"))

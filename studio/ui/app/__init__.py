@@ -33,7 +33,8 @@
 - ``second_start``: Single instance: a second start hands what it was given to the first.
 - ``server_process``: Runs the server in a process beside the window, as the settings say.
 - ``updates``: Tells of newer versions, and after an update of what is new.
-- ``application``: The QApplication, which receives the links that macOS wants opened.
+- ``opening``: Tells by a word of the command line, or of macOS, what a start is for.
+- ``application``: The QApplication, which receives what macOS wants opened: links, folders, files.
 - ``qt_import``: Imports Qt, and leaves Python its own ``import``.
 - ``qt_loop``: Runs asyncio on Qt's event loop.
 - ``smoke``: Tries a built package: window, database and one turn.

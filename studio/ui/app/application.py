@@ -1,4 +1,4 @@
-"""Qt's application, which tells of the links that macOS wants this program to open."""
+"""Qt's application, which tells what macOS wants this program to open: links, folders, files."""
 
 from __future__ import annotations
 
@@ -12,25 +12,28 @@ from .links import is_link
 
 
 class StudioApplication(QApplication):
-    """Qt's application; after ``link_opened`` there is something to ``take_links``."""
+    """Qt's application; after ``opened`` there is something to ``take_opened``."""
 
-    link_opened = Signal()
+    opened = Signal()
 
     def __init__(self, arguments: Sequence[str]) -> None:
         super().__init__(arguments)
-        self._links: list[str] = []
+        self._opened: list[str] = []
 
-    def take_links(self) -> list[str]:
-        """The links that came since the last time; the one that started the program comes early."""
-        taken, self._links = self._links, []
+    def take_opened(self) -> list[str]:
+        """Links and paths that came since the last time.
+
+        Of what the program was started with they come before the first window.
+        """
+        taken, self._opened = self._opened, []
         return taken
 
     def event(self, event: QEvent) -> bool:
         """An override here sees what is sent to the application alone, so it costs nothing."""
         if isinstance(event, QFileOpenEvent):
             link = event.url().toString(QUrl.ComponentFormattingOption.FullyEncoded)
-            if is_link(link):
-                self._links.append(link)
-                self.link_opened.emit()
+            if word := link if is_link(link) else event.file():
+                self._opened.append(word)
+                self.opened.emit()
                 return True
         return super().event(event)

@@ -111,7 +111,7 @@ class Program(QObject):
         self._hook, sys.excepthook = sys.excepthook, self._raised
         self._app = QApplication.instance()
         if isinstance(self._app, StudioApplication):
-            self._app.link_opened.connect(self._open_links)
+            self._app.opened.connect(self._open_what_came)
 
     # The windows
 
@@ -300,10 +300,18 @@ class Program(QObject):
         if start.link:
             self.later(self._follow(start.link))
 
-    def _open_links(self) -> None:
+    def _open_what_came(self) -> None:
         if isinstance(self._app, StudioApplication):
-            for link in self._app.take_links():
-                self.welcome_back(Start(link=link))
+            for word in self._app.take_opened():
+                self.later(self._open(word))
+
+    async def _open(self, word: str) -> None:
+        """Open a link or a path as the command line does; what is not there is left alone."""
+        from .opening import start_for
+
+        start = await asyncio.to_thread(start_for, word)
+        if not start.folder or await asyncio.to_thread(Path(start.folder).is_dir):
+            self.welcome_back(start)
 
     def ask_quickly(self) -> None:
         """Show the line for a quick question, and no window."""
@@ -377,7 +385,7 @@ class Program(QObject):
             self.later(engine.refresh_models(name))
         if not self.ready.done():
             self.ready.set_result(None)
-        self._open_links()
+        self._open_what_came()
         self.preferences.applied.connect(self.global_key.apply)
         self.global_key.apply()
         self.preferences.applied.connect(self._follow_language)

@@ -129,3 +129,28 @@ async def test_a_link_opens_at_the_message_and_nothing_is_sent(
             QApplication.sendEvent(alone, QFileOpenEvent(QUrl(link)))
         await until(lambda: dialog.list.currentIndex().data() == "Budgets")
         assert len(person.asked) == asked
+
+
+@on_window_loop
+async def test_macos_opens_folders_and_files_of_agents_by_an_event(
+    alone: QApplication, tmp_path: Path
+) -> None:
+    """I-2: as the command line does; what is not there is left alone."""
+    project = tmp_path / "Büro und mehr"
+    agents = project / ".github" / "agents"
+    agents.mkdir(parents=True)
+    (agents / "reviewer.agent.md").write_text("---\nname: Reviewer\n---\n")
+    other = tmp_path / "other"
+    other.mkdir()
+    async with at_window(tmp_path, "ollama", []) as person:
+        options = person.window.chat.model.options
+        for path, folder in (
+            (other, other),
+            (agents / "reviewer.agent.md", project),
+            (other, other),
+        ):
+            missing = QFileOpenEvent(QUrl.fromLocalFile(str(tmp_path / "gone" / "a.agent.md")))
+            QApplication.sendEvent(alone, missing)
+            QApplication.sendEvent(alone, QFileOpenEvent(QUrl.fromLocalFile(str(path))))
+            await until(lambda folder=folder: options.folder == str(folder))
+        assert "gone" not in person.window.banner.text
