@@ -251,6 +251,8 @@ async def test_about_has_versions_licences_and_a_report_without_secrets(tmp_path
         for file, words in (
             ("fonts/LICENSE-OFL", "Inter Project"),
             ("icons/LICENSE-lucide", "ISC"),
+            ("licences/LICENSE-LGPL-3.0", "GNU LESSER GENERAL PUBLIC LICENSE"),
+            ("licences/LICENSE-GPL-3.0", "GNU GENERAL PUBLIC LICENSE"),
         ):
             page.licences[file].click()
             shown = [one for one in dialog.findChildren(TextDialog) if one.isVisible()]
