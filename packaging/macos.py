@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import subprocess
 from pathlib import Path
 from typing import Any
 
 from definition import Definition
+from linux import mark
 
 HERE = Path(__file__).parent / "macos"
 OLDEST = "13.0"
@@ -73,6 +75,7 @@ def info_plist(about: Definition) -> dict[str, Any]:
 def build_macos(about: Definition, out: Path) -> Path:
     """Sign the application that PyInstaller made, and put it on a disk image."""
     application = out / "program" / f"{about.title}.app"
+    mark(application, "macos")  # before it is signed
     identity = os.environ.get("SIGNING_IDENTITY", "-")
     hardened = ("--options", "runtime", "--timestamp") if identity != "-" else ()
     _do(
@@ -81,6 +84,7 @@ def build_macos(about: Definition, out: Path) -> Path:
     )
     _do("codesign", "--verify", "--deep", "--strict", application)
     folder = out / "image"
+    shutil.rmtree(folder, ignore_errors=True)  # of the build before
     folder.mkdir()
     application.rename(folder / application.name)
     (folder / "Applications").symlink_to("/Applications")

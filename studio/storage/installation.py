@@ -22,6 +22,8 @@ class Installation:
 
     kind: str
     place: Path
+    package: str = NAMES[0]
+    """The Python package that it is."""
 
     @property
     def title(self) -> str:
@@ -30,7 +32,8 @@ class Installation:
     @property
     def update(self) -> str:
         """How the person gets a newer version."""
-        return _KINDS.get(self.kind, ("", ""))[1] or "Install the newer package over this one."
+        told = _KINDS.get(self.kind, ("", ""))[1] or "Install the newer package over this one."
+        return told.format(package=self.package)
 
     def __str__(self) -> str:
         return f"{self.title}, in {self.place}"
@@ -43,10 +46,10 @@ _KINDS = {
     "flatpak": ("Flatpak", "Type: flatpak update"),
     "windows": ("Windows installer", "Run the newer installer; it replaces this version."),
     "macos": ("application", "Drag the newer application over this one."),
-    "pipx": ("pipx", "Type: pipx upgrade agent-studio"),
-    "uv tool": ("uv tool", "Type: uv tool upgrade agent-studio"),
-    "uv": ("uv", "Type: uv pip install --upgrade agent-studio"),
-    "pip": ("pip", "Type: pip install --upgrade agent-studio"),
+    "pipx": ("pipx", "Type: pipx upgrade {package}"),
+    "uv tool": ("uv tool", "Type: uv tool upgrade {package}"),
+    "uv": ("uv", "Type: uv pip install --upgrade {package}"),
+    "pip": ("pip", "Type: pip install --upgrade {package}"),
     "checkout": ("source folder", "Type: git pull && make run"),
 }
 
@@ -59,24 +62,31 @@ def installation() -> Installation:
     found = _distribution()
     if found is None or _is_editable(found):
         return Installation("checkout", package.parent)
-    prefix = Path(sys.prefix)
+    prefix, name = Path(sys.prefix), found.name
     if (prefix / "uv-receipt.toml").is_file():
-        return Installation("uv tool", prefix)
+        return Installation("uv tool", prefix, name)
     if (prefix / "pipx_metadata.json").is_file():
-        return Installation("pipx", prefix)
-    return Installation(_installer(found) or "pip", package.parent)
+        return Installation("pipx", prefix, name)
+    return Installation(_installer(found) or "pip", package.parent, name)
 
 
 def start_command() -> list[str]:
-    """How this program is started: its command where it is on the path, else Python's.
+    """How this program is started: a package by itself, else its command on the path or Python's.
 
-    An AppImage is itself that: where its files are now they are not at the next login.
+    An AppImage is started by its own file: where its files are now they are not at the next login.
+    A command of the current folder may be anybody's, as in a repository from elsewhere.
     """
     if image := os.environ.get("APPIMAGE"):
         return [image]
-    if found := shutil.which("agent-studio"):
-        return [str(Path(found).absolute())]  # the path may have folders of here
-    return [sys.executable, "-m", "studio"]
+    if getattr(sys, "frozen", False):
+        return [sys.executable]
+    folders = os.environ.get("PATH", os.defpath).split(os.pathsep)
+    path = os.pathsep.join(one for one in folders if Path(one).is_absolute())
+    found = Path(shutil.which("agent-studio", path=path) or "")
+    # Windows looks in the current folder first, whatever the path is.
+    if found.is_absolute() and not found.is_relative_to(Path.cwd()):
+        return [str(found)]
+    return [sys.executable, "-P", "-m", "studio"]  # -P: nor a package "studio" of that folder
 
 
 def _kind_of_package() -> str:

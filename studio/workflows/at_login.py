@@ -22,7 +22,9 @@ UNIT = "agent-studio-watch.service"
 ENTRY = "agent-studio-watch.desktop"
 AGENT = "io.agent-studio.watch"
 _TARGET = "gui/{}/{}"
-_RUN, _VALUE = r"Software\Microsoft\Windows\CurrentVersion\Run", "Agent Studio watch"
+RUN_VALUE = "Agent Studio watch"
+"""The installers for Windows read it here, to take it away with the program."""
+_RUN = r"Software\Microsoft\Windows\CurrentVersion\Run"
 PATIENCE = 10.0
 """Seconds that the system's own program has to begin or end what it was told to."""
 
@@ -184,7 +186,7 @@ def _in_registry() -> str:
     import winreg
 
     with suppress(OSError), winreg.OpenKey(winreg.HKEY_CURRENT_USER, _RUN) as key:
-        return str(winreg.QueryValueEx(key, _VALUE)[0])
+        return str(winreg.QueryValueEx(key, RUN_VALUE)[0])
     return ""
 
 
@@ -196,7 +198,7 @@ def _write_registry(line: str) -> None:
 
     with winreg.CreateKey(winreg.HKEY_CURRENT_USER, _RUN) as key:
         if line:
-            winreg.SetValueEx(key, _VALUE, 0, winreg.REG_SZ, line)
+            winreg.SetValueEx(key, RUN_VALUE, 0, winreg.REG_SZ, line)
         else:
             with suppress(FileNotFoundError):
-                winreg.DeleteValue(key, _VALUE)
+                winreg.DeleteValue(key, RUN_VALUE)

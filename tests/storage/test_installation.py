@@ -25,7 +25,7 @@ def told(package: Path, *more: str, prefix: Path | None = None, **environment: s
     """What it says where ``package`` has the program's papers."""
     code = TELL if prefix is None else f"import sys; sys.prefix = {str(prefix)!r}\n{TELL}"
     done = subprocess.run(
-        [sys.executable, "-c", code, str(package), str(ROOT), *more],
+        [sys.executable, "-S", "-c", code, str(package), str(ROOT), *more],
         env={"PATH": "/usr/bin:/bin", **environment},
         capture_output=True,
         text=True,
@@ -71,3 +71,45 @@ def test_packages_with_their_own_python(papers: Path, tmp_path: Path) -> None:
         "Debian package",
     ]
     assert told(papers.parent, program, APPIMAGE="/x.AppImage")[0] == "appimage"
+
+
+def test_the_package_without_a_window_is_brought_up_to_date_by_its_own_name(
+    papers: Path, tmp_path: Path
+) -> None:
+    """I-5: ``agent-studio`` beside it would be the program twice."""
+    own = papers.rename(papers.with_name("agent_studio_terminal-9.dist-info"))
+    (own / "METADATA").write_text(
+        "Metadata-Version: 2.4\nName: agent-studio-terminal\nVersion: 9\n"
+    )
+    assert told(own.parent)[2] == "Type: pip install --upgrade agent-studio-terminal"
+    (tmp_path / "pipx_metadata.json").touch()
+    assert told(own.parent, prefix=tmp_path)[2] == "Type: pipx upgrade agent-studio-terminal"
+
+
+def test_a_package_is_started_by_itself(papers: Path, tmp_path: Path) -> None:
+    """I-5: and not by a command of the same name on the path."""
+    program = tmp_path / "lib" / "agent-studio"
+    other = tmp_path / "bin" / "agent-studio"
+    for one in (program, other):
+        one.parent.mkdir(exist_ok=True)
+        one.touch(0o755)
+    code = TELL.replace("import installation", "import installation, start_command")
+    code += "print(*start_command(), sep='\\n')"
+
+    def command(*more: str, path: Path | str, folder: Path = Path("/")) -> list[str]:
+        return subprocess.run(
+            [sys.executable, "-c", code, str(papers.parent), str(ROOT), *more],
+            env={"PATH": f"{path}:/usr/bin:/bin"},
+            cwd=folder,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout.splitlines()[4:]
+
+    assert command(str(program), path=other.parent) == [str(program)]
+    assert command(path=other.parent, folder=tmp_path / "lib") == [str(other)]
+    # A command of the current folder may be anybody's: of a cloned repository.
+    python = [sys.executable, "-P", "-m", "studio"]
+    assert command(path="bin", folder=tmp_path) == python
+    assert command(path="", folder=other.parent) == python
+    assert command(path=other.parent, folder=tmp_path) == python
