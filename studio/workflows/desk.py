@@ -292,7 +292,7 @@ class Desks:
             return 0
         sessions = self._engine.sessions
         if self._run.drafts and await self._engine.store.get(self._run.drafts) is not None:
-            session = await sessions.open(self._run.drafts)
+            session_id = self._run.drafts
         else:
             session = await sessions.create(
                 folder=started.folder,
@@ -304,8 +304,19 @@ class Desks:
                 caller=Caller("run", started.run_id),
                 subject=started.subject,
             )
-            await self._recorder.record(RunDrafted(session.info.id))
-        files = list[ChangedFile]()
+            session_id = session.info.id
+            await self._recorder.record(RunDrafted(session_id))
+        async with sessions.working_with(session_id) as session:
+            files = await self._offer_further(session, wanted)
+        if files:
+            await self._recorder.record(RunDrafted(session_id, files))
+        return sum(before != now for before, now in wanted.values())
+
+    async def _offer_further(
+        self, session: Session, wanted: Mapping[str, tuple[str, str]]
+    ) -> tuple[ChangedFile, ...]:
+        """Make drafts of the changes that were not offered at a gate; returns these."""
+        drafted, files = self._run.drafted, list[ChangedFile]()
         for path, (before, now) in wanted.items():
             if drafted.get(path) != now:  # else it was offered at a gate
                 approved = await asyncio.to_thread(self._approved, session, path)
@@ -315,9 +326,7 @@ class Desks:
         known = (one for one in session.drafts.all if isinstance(one, FileDraft))
         old = [one.id for one in known if one.status in OPEN and one.path in same]
         await self._offer_in(session, new, further=bool(drafted), superseded=old)
-        if files:
-            await self._recorder.record(RunDrafted(session.info.id, tuple(files)))
-        return sum(before != now for before, now in wanted.values())
+        return tuple(files)
 
     def _approved(self, session: Session, path: str) -> str | None:
         """The digest of a file as the person approved it last; None if they never did."""

@@ -110,9 +110,8 @@ async def _waiting(engine: Engine, run: Run) -> list[FileDraft]:
             continue
         if info.id != run.drafts or decided:
             return []
-        session = await engine.sessions.open(info.id)
-        known = {one.id: one for one in session.drafts.all if isinstance(one, FileDraft)}
-        await engine.sessions.put_away_idle(info.id)
+        made = (await engine.sessions.transcript(info.id)).drafts
+        known = {one.id: one for one in made if isinstance(one, FileDraft)}
         found = [known[one.draft_id] for one in entries if one.draft_id in known]
         if len(found) != len(entries) or any(one.status not in OPEN for one in found):
             return []

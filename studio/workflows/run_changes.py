@@ -78,9 +78,9 @@ async def approve_drafts(engine: Engine, drafts: Sequence[tuple[str, str]]) -> l
     """Approve drafts, each named by its session and its id; why some could not be, in words."""
     failed: list[str] = []
     for owner in dict.fromkeys(session for session, _ in drafts):
-        session = await engine.sessions.open(owner)
         ids = [draft for one, draft in drafts if one == owner]
-        states = await session.review.decide_all("approve", ids)
+        async with engine.sessions.working_with(owner) as session:
+            states = await session.review.decide_all("approve", ids)
         details = {draft.id: detail for draft, detail in session.transcript.draft_details}
         failed += [
             details.get(one) or f"{one[:8]} is {state}."
@@ -98,8 +98,8 @@ async def _drafted(engine: Engine, run: Run) -> dict[str, dict[str, ChangedBySte
         done = await engine.store.drafts(info.id, done=True) if info.id == run.drafts else ()
         if not entries and not done:
             continue
-        session = await engine.sessions.open(info.id)
-        texts = {one.id: one for one in session.drafts.all if isinstance(one, FileDraft)}
+        made = (await engine.sessions.transcript(info.id)).drafts
+        texts = {one.id: one for one in made if isinstance(one, FileDraft)}
         files: dict[str, ChangedByStep] = {}
         for entry in (*done, *entries):
             draft = texts.get(entry.draft_id)
@@ -111,7 +111,6 @@ async def _drafted(engine: Engine, run: Run) -> dict[str, dict[str, ChangedBySte
                     draft=(info.id, entry.draft_id) if state == "waiting" else None,
                 )
         found[info.id] = files
-        await engine.sessions.put_away_idle(info.id)
     return found
 
 

@@ -107,10 +107,8 @@ async def test_w26_what_was_tested_is_told_as_long_as_it_is_what_waits(tmp_path:
         first, second = session.drafts.waiting_files()
         edited = await session.review.edit(first.id, "By the person.\n")
         assert await passed_drafts(home.engine, run, of) is None
-        session = await home.engine.sessions.open(run.drafts)
-        await session.review.edit(edited.id, first.after)
+        await session.review.edit(edited.id, first.after)  # who looked has not closed it
         assert await passed_drafts(home.engine, run, of) is not None
-        session = await home.engine.sessions.open(run.drafts)
         await session.review.decide(second.id, "discard")
         assert await passed_drafts(home.engine, run, of) is None
         assert await changes_by_step(home.engine, run), "they stand there all the same"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import replace
-from typing import Literal, TypeAlias
+from functools import wraps
+from typing import Any, Concatenate, Literal, ParamSpec, TypeAlias, TypeVar
 
 from studio.agent.session.session_state import SessionState
 from studio.domain.drafts import Draft, DraftStatus, FileDraft, KindDraft, RecordDraft
@@ -20,6 +21,20 @@ from .draft_store import OPEN
 LONGEST_REASON = 500
 """Characters of why a draft was discarded."""
 DraftDecision: TypeAlias = Literal["approve", "discard", "undo"]
+_Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
+_Work: TypeAlias = Callable[Concatenate["DraftReview", _Given], Coroutine[Any, Any, _Made]]
+
+
+def _keeps_open(work: _Work[_Given, _Made]) -> _Work[_Given, _Made]:
+    """Keep the session from being put away while a method runs."""
+
+    @wraps(work)
+    async def kept_open(self: DraftReview, *args: _Given.args, **named: _Given.kwargs) -> _Made:
+        with self.session.used():
+            return await work(self, *args, **named)
+
+    return kept_open
 
 
 class DraftReview:
@@ -32,7 +47,7 @@ class DraftReview:
         files_changed: Callable[[], None],
     ) -> None:
         """``files_changed`` is called when a decision may have changed files or drafts."""
-        self._session = session
+        self.session = session
         self._drafts = session.drafts
         self._pending = session.pending
         self._workspace = workspace
@@ -44,6 +59,7 @@ class DraftReview:
         """Approve, discard or undo a draft; the next request tells the model."""
         return (await self.decide_all(decision, [draft_id], acts, reason))[draft_id]
 
+    @_keeps_open
     async def decide_all(
         self,
         decision: DraftDecision,
@@ -58,7 +74,7 @@ class DraftReview:
         folder is gone or a draft is unknown. Drafts of packs need the proof in ``acts`` that a
         person does this (KZ-5). ``reason`` is why the person discards them; the model is told.
         """
-        self._session.require_sound()
+        self.session.require_sound()
         reason = " ".join(reason.split())[:LONGEST_REASON]
         if unknown := set(draft_ids) - {known.id for known in self._drafts.all}:
             raise ConfigurationError(f"There is no draft {min(unknown)}.")
@@ -68,7 +84,7 @@ class DraftReview:
         before = {known.id: known.status for known in self._drafts.all if known.id in asked}
         workspace = await self._workspace()
         after: dict[str, DraftStatus] = {}
-        record = self._session.record
+        record = self.session.record
         for draft_id in reversed(before) if decision == "undo" else before:
             match decision:
                 case "approve":
@@ -83,13 +99,14 @@ class DraftReview:
         self._pending.drafts_ended(
             {one: after[one] for one in after if after[one] != before[one]}, reason
         )
-        await self._session.flush()
+        await self.session.flush()
         self._files_changed()
         return after
 
+    @_keeps_open
     async def edit(self, draft_id: str, text: str) -> Draft:
         """Replace a waiting draft's text by the person's own; raises ConfigurationError."""
-        self._session.require_sound()
+        self.session.require_sound()
         old = self._drafts.get(draft_id)
         if old is None or old.status != "waiting":
             raise ConfigurationError("This draft no longer waits.")
@@ -120,6 +137,7 @@ class DraftReview:
         except ToolFailed as failure:
             raise ConfigurationError(str(failure)) from failure
 
+    @_keeps_open
     async def resolve(self, draft_id: str, text: str | None, on: Conflict | None = None) -> Draft:
         """Rebase a draft on its file or record as it is now; it waits for approval again.
 
@@ -127,7 +145,7 @@ class DraftReview:
         ``on`` is the comparison that the person saw. Raises
         ConfigurationError if it cannot be done, or the file has changed since.
         """
-        self._session.require_sound()
+        self.session.require_sound()
         old = self._open(draft_id)
         workspace = await self._workspace()
         try:
@@ -155,10 +173,10 @@ class DraftReview:
     async def _replace(self, old: Draft, draft: Draft, note: str) -> None:
         """Add a draft that the person made of an older one; the next request tells the model
         ``note``."""
-        workspace, record = await self._workspace(), self._session.record
+        workspace, record = await self._workspace(), self.session.record
         if not old.keys & draft.keys:  # a pack's, which is about another thing by now
             await self._drafts.settle(old.id, "superseded", workspace, record)
         await self._drafts.add("", [draft], workspace, record, approve=False)
         self._pending.add_draft_note(note)
-        await self._session.flush()
+        await self.session.flush()
         self._files_changed()

@@ -138,6 +138,11 @@ class Session:
         return self._message is not None
 
     @property
+    def in_use(self) -> bool:
+        """Whether something works with it now: a turn, a decision about a draft, an undo."""
+        return self.running or self._exclusive.locked() or self.state.users > 0
+
+    @property
     def escalating(self) -> bool:
         """Whether a turn is over and the next tier takes over its message (L-13)."""
         return self.running and self._escalating

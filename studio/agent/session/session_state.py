@@ -8,7 +8,8 @@ with the next request.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -67,6 +68,8 @@ class SessionState:
         self.channel = channel
         self.working_agent = ""
         """The agent of the running turn; empty where none runs."""
+        self.users = 0
+        """How many work with the session at the moment, so that it is not put away."""
         self.recorded: Callable[[Event], None] = lambda _: None
         """Called for each event before it is published."""
 
@@ -96,6 +99,15 @@ class SessionState:
             fields.setdefault("model_chosen", True)
         self.info = replace(self.info, **fields)
         await self.store.update(self.info.id, **fields)
+
+    @contextmanager
+    def used(self) -> Generator[None, None, None]:
+        """Keep the session from being put away."""
+        self.users += 1
+        try:
+            yield
+        finally:
+            self.users -= 1
 
     async def flush(self) -> None:
         """Return when everything recorded so far is on disk."""

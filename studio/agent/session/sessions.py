@@ -6,8 +6,8 @@ import asyncio
 import shutil
 import time
 import uuid
-from collections.abc import Collection, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from itertools import takewhile
 from typing import TypeAlias, Unpack, get_args
@@ -31,6 +31,7 @@ from studio.domain.sessions import (
     title_from_messages,
 )
 from studio.domain.tools import Exposure
+from studio.domain.transcript import Transcript
 from studio.storage.sessions.store import SessionChanges
 
 from .event_channel import EventChannel
@@ -237,7 +238,7 @@ class Sessions:
     async def _known(self, session_id: str) -> Session | None:
         """The session as it is open here, unless that is out of date."""
         known = self._open.get(session_id)
-        if known is None or not await self._outdated(known) or known.running:
+        if known is None or not await self._outdated(known) or known.in_use:
             return known
         try:
             await known.close()
@@ -252,14 +253,37 @@ class Sessions:
         theirs = session.transcript.running and not session.running and not session.damage
         return elsewhere.changed or (theirs and not elsewhere.running)
 
+    @asynccontextmanager
+    async def working_with(self, session_id: str) -> AsyncGenerator[Session, None]:
+        """Open a session for a while, in which nobody puts it away; then it is, if it is idle."""
+        session = await self.open(session_id)
+        try:
+            with session.state.used():
+                yield session
+        finally:
+            await self.put_away_idle(session_id)
+
+    async def transcript(self, session_id: str) -> Transcript:
+        """What happened in a session, as it is open here or else stored; it is not opened.
+
+        Whoever only looks takes this: what they opened they would have to put away again, and
+        somebody else may work with it by then.
+        """
+        session = self._open.get(session_id)
+        if session is not None and (session.in_use or not await self._outdated(session)):
+            return session.transcript
+        return Transcript(await self.store.events(session_id))
+
     async def put_away(self, session_id: str, *, unwanted: bool = False) -> None:
-        """Save an open session and forget it, unless it runs or has subscribers.
+        """Save an open session and forget it, unless it is in use or has subscribers.
 
         ``unwanted``: nor if somebody opened it to work with it.
         """
         async with self._opening:
             session = self._open.get(session_id)
-            if session is None or session.running or (unwanted and session in self._wanted):
+            if session is None or session.in_use or session_id in self._telling:
+                return
+            if unwanted and session in self._wanted:
                 return
             if not self.events.has_subscribers(session_id):
                 with suppress(StorageError):  # what is not saved is only here

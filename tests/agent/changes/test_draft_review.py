@@ -13,6 +13,7 @@ from studio.domain.events import DraftResolved, ToolFinished
 from studio.domain.permissions import Rule
 from studio.simulator import Call, Text, Turn
 from support.engine_home import EngineHome, engine_home, say
+from support.waiting import until, within
 
 CHAT = "openai-compatible"
 
@@ -56,6 +57,22 @@ def tree(root: Path) -> dict[str, str]:
 
 def last(home: EngineHome) -> str:
     return str(home.asked[-1].json)
+
+
+async def test_t5_no_session_is_put_away_while_a_draft_of_it_is_decided(tmp_path: Path) -> None:
+    """A list of chats that lets one go does not make an approval fail."""
+    async with engine_home(tmp_path, CHAT, turn(write("a", "one\n"))) as home:
+        session, sessions = await home.session(), home.engine.sessions
+        await say(session)
+        (draft,) = session.drafts.waiting()
+        async with within(), session.drafts._writing:  # as another draft is written
+            deciding = asyncio.create_task(session.review.decide(draft.id, "approve"))
+            await until(lambda: session.drafts._writing._waiters, "the decision waits")
+            assert not await sessions.put_away_idle(session.info.id)
+        assert await deciding == "approved" and (home.folder / "a").read_text() == "one\n"
+        assert await sessions.put_away_idle(session.info.id), "nobody uses it any more"
+        again = await sessions.open(session.info.id)
+        assert again is not session and again.drafts.all[0].status == "approved"
 
 
 async def test_delete_and_move_wait_for_the_person_and_are_undone(tmp_path: Path) -> None:

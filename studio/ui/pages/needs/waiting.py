@@ -213,12 +213,10 @@ async def just_before(engine: Engine, asker: str) -> Sequence[ToolBlock]:
     if not asker:
         return ()
     try:
-        session = await engine.sessions.open(asker)
+        blocks = (await engine.sessions.transcript(asker)).blocks
     except StorageError:  # it was deleted meanwhile
         return ()
-    blocks = session.transcript.blocks
     calls = [one for one in blocks if isinstance(one, ToolBlock) and one.finished]
-    await engine.sessions.put_away_idle(asker)
     return calls[-MOST_BEFORE:]
 
 
