@@ -8,12 +8,13 @@ composer. The actions that show a page come from the registry of pages.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum, auto
 
 from PySide6.QtGui import QAction, QKeySequence
 from PySide6.QtWidgets import QMainWindow, QMenu, QWidget
 
+from studio.domain.records import dataclass
 from studio.ui.chat.model.turn_runner import TurnRunner
 from studio.ui.pages import registry
 from studio.ui.translation import tr, tr_later

@@ -9,11 +9,11 @@ block in the transcript, from 0; blocks never move, so such a link holds as long
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 from studio.domain.pack_addresses import pack_of
+from studio.domain.records import dataclass
 
 SCHEME = "agent-studio"
 LONGEST = 16 * 1024

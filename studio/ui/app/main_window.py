@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +16,7 @@ from PySide6.QtGui import QCloseEvent, QKeyEvent, QPaintEvent
 from PySide6.QtWidgets import QMainWindow
 
 from studio.domain.aio import BackgroundTasks
+from studio.domain.records import dataclass
 from studio.storage.config.settings import SettingsFile
 from studio.ui.chat.model.turn_runner import TurnRunner
 from studio.ui.chat.model.unsent import UnsentBuffer

@@ -7,7 +7,6 @@ every text has by itself, so the menu only shows them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import partial
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer
@@ -24,6 +23,7 @@ from PySide6.QtWidgets import (
 )
 from shiboken6 import isValid
 
+from studio.domain.records import dataclass
 from studio.ui.translation import tr, tr_later
 from studio.ui.widgets.letters import LetterStyle
 from studio.ui.widgets.shadow import cast_shadow

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from PySide6.QtWidgets import QStackedWidget
 from shiboken6 import isValid
 
 from studio.domain.extensions import PACK_PAGE
+from studio.domain.records import dataclass
 from studio.files.folders import private_folder
 from studio.ui.chat.page import ChatPage
 from studio.ui.pages import registry

@@ -17,11 +17,12 @@ import socket
 import sys
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hmac import compare_digest
 from pathlib import Path
 
 from studio.domain.jsonvalue import Json
+from studio.domain.records import dataclass
 from studio.storage.paths import Paths
 
 NAME, PORT_NAME = "window.sock", "window.port"

@@ -8,9 +8,9 @@ module is imported when the page is first shown, so that the window opens fast.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from studio.domain.records import dataclass
 from studio.ui.translation import tr_later
 
 if TYPE_CHECKING:

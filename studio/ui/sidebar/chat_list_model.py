@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import cache
 from typing import TYPE_CHECKING
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QAbstractListModel, QMimeData, QModelIndex, Qt, Signal
 from PySide6.QtWidgets import QWidget
 
+from studio.domain.records import dataclass
 from studio.ui.formatting import age, ago
 from studio.ui.theme import joined
 from studio.ui.translation import tr, tr_later, tr_plural

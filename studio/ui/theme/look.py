@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from studio.domain.records import dataclass
 from studio.storage.config.settings import Accent, Contrast, Motion, Settings, ThemeName
 
 Setting: TypeAlias = ThemeName

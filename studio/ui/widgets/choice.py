@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from PySide6.QtCore import QPoint, QRectF, QSize, Qt, Signal
 from PySide6.QtGui import QAction, QColor, QKeyEvent, QPainter
 from PySide6.QtWidgets import QButtonGroup, QMenu, QSizePolicy, QWidget
 
+from studio.domain.records import dataclass
 from studio.ui.theme import Theme, joined
 
 from .buttons import FoldingButton, PaintedButton

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from base64 import b64decode
 from collections import OrderedDict
-from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 from stat import S_ISREG
@@ -19,6 +18,7 @@ from PySide6.QtCore import QBuffer, QByteArray, QObject, QRectF, QSize, Qt, Sign
 from PySide6.QtGui import QBrush, QImage, QImageReader, QImageWriter, QPainter, QTransform
 
 from studio.domain.messages import Image
+from studio.domain.records import dataclass
 
 from .thread_signal import ThreadSignal
 

@@ -7,11 +7,12 @@ shows Stop at once. A message that cannot be sent comes back to the input.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from studio.domain.errors import ConfigurationError, StudioError
+from studio.domain.records import dataclass
 from studio.ui.question_form import QuestionForms
 from studio.ui.translation import tr
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
+from studio.domain.records import dataclass
 from studio.ui.engine_texts import tr_engine
 
 if TYPE_CHECKING:

@@ -7,12 +7,12 @@ import logging
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from studio.domain.aio import BackgroundTasks
 from studio.domain.errors import ConfigurationError
+from studio.domain.records import dataclass
 from studio.ui.translation import tr
 
 from .turn_runner import TurnRunner

@@ -6,9 +6,10 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING
 
+from studio.domain.records import dataclass
 from studio.ui.formatting import clock
 from studio.ui.translation import tr
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from studio.domain.errors import StudioError
+from studio.domain.records import dataclass
 
 from .attachments import Attachment
 
