@@ -7,8 +7,8 @@ For files of the program's own. Files that a person may change meanwhile are wri
 from __future__ import annotations
 
 import os
+import secrets
 import sys
-import uuid
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -38,7 +38,7 @@ def write_atomically(path: Path, data: bytes, *, follow_links: bool = True) -> N
 @contextmanager
 def temporary_beside(path: Path) -> Generator[Path, None, None]:
     """An unused hidden name in the same folder, whose file is removed in the end."""
-    temporary = path.with_name(f".{path.name[:40]}.{uuid.uuid4().hex[:8]}{UNFINISHED}")
+    temporary = path.with_name(f".{path.name[:40]}.{secrets.token_hex(4)}{UNFINISHED}")
     try:
         yield temporary
     finally:
