@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias
 
 from PySide6.QtCore import QEvent, QObject, QPoint, QRectF, QSize, Qt, Signal
@@ -71,7 +72,11 @@ class NavRow(PaintedButton):
     def sizeHint(self) -> QSize:
         return QSize(self.theme.px(160), self.theme.height(30))
 
-    @property
+    def _theme_changed(self) -> None:
+        self.__dict__.pop("whole_width", None)
+        super()._theme_changed()
+
+    @cached_property
     def whole_width(self) -> int:
         """The width in which no word is cut, beside a count of two digits."""
         t = self.theme
