@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -41,6 +42,8 @@ def _main() -> int:
             from studio.cli.commands.completion import complete
 
             return complete(options)
+    if options is None:
+        gc.disable()  # imports make no garbage; the window turns it on again
     from studio.app import main
 
     return main(options, wanted)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import importlib.util
 import logging
 import os
@@ -211,7 +210,6 @@ def _window(paths: Paths, wanted: str) -> int:
     start = start_for(wanted)
     if raise_first(paths, start):
         return 0
-    gc.disable()  # imports make no garbage; ``run`` turns it on again
     from studio.ui.app.qt_import import import_qt
 
     import_qt()

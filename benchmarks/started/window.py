@@ -4,11 +4,14 @@
 pressed in the window is in the composer, ``ready`` when what is saved is shown.
 """
 
+import gc
 import json
 import sys
 import time
 
-import studio.app
+gc.disable()  # as the program's entrance does
+
+import studio.app  # noqa: E402
 
 figures = {}
 build = studio.app.build
