@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QSplitter
+from PySide6.QtWidgets import QSplitter, QWidget
 
 from studio.ui.chat.page import ChatPage
 from studio.ui.pages.page import Page
@@ -33,8 +33,8 @@ class ChatBeside(QSplitter):
     about_alone_wanted = Signal(str, str)
     """The same in place of the page, beside which there is no room for it."""
 
-    def __init__(self, theme: Theme, pages: PageStack, chat: ChatPage) -> None:
-        super().__init__(Qt.Orientation.Horizontal)
+    def __init__(self, theme: Theme, pages: PageStack, chat: ChatPage, parent: QWidget) -> None:
+        super().__init__(Qt.Orientation.Horizontal, parent)
         self._theme, self._pages, self._chat = theme, pages, chat
         self.wanted = True
         """Whether the person wants the chat beside pages; they can close it."""

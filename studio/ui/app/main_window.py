@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from PySide6.QtCore import QEvent, Qt, QTimer, Signal
 from PySide6.QtGui import QCloseEvent, QKeyEvent, QPaintEvent
-from PySide6.QtWidgets import QMainWindow
+from PySide6.QtWidgets import QMainWindow, QWidget
 
 from studio.domain.aio import BackgroundTasks
 from studio.domain.records import dataclass
@@ -27,7 +27,7 @@ from studio.ui.sidebar.controller import ChatListController
 from studio.ui.sidebar.rail import Rail
 from studio.ui.sidebar.sidebar import Sidebar
 from studio.ui.theme import Theme
-from studio.ui.widgets.layouts import column_of, widget_of
+from studio.ui.widgets.layouts import column_of
 
 from .actions import Action, RunningMenu, install
 from .banner import Banner
@@ -102,16 +102,18 @@ class MainWindow(QMainWindow):
         self.setMinimumSize(900, 600)
         self.sidebar = Sidebar(theme)
         self.chat = ChatPage(theme, self.runner, shared.unsent, number)
+        rail, page = Rail(theme), QWidget()
+        rail.new_chat.connect(self.new_chat)
+        # From the outside in: what gets another parent has all that is in it styled again.
+        self.sides = WindowLayout(self, self.sidebar, rail, page, self.chat.header)
+        self.setCentralWidget(self.sides)
         self.pages = PageStack(theme, self.chat, self.sidebar, self._later)
         if not self.settings.values.first_run_done:
             self.pages.show_nothing()
         self.banner = Banner(theme)
-        self.beside = ChatBeside(theme, self.pages, self.chat)
-        self.column = column_of([self.banner, (self.beside, 1)], spacing=0)
-        rail = Rail(theme)
-        rail.new_chat.connect(self.new_chat)
-        self.sides = WindowLayout(self.sidebar, rail, widget_of(self.column), self.chat.header)
-        self.setCentralWidget(self.sides)
+        self.column = column_of([self.banner], spacing=0, on=page)
+        self.beside = ChatBeside(theme, self.pages, self.chat, page)
+        self.column.addWidget(self.beside, 1)
         theme.changed.connect(self.sides.fit)
         self._inspector = InspectorController(theme, self.sides, self.chat, self._later)
         self.chat_list = ChatListController(self.sidebar, self._later, self._listed)

@@ -45,8 +45,10 @@ class WindowLayout(QWidget):
     changed = Signal()
     """The inspector or the sidebar was shown or hidden."""
 
-    def __init__(self, sidebar: QWidget, rail: Rail, page: QWidget, top: QWidget) -> None:
-        super().__init__()
+    def __init__(
+        self, window: QWidget, sidebar: QWidget, rail: Rail, page: QWidget, top: QWidget
+    ) -> None:
+        super().__init__(window)
         self.sidebar, self._rail, self._page = sidebar, rail, page
         self._inspector: QWidget | None = None
         self._top = top
@@ -63,7 +65,9 @@ class WindowLayout(QWidget):
         self.inspector_width = INSPECTOR_WIDTH
         self._old_width = 0
         """The width at the last ``fit``."""
-        self._splitter = QSplitter(Qt.Orientation.Horizontal)
+        box = row_of([rail], spacing=0, on=self)
+        self._splitter = QSplitter(Qt.Orientation.Horizontal, self)
+        box.addWidget(self._splitter, 1)
         self._splitter.setHandleWidth(1)
         self._splitter.setChildrenCollapsible(False)
         self._splitter.addWidget(sidebar)
@@ -72,7 +76,6 @@ class WindowLayout(QWidget):
         self._splitter.splitterMoved.connect(self._dragged)
         sidebar.setMinimumWidth(200)
         sidebar.setMaximumWidth(360)
-        row_of([rail, (self._splitter, 1)], spacing=0, on=self)
         rail.hide()
         rail.sidebar_wanted.connect(lambda: self.show_sidebar(not self.sidebar_shown))
         self.changed.connect(lambda: rail.sidebar.setChecked(self.sidebar_shown))
