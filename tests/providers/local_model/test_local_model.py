@@ -327,13 +327,13 @@ async def test_a_damaged_model(tmp_path: Path) -> None:
 
 async def test_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [])
-    assert "make run" in await failure(ModelProcess(None, RESOURCES, {}))
+    assert "agent-studio doctor" in await failure(ModelProcess(None, RESOURCES, {}))
 
 
 @pytest.mark.parametrize(
     ("engine", "words"),
     [
-        ("raise ModuleNotFoundError('no module')", "is not installed. Type `make run`"),
+        ("raise ModuleNotFoundError('no module')", "is not installed. `agent-studio doctor` says"),
         ("raise ImportError('libgomp.so.1')", "cannot start on this system: libgomp.so.1"),
         ("import os; os.kill(os.getpid(), 4)", "too old for the built-in model (it needs AVX2)"),
         ("import time; time.sleep(3600)", "did not start within 1 s"),
