@@ -334,6 +334,8 @@ async def test_w58_the_terminal_says_no_figure_of_what_has_no_result(
         shown = capsys.readouterr().out
         assert "2 cases, 1 try each, 0 of 4 from the record" in shown
         assert "new (anthropic/sim-model): no cell has a result\n" in shown
+        assert "new is not compared with old: no case has a result from both.\n" in shown
+        assert " compared with old: unclear" not in shown
         script.broken = False
         assert await home.command(*words, "--tokens", "100000") == LIMIT
         assert "1 of 1 cases, no price known, " in capsys.readouterr().out

@@ -204,7 +204,8 @@ async def _run(
             if (found := figures(report, variant.id)).rate * 100 < options.fail_under
         ]
         for found in low:
-            console.say(f"{found.variant} is below {options.fail_under:g}%: {found.rate:.1%}")
+            rate = f"{found.rate:.1%}" if found.cases else "no case has a result"
+            console.say(f"{found.variant} is below {options.fail_under:g}%: {rate}")
         return USAGE if low else DONE
     return DONE
 
@@ -367,6 +368,8 @@ def _line(report: EvalReport, variant: str) -> str:
 
 
 def _words(found: Difference) -> str:
+    if not found.cases:
+        return f"{found.second} is not compared with {found.first}: no case has a result from both."
     return (
         f"{found.second} compared with {found.first}: {found.verdict}, {len(found.better)} better, "
         f"{len(found.worse)} worse of {found.cases}, chance of no difference {found.chance:.1%}"

@@ -12,7 +12,7 @@ from PySide6.QtWidgets import QApplication, QToolTip
 
 from studio.agent.engine import Engine
 from studio.domain.agents import NO_CAPS
-from studio.domain.evals import Case, Eval, Grader, Variant
+from studio.domain.evals import Case, Cell, Eval, EvalReport, Grader, Variant
 from studio.simulator import RequestView, Text, Turn, Usage
 from studio.ui.pages.workflows.evals.case_list import columns_of
 from studio.ui.pages.workflows.evals.eval_facts import (
@@ -26,7 +26,9 @@ from studio.ui.pages.workflows.evals.eval_facts import (
     spoken_case,
 )
 from studio.ui.pages.workflows.evals.eval_inspector import CELL, HISTORY, against_facts
+from studio.ui.pages.workflows.evals.variant_card import VariantCard
 from studio.ui.pages.workflows.page import WorkflowsPage
+from studio.ui.theme import Theme
 from studio.ui.widgets.painting import tag_width
 from studio.workflows.evals.cost_estimate import Judging, estimate_cost
 from studio.workflows.evals.eval_file import read_eval
@@ -437,6 +439,38 @@ def test_w58_an_estimate_says_what_of_a_cost_is_not_known() -> None:
             "Die Aufzeichnung hat alle Antworten",
             ["höchstens 6 Urteile von Agenten, deren Kosten nicht bekannt sind"],
         )
+
+
+@pytest.mark.parametrize(
+    ("written", "words", "compared"),
+    [
+        ("en", "No case has a result.", "Nothing to compare: no case has a result from both."),
+        (
+            "de",
+            "Kein Fall hat ein Ergebnis.",
+            "Es gibt nichts zu vergleichen: Kein Fall hat von beiden ein Ergebnis.",
+        ),
+    ],
+)
+def test_w58_nothing_is_compared_with_what_has_no_result(
+    qapp: QApplication, written: str, words: str, compared: str
+) -> None:
+    """A variant that was not answered has no rate of 0%, and no verdict."""
+    variants = Variant("a", agent="Writer"), Variant("b", agent="Writer")
+    cells = Cell("a", "one", 1, "key", True), Cell("b", "one", 1, "key", False)
+    report = EvalReport(Eval("Story", (Case("one"),), variants), cells=cells)
+    found = difference(report, report, "a", "b")
+    with language(written):
+        theme = Theme()
+        card = VariantCard(theme, "B")
+        card.show_variant(report, "b", found, 1.0)
+        shown = (card.rate, card.of, card.cost)
+        assert qapp and [one.text() for one in shown] == ["–", words, ""]
+        assert not card.tag.isVisibleTo(card) and card.bar.accessibleName() == words
+        assert [one.left for one in against_facts(found, "B")][1:] == [compared]
+        card.show_variant(report, "a", None, None)
+        assert card.tag.isVisibleTo(card) and not card.of.text().startswith(words)
+        theme.deleteLater()
 
 
 def test_w58_it_is_said_with_which_variant_others_are_compared() -> None:

@@ -190,7 +190,12 @@ def case_groups(
 
 
 def figure_words(found: VariantFigures) -> tuple[str, str, str, str]:
-    """The rate, its interval, what it is of with the time of a try, and what a try costs."""
+    """The rate, its interval, what it is of with the time of a try, and what a try costs.
+
+    Of a variant that no case has a result of there are none of these.
+    """
+    if not found.cases:
+        return "–", "", tr("No case has a result."), ""
     interval = tr("{low} to {high}").format(low=percent(found.low), high=percent(found.high))
     of = tr("{passed} of {cases} cases").format(
         passed=number(found.passed), cases=number(found.cases)

@@ -205,14 +205,18 @@ class CellTab(QWidget):
 
 
 def against_facts(found: Difference, letter: str) -> list[Fact]:
-    """What speaks for a difference of a variant from the baseline."""
+    """What speaks for a difference of a variant from the baseline, if there is anything."""
+    heading = Fact(tr("A against {letter}").format(letter=letter), style="heading")
+    if not found.cases:
+        words = tr("Nothing to compare: no case has a result from both.")
+        return [heading, Fact(words, style="note")]
     better, worse = (
         tr_plural("{count} case", "{count} cases", len(cases))
         for cases in (found.better, found.worse)
     )
     chance = tr("{number}%").format(number=decimal(100 * found.chance))
     return [
-        Fact(tr("A against {letter}").format(letter=letter), style="heading"),
+        heading,
         Fact(tr("Better"), better),
         Fact(tr("Worse"), worse),
         Fact(tr("Chance of no difference"), chance),
@@ -234,7 +238,7 @@ def summary_facts(row: EvalRow, report: EvalReport) -> list[Fact]:
         facts += [
             Fact(variant_title(report, one.id), rate, style="heading"),
             Fact(report.models.get(one.id, ""), style="note"),
-            *(Fact(words, style="note") for words in more),
+            *(Fact(words, style="note") for words in more if words),
         ]
     return facts
 

@@ -381,7 +381,8 @@ class EvalView(PaintedWidget):
         base, *others = [one.id for one in report.eval.variants]
         others.sort(key=lambda one: one != self.against.current)  # the chosen one is B
         self._shown = shown = [base, *others[: len(LETTERS) - 1]]
-        rate = figures(report, base).rate
+        of_base = figures(report, base)
+        rate = of_base.rate if of_base.cases else None
         self._found = [difference(report, report, base, one) for one in shown[1:]]
         for at, card in enumerate(self.cards):
             card.setVisible(at < len(shown))

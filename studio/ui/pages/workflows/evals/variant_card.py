@@ -28,7 +28,8 @@ class IntervalBar(PaintedWidget):
 
     def show_figures(self, found: VariantFigures, baseline: float | None) -> None:
         self._figures, self._baseline = found, baseline
-        self.setAccessibleName(", ".join(figure_words(found)[:2]))
+        rate, interval, of, _ = figure_words(found)
+        self.setAccessibleName(f"{rate}, {interval}" if found.cases else of)
         self.update()
 
     def paint(self, painter: QPainter, rect: QRectF) -> None:
@@ -38,6 +39,8 @@ class IntervalBar(PaintedWidget):
         middle, wide = rect.center().y(), rect.width()
         line = QRectF(rect.x(), middle - t.px(2), wide, t.px(4))
         paint_rounded(painter, line, 2, t.color("track"))
+        if not found.cases:
+            return
         left, right = rect.x() + found.low * wide, rect.x() + found.high * wide
         within = QRectF(left, line.y(), right - left, line.height())
         faint = QColor(t.color("accent_text"))
@@ -81,6 +84,7 @@ class VariantCard(PaintedWidget):
         found = figures(report, variant)
         self.title.set_text(f"{self.letter}  {variant_title(report, variant)}")
         self.model.set_text(report.models.get(variant, ""))
+        self.tag.setVisible(against is None or against.cases > 0)
         if against is None:
             self.tag.set(tr("Baseline"), "accent")
         else:
