@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import TypeAlias
 
 import pytest
+from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QApplication
 
 from studio.agent.engine import Engine
 from studio.ui.app.main_window import MainWindow
+from studio.ui.chat.composer import Editor
 from studio.ui.pages.first_run import FirstRun
 from studio.ui.widgets import MenuButton
 from support.window import alone, at_window, on_window_loop
@@ -55,3 +57,33 @@ async def test_menus_come_with_their_words(tmp_path: Path) -> None:
         assert composer.editor.placeholder == "Ask, or describe a task"
         for menu in (composer.agent, composer.model, composer.mode, composer.folder):
             assert menu.isVisible() and menu.text(), menu.accessibleName()
+
+
+class StyleChanges(QObject):
+    """Counts how often the editor of a message is styled."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.count = 0
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.StyleChange and isinstance(watched, Editor):
+            self.count += 1
+        return False
+
+
+@on_window_loop
+async def test_the_window_is_made_from_the_outside_in(tmp_path: Path) -> None:
+    """What gets another parent has all that is in it styled again, so nothing gets many."""
+    app = QApplication.instance()
+    assert app is not None
+    changes = StyleChanges()
+    app.installEventFilter(changes)
+    before: list[int] = []
+
+    async def look(_: Engine) -> None:
+        before.append(changes.count)
+        app.removeEventFilter(changes)
+
+    async with at_window(tmp_path, "anthropic", [], prepare=look):
+        assert 0 < before[0] < 5
