@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from studio.cli.command_context import CommandContext, chosen_folder
-from studio.cli.exit_codes import DONE, LIMIT, USAGE
+from studio.cli.exit_codes import DENIED, DONE, LIMIT, USAGE
 from studio.cli.parser import (
     CommandParser,
     dollars,
@@ -18,13 +19,13 @@ from studio.cli.parser import (
     repeats,
     tokens,
 )
-from studio.domain.errors import ConfigurationError
+from studio.domain.errors import ConfigurationError, StudioError
 
 if TYPE_CHECKING:
-    from studio.domain.evals import EvalReport
+    from studio.domain.evals import Eval, EvalReport
     from studio.domain.jsonvalue import JsonObject
     from studio.storage.evals import EvalRow
-    from studio.workflows.evals.eval_runs import EvalRuns
+    from studio.workflows.evals.eval_runs import EvalOptions, EvalRuns
     from studio.workflows.evals.figures import Difference
     from studio.workflows.runner import Runner
     from studio.workflows.workflow_runs import WorkflowRuns
@@ -74,7 +75,10 @@ def arguments(parser: CommandParser) -> None:
             "--folder", type=Path, metavar="DIR", help="default: the current folder"
         )
     start.add_argument(
-        "-y", "--yes", action="store_true", help="ask all after a sample, without a question"
+        "-y",
+        "--yes",
+        action="store_true",
+        help="begin and ask all, without a question",
     )
     for name in ("show", "chat", "export"):
         found[name].add_argument("run", metavar="RUN", help="the beginning of its id")
@@ -186,6 +190,11 @@ async def _run(
     caps = Caps(options.tokens or 0, options.dollars or 0.0)
     given = options.provider or "", options.model or ""
     wanted = EvalOptions(caps, *given, options.fresh, chosen_cells(one, options.cell))
+    if console.interactive and not (console.is_agents or options.yes or options.json):
+        words, costs = await _estimate(evals, one, path, folder, wanted)
+        console.say(words)
+        if costs and not await console.agrees("Begin?", options):
+            return DENIED
     codes: list[int] = []
 
     async def drive(runner: Runner) -> None:
@@ -208,6 +217,35 @@ async def _run(
             console.say(f"{found.variant} is below {options.fail_under:g}%: {rate}")
         return USAGE if low else DONE
     return DONE
+
+
+async def _estimate(
+    evals: EvalRuns, one: Eval, path: Path, folder: Path, wanted: EvalOptions
+) -> tuple[str, bool]:
+    """What an eval will cost, from what its last run and the record tell; whether it costs."""
+    from studio.agent.usage_costs import format_dollars
+
+    def money(amount: float) -> str:
+        return format_dollars(amount) or "$0.00"
+
+    before: EvalReport | None = None
+    for row in await evals.store.list(1, source=str(path)):
+        with suppress(StudioError):  # it has not ended
+            before = await evals.report(row)
+    found = await evals.estimate(one, path, folder, wanted, before)
+    if not (found.asked or found.verdicts):
+        return "The record has all answers: no agent is asked for one.", False
+    words = f"It asks {found.asked:,} of {found.count:,} cells"
+    if found.verdicts:
+        words += f", and agents for at most {found.verdicts:,} verdicts"
+    if found.dollars is None:
+        return f"{words}. What that costs is not known.", True
+    words += f": about {money(found.dollars)}"
+    if found.least is not None and found.most is not None:
+        words += f", between {money(found.least)} and {money(found.most)} (95%)"
+    if found.verdicts and not found.basis:
+        words += ", without the verdicts, whose cost is not known"
+    return f"{words}.", True
 
 
 async def _list(context: CommandContext, options: argparse.Namespace, evals: EvalRuns) -> int:
