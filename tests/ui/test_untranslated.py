@@ -39,7 +39,7 @@ OURS = re.compile(r"[A-Za-z]{2,}")
 NAMES = (
     *PROVIDER_TITLES.values(), "Agent Studio", "sim-model", "English", "Deutsch", "JetBrains Mono",
     "Inter", "Tavily", "Brave Search", "SearXNG", "OK", "PySide6, Qt", "Lucide", "ISC, MIT", "LGPL-3.0",
-    "SQLCipher", "BSD-3-Clause", "OFL-1.1",
+    "PySide6, Qt (GNU GPL)", "GPL-3.0", "latex2mathml", "MIT", "SQLCipher", "BSD-3-Clause", "OFL-1.1",
 )  # fmt: skip
 """What is called the same in every language."""
 CODE = re.compile(
