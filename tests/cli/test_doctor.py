@@ -282,6 +282,18 @@ async def test_a_port_in_use(terminal: Command) -> None:
     assert (await looked(terminal, "--offline"))["Server port"]["state"] == "ok"
 
 
+async def test_news_that_nobody_known_signed(terminal: Command) -> None:
+    """I-10: a program that skipped a change of keys says so where the person looks."""
+    assert (await looked(terminal, "--offline"))["Installation"]["state"] == "ok"
+    await terminal("config", "set", "theme", "dark")
+    (file,) = terminal.home.rglob("settings.json")
+    values = json.loads(file.read_text()) | {"updates_refused": "It is not signed."}
+    file.write_text(json.dumps(values))
+    found = (await looked(terminal, "--offline"))["Installation"]
+    assert found["state"] == "warning" and found["advice"].startswith("It is not signed. ")
+    assert "from where this one came" in found["advice"]
+
+
 async def test_a_port_that_does_not_exist(terminal: Command) -> None:
     (terminal.home / "settings.json").write_text(json.dumps({"server_port": 70_000}))
     found = (await looked(terminal, "--offline"))["Server port"]

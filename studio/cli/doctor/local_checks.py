@@ -52,6 +52,7 @@ CHECK_SECONDS = 2.5
 """Seconds for checking the database."""
 DISK = "Look at the disk, or whether the place on the network answers."
 _REPAIR = "The next start keeps the damaged file under another name, and saves what can be read."
+_REFUSED = "Get the newest version from where this one came: it may know no key of today."
 DRIFT = 120.0
 """Seconds by which a clock may be wrong."""
 
@@ -83,8 +84,11 @@ class LocalChecks:
 
     def installation(self) -> Finding:
         """Say how it was installed, and with that how a newer version is got."""
-        found = installation()
-        return Finding("Installation", "ok", f"{found}. For a newer one: {found.update}")
+        found, name = installation(), "Installation"
+        text = f"{found}. For a newer one: {found.update}"
+        if self.values.updates_refused:
+            return Finding(name, "warning", text, f"{self.values.updates_refused} {_REFUSED}")
+        return Finding(name, "ok", text)
 
     def folders(self) -> Finding:
         paths, name = self._paths, "Folders"

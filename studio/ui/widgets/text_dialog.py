@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from PySide6.QtGui import QTextCursor, QTextDocument
 from PySide6.QtWidgets import QDialog, QPlainTextEdit, QTextEdit, QWidget
 
 from studio.ui.theme import Theme
@@ -34,6 +35,7 @@ class TextDialog(QDialog):
             self.text = QTextEdit()
             self.text.setFont(theme.font("ui"))
             self.text.setMarkdown(text)
+            _set_apart(self.text.document(), theme.px(8))
         else:
             self.text = QPlainTextEdit(text)
             self.text.setFont(theme.font("code"))
@@ -45,3 +47,14 @@ class TextDialog(QDialog):
         foot = row_of([STRETCH, close])
         column_of([(self.text, 1), foot], spacing=10, margins=(14, 14, 14, 14), on=self)
         self.finished.connect(self.deleteLater)
+
+
+def _set_apart(document: QTextDocument, room: int) -> None:
+    """Leave room above headings and paragraphs, which Qt puts close below a list."""
+    block = document.firstBlock().next()
+    while block.isValid():
+        if block.textList() is None:
+            shape = block.blockFormat()
+            shape.setTopMargin(2 * room if shape.headingLevel() else room)
+            QTextCursor(block).setBlockFormat(shape)
+        block = block.next()
