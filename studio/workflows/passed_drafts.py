@@ -92,12 +92,16 @@ async def changed_since(tested: PassedDrafts) -> int:
 
 
 def _of_folder(workspace: Workspace, path: str) -> str | None:
-    """The digest of a file, empty where there is none; None where it cannot be read."""
+    """The digest of a file, empty where there is none; None where it cannot be read or made."""
     try:  # as an approval reads it: of a pipe that is there now, the end may never come
-        stamp = read_stamp(workspace.resolve(path), path)
+        place = workspace.resolve(path)
+        stamp = read_stamp(place, path)
     except (DraftConflict, ToolFailed):
         return None
-    return stamp.digest if stamp is not None else ""
+    if stamp is not None:
+        return stamp.digest
+    above = next(one for one in place.parents if one.exists())
+    return "" if above.is_dir() else None  # no file can be made below another one
 
 
 async def _waiting(engine: Engine, run: Run) -> list[FileDraft]:

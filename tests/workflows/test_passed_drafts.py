@@ -125,3 +125,11 @@ async def test_w26_a_pipe_where_the_file_was_is_a_change(tmp_path: Path) -> None
             assert await changed_since(tested) == 1
     finally:  # whoever reads it comes to its end
         os.close(os.open(pipe, os.O_RDWR | os.O_NONBLOCK))
+
+
+async def test_w26_a_file_where_the_folder_of_a_new_one_was_is_a_change(tmp_path: Path) -> None:
+    """The draft cannot be approved so; that its folder is not there yet is no change."""
+    tested = PassedDrafts("Tests", "", 1, True, str(tmp_path), (("new/deep/a.txt", ""),))
+    assert await changed_since(tested) == 0
+    (tmp_path / "new").write_text("A file now.\n")
+    assert await changed_since(tested) == 1
