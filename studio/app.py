@@ -8,6 +8,7 @@ import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -139,7 +140,7 @@ async def _serve_mcp(context: CommandContext, options: Namespace) -> int:
 
 
 class _LogFile(logging.Handler):
-    """Writes log records to a file, without keys. The file is opened with the first record."""
+    """Writes log records to a file, without secrets. The file is opened with the first record."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(logging.WARNING)
@@ -154,11 +155,11 @@ class _LogFile(logging.Handler):
     def _open(self) -> logging.Handler:
         from logging.handlers import RotatingFileHandler
 
-        from studio.domain.redaction import redact
+        from studio.domain.redaction import without_secrets
 
         class Redacted(logging.Formatter):
             def format(self, record: logging.LogRecord) -> str:
-                return redact(super().format(record))
+                return without_secrets(super().format(record))
 
         file = RotatingFileHandler(
             self._path, maxBytes=1_000_000, backupCount=1, encoding="utf-8", delay=True
@@ -204,15 +205,30 @@ def _window(paths: Paths, wanted: str) -> int:
             file=sys.stderr,
         )
         return 1
+    from studio.storage.crash_reports import CrashReports
     from studio.ui.app.opening import start_for
-    from studio.ui.app.second_start import raise_first
+    from studio.ui.app.second_start import raise_first, wait_for_turn
 
     start = start_for(wanted)
-    if raise_first(paths, start):
-        return 0
-    from studio.ui.app.qt_import import import_qt
+    with wait_for_turn(paths) as turn:
+        if raise_first(paths, start):
+            return 0
+        crashes = CrashReports(paths.logs)
+        crashes.watch()
+        sys.excepthook = crashes.hook(sys.excepthook)
+        try:
+            from studio.ui.app.qt_import import import_qt
 
-    import_qt()
-    from studio.ui.app.main import run
+            import_qt()
+            from studio.ui.app.main import run
 
-    return run(paths, build, start)
+            return run(paths, build, start, crashes, turn.close)
+        except Exception as error:
+            if not isinstance(error, StudioError):
+                crashes.ended_by(error)
+            turn.close()  # a later start does not wait until this has been read
+            with suppress(ImportError):  # Qt cannot be loaded
+                from studio.ui.app.start_failure import show_failure
+
+                show_failure(error, crashes.path)
+            raise

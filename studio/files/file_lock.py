@@ -43,18 +43,18 @@ else:
 
 
 @contextmanager
-def exclusive_access(path: Path) -> Generator[bool, None, None]:
+def exclusive_access(path: Path, seconds: float | None = None) -> Generator[bool, None, None]:
     """Lock ``path``, so that no other program replaces it between our reading and replacing.
 
-    Only programs that use this too are kept out. Waits for ``LOCK_TIMEOUT`` at most, and then
-    goes on without the lock, as where files cannot be locked; yields whether no other program has
-    it. Blocks, and raises OSError if the folder cannot be written.
+    Only programs that use this too are kept out. Waits for ``seconds`` at most, or
+    ``LOCK_TIMEOUT``, and then goes on without the lock, as where files cannot be locked; yields
+    whether no other program has it. Blocks, and raises OSError if the folder cannot be written.
     """
-    path = path.resolve()
+    path, seconds = path.resolve(), LOCK_TIMEOUT if seconds is None else seconds
     beside = private_folder(path.parent) / f".{path.name}.lock"
     file = os.open(beside, os.O_CREAT | os.O_RDWR, 0o600)
     try:
-        end, alone = time.monotonic() + LOCK_TIMEOUT, True
+        end, alone = time.monotonic() + seconds, True
         with suppress(OSError):  # some folders have no locks
             while not (alone := lock(file)) and time.monotonic() < end:
                 time.sleep(0.01)

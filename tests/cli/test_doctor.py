@@ -70,7 +70,8 @@ async def test_a_sound_house(tmp_path: Path) -> None:
             *("Program", "Installation", "Folders", "Settings", "Database", "Keychain"),
             *(one.title for one in PROVIDERS.values() if one.adapter),
             *("Network", "Sandbox", "Built-in model"),
-            *("Display", "Tools", "Agents", "MCP servers", "Packs", "Server port", "Clock"),
+            *("Display", "Tools", "Agents", "MCP servers", "Packs", "Server port"),
+            *("Last crash", "Clock"),
         ]
         found = await looked(terminal)
         assert found["Anthropic"]["text"].startswith(
@@ -99,6 +100,37 @@ async def test_a_house_that_cannot_start(terminal: Command) -> None:
     settings.unlink()
     settings.mkdir()
     assert (await looked(terminal, "--offline"))["Settings"]["state"] == "broken"
+
+
+async def test_the_last_crash(terminal: Command) -> None:
+    """I-9: where its report is, also before a start has come so far that it could tell."""
+    assert (await looked(terminal, "--offline"))["Last crash"]["text"] == "none"
+    logs = terminal.home / "logs"
+    crash = (
+        "import ctypes, sys; from pathlib import Path; "
+        "from studio.storage.crash_reports import CrashReports; "
+        "CrashReports(Path(sys.argv[1])).watch(); ctypes.string_at(0)"
+    )
+    for _ in range(2):
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", crash, str(logs), env=terminal.environment
+        )
+        assert await process.wait() != 0
+        found = (await looked(terminal, "--offline"))["Last crash"]
+        assert found["state"] == "note" and "docs/crashes.md" in found["advice"]
+        named = Path(found["text"].partition(", ")[2])
+        assert named.parent == logs and "Segmentation fault" in named.read_text()
+
+
+async def test_no_line_and_no_advice_has_a_secret(terminal: Command, tmp_path: Path) -> None:
+    """P-4, S-5: the name of a place may hold one."""
+    home = tmp_path / "password=Sommer2026!"
+    home.mkdir()
+    home.chmod(0o755)
+    terminal.environment["AGENT_STUDIO_HOME"] = str(home)
+    ended = await terminal("doctor", "--offline", "--json", *PATIENT)
+    assert "chmod 700" in lines(ended)["Folders"]["advice"]
+    assert "Sommer2026" not in ended.out
 
 
 async def test_a_database_of_a_newer_version_or_with_a_hole(terminal: Command) -> None:

@@ -28,8 +28,9 @@ WIDTH = 18
 def arguments(parser: CommandParser) -> None:
     parser.description = (
         "Look at versions, how it was installed, folders, database, keychain, providers, network, "
-        "sandbox, built-in model, display, tools, agents, MCP servers, packs, server and clock: "
-        "a line each, and what to do. Exit code 1 if something is broken that stops the program."
+        "sandbox, built-in model, display, tools, agents, MCP servers, packs, server, last crash "
+        "and clock: a line each, and what to do. Exit code 1 if something is broken that stops the "
+        "program."
     )
     parser.add_argument("--offline", action="store_true", help="do not use the network")
     parser.add_argument(
@@ -78,6 +79,7 @@ async def run(context: CommandContext, options: argparse.Namespace) -> int:
         Check("MCP servers", partial(network.servers, local.servers), late=DISK),
         here("Packs", local.packs),
         here("Server port", local.port, "Look at the name server, for server_host."),
+        here("Last crash", local.last_crash),
     ]
     running = [started(one) for one in checks]
     running.insert(3, settings)
@@ -109,7 +111,7 @@ async def _found(check: Check, seconds: float) -> tuple[Finding, bool]:
     import asyncio
 
     from studio.cli.doctor import Finding
-    from studio.domain.redaction import redact
+    from studio.domain.redaction import without_secrets
 
     task = asyncio.ensure_future(check.run())
     await asyncio.wait([task], timeout=seconds)
@@ -119,9 +121,10 @@ async def _found(check: Check, seconds: float) -> tuple[Finding, bool]:
         return Finding(check.name, "warning", text, check.late), True
     try:
         finding = task.result()
-        return replace(finding, text=redact(finding.text)), False
+        text, advice = without_secrets(finding.text), without_secrets(finding.advice)
+        return replace(finding, text=text, advice=advice), False
     except Exception as error:  # one check that fails must not hide the others
-        text = redact(f"could not be looked at: {type(error).__name__}: {error}")
+        text = without_secrets(f"could not be looked at: {type(error).__name__}: {error}")
         advice = "Run it with another home to see whether it is the data: AGENT_STUDIO_HOME"
         return Finding(check.name, "warning", text, advice), False
 

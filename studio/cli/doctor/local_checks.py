@@ -36,6 +36,7 @@ from studio.providers.local_model import ABOUT, ENGINE, MISSING
 from studio.providers.local_model.process import TOO_OLD, packaged_gguf
 from studio.storage.config.settings import Settings
 from studio.storage.connection import explain_error, is_damage, open_for_reading
+from studio.storage.crash_reports import CrashReports
 from studio.storage.installation import installation
 from studio.storage.migrations import LATEST
 from studio.storage.pack_key import PackKeys, damage, errors, is_encrypted
@@ -318,6 +319,15 @@ class LocalChecks:
             advice = "If not, name another: agent-studio serve --port PORT"
             return Finding(name, "warning", text, advice)
         return Finding(name, "ok", f"port {port} of {host} is free")
+
+    def last_crash(self) -> Finding:
+        """Say where the last report is, also that of a program which crashes with each start."""
+        name, last = "Last crash", CrashReports(self._paths.logs).last()
+        if last is None:
+            return Finding(name, "ok", "none")
+        when = datetime.fromtimestamp(last.stat().st_mtime).astimezone()
+        advice = "Read it before you give it to somebody: docs/crashes.md"
+        return Finding(name, "note", f"{when:%Y-%m-%d %H:%M}, {last}", advice)
 
     def clock(self, dates: Sequence[tuple[float, float]]) -> Finding:
         """Compare the clock: ``dates`` are pairs of our time and a provider's at that moment."""

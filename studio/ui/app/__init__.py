@@ -31,6 +31,7 @@
 - ``session_bus``: Connects to the session's D-Bus, calls methods there and receives signals.
 - ``desktop_wishes``: Reads from the desktop whether it wants high contrast or less motion.
 - ``second_start``: Single instance: a second start hands what it was given to the first.
+- ``start_failure``: Shows in a box what kept the window from opening.
 - ``server_process``: Runs the server in a process beside the window, as the settings say.
 - ``updates``: Tells of newer versions, and after an update of what is new.
 - ``opening``: Tells by a word of the command line, or of macOS, what a start is for.

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QIcon, QPainter, QPixmap
 
+from studio.domain.errors import StudioError
 from studio.storage.config.settings import SettingsFile
-from studio.storage.crash_reports import CrashReports
+from studio.storage.crash_reports import CRASH, CrashReports
 from studio.storage.paths import Paths
 from studio.ui import translation
 from studio.ui.theme import Theme
@@ -33,17 +34,18 @@ START = Start()
 
 
 def run(
-    paths: Paths, build: Callable[[Paths, SettingsFile], Awaitable[Engine]], start: Start = START
+    paths: Paths,
+    build: Callable[[Paths, SettingsFile], Awaitable[Engine]],
+    start: Start = START,
+    crashes: CrashReports | None = None,
+    listening: Callable[[], object] = lambda: None,
 ) -> int:
     """Show the window at once, and build the engine when it is painted.
 
-    ``start`` is what the program was started for. The caller may have turned the
-    garbage collector off, as there is nothing to collect during the start; it is on again
-    when the engine is built.
+    ``start`` is what the program was started for; ``listening`` is called when later starts are
+    heard. The caller may have turned the garbage collector off, as there is nothing to collect
+    during the start; it is on again when the engine is built.
     """
-    crashes = CrashReports(paths.logs)
-    crashed = crashes.watch()
-    hook, sys.excepthook = sys.excepthook, crashes.hook(sys.excepthook)
     app = StudioApplication(sys.argv[:1])
     app.setApplicationName("Agent Studio")
     app.setDesktopFileName("agent-studio")
@@ -52,7 +54,11 @@ def run(
     asyncio.set_event_loop(loop)
     with loop:
         settings = SettingsFile(paths.settings)
-        loop.run_until_complete(settings.load())
+        try:
+            loop.run_until_complete(settings.load())
+        except StudioError:
+            translation.use("system", app)  # for the words about it
+            raise
         translation.use(settings.values.language, app)
         theme = Theme()
         theme.wear(look_of(settings.values))
@@ -63,11 +69,10 @@ def run(
             loop.add_signal_handler(name, program.end)
         window.show()
         starts = SecondStarts(paths, program.welcome_back)
-        work = _run_until_closed(program, starts, build(paths, settings), start, crashed)
+        building = build(paths, settings)
+        work = _run_until_closed(program, starts, building, start, crashes, listening)
         code = loop.run_until_complete(work)
         loop.run_until_complete(_cancel_tasks())
-    sys.excepthook = hook
-    crashes.close()
     return code
 
 
@@ -92,20 +97,42 @@ async def _cancel_tasks() -> None:
 
 
 async def _run_until_closed(
-    program: Program, starts: SecondStarts, building: Awaitable[Engine], start: Start, crashed: bool
+    program: Program,
+    starts: SecondStarts,
+    building: Awaitable[Engine],
+    start: Start,
+    crashes: CrashReports | None,
+    listening: Callable[[], object],
 ) -> int:
     (window,) = program.windows
     await window.painted
-    await program.load(building)
-    await starts.listen()
-    if start != START:
-        program.welcome_back(start)
-    if crashed:
-        words = tr("The program crashed the last time. Settings, About, has a report you can read.")
-        window.banner.say(words)
-    window.setWindowIcon(_logo(window.theme))
-    gc.freeze()  # what exists now stays: full collections skip it
-    gc.enable()
-    code = await program.closed
-    await starts.aclose()
-    return code
+    if not program.ending:
+        await starts.listen()
+    listening()
+    try:
+        if crashes is not None and crashes.untold:  # before anything that may crash again
+            window.banner.say(_words_about(crashes))
+        await program.load(building)
+        if start != START:
+            program.welcome_back(start)
+        if crashes is not None and crashes.untold:
+            await asyncio.to_thread(crashes.told)
+        window.setWindowIcon(_logo(window.theme))
+        gc.freeze()  # what exists now stays: full collections skip it
+        gc.enable()
+        return await program.closed
+    except Exception:  # it is told when all that is open has been closed
+        program.end()
+        await program.closed
+        raise
+    finally:
+        await starts.aclose()
+
+
+def _words_about(crashes: CrashReports) -> str:
+    if crashes.untold == CRASH:
+        return tr("The program crashed the last time. Settings, About, has a report you can read.")
+    return tr(
+        "There was an error in the program the last time. "
+        "Settings, About, has a report you can read."
+    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -81,6 +81,8 @@ class Program(QObject):
         self._leaving = BackgroundTasks()
         """Windows that are being closed: what is written in them is saved also at the end."""
         self._closing: asyncio.Task[None] | None = None
+        self._failed = False
+        """Whether a step of the end failed."""
         self._translating: asyncio.Task[None] | None = None
         self.runner = TurnRunner(self._show_error, self._on_event)
         self.server = ServerController(settings)
@@ -277,6 +279,11 @@ class Program(QObject):
         for window in self.windows:
             window.hide()
 
+    @property
+    def ending(self) -> bool:
+        """Whether the end has begun; what is wanted from now on is not done."""
+        return self._closing is not None
+
     def bring_back(self) -> None:
         """Show the windows in front of those of other programs, the last used one on top."""
         if self._closing is not None:
@@ -289,16 +296,19 @@ class Program(QObject):
         top.raise_()
         top.activateWindow()
 
-    def welcome_back(self, start: Start) -> None:
-        """Do what another start of the program was for."""
+    def welcome_back(self, start: Start) -> bool:
+        """Do what another start of the program was for; False once the end has begun."""
+        if self.ending:
+            return False
         if start.quick_ask:
             self.ask_quickly()
-            return
+            return True
         self.bring_back()
         if start.folder:
             self.later(self._begin_in(start.folder))
         if start.link:
             self.later(self._follow(start.link))
+        return True
 
     def _open_what_came(self) -> None:
         if isinstance(self._app, StudioApplication):
@@ -371,6 +381,9 @@ class Program(QObject):
             box = message_box(window, "Agent Studio", tr_engine(str(error)), more)
             box.open()
             box.finished.connect(self.end)
+            return
+        if self.ending:  # it began before there was an engine to close
+            await self._step(engine.close)
             return
         self.engine = engine
         self._desk = engine.services.acts.desk("window")
@@ -504,36 +517,46 @@ class Program(QObject):
                 window.hide()
 
     async def _finish(self) -> None:
-        await self._leaving.settled()
-        await self.preferences.aclose()
-        await self.server.aclose()
+        """Do each step of the end, also if another one fails."""
+        await self._step(self._leaving.settled)
+        await self._step(self.preferences.aclose)
+        await self._step(self.server.aclose)
+        await self._step(self._stop_turns)
+        await self._step(self._tasks.aclose)
+        for window in self.windows:
+            await self._step(window.finish)
+        await self._step(self.global_key.aclose)
+        await self._step(self._wishes.aclose)
+        await self._step(partial(self.notifier.aclose, keep=self.background.done))
+        if self.engine is not None:
+            await self._step(self.settings.save)
+            await self._step(self.engine.purge_bin)
+            await self._step(self.engine.close)
+            await self._step(self.runner.finish)
+
+    async def _step(self, step: Callable[[], Awaitable[None]]) -> None:
+        try:
+            await step()
+        except StudioError as error:
+            print(error)
+        except Exception as error:
+            self._failed = True
+            self._hook(type(error), error, error.__traceback__)
+
+    async def _stop_turns(self) -> None:
         self.runner.close()
         if self.remote_approvals is not None:
             self.remote_approvals.stop()
-        await self._tasks.aclose()
-        for window in self.windows:
-            await window.finish()
-        await self.global_key.aclose()
-        await self._wishes.aclose()
-        await self.notifier.aclose(keep=self.background.done)
-        if self.engine is not None:
-            for step in (
-                self.settings.save,
-                self.engine.purge_bin,
-                self.engine.close,
-                self.runner.finish,
-            ):
-                try:
-                    await step()
-                except StudioError as error:
-                    print(error)
 
     def _finished(self, task: asyncio.Task[Any]) -> None:
+        error = None if task.cancelled() else task.exception()
+        if error is not None:
+            self._hook(type(error), error, error.__traceback__)
         sys.excepthook = self._hook
         for window in self.windows:
             if not window.painted.done():
                 window.painted.set_result(None)
-        self.closed.set_result(1 if not task.cancelled() and task.exception() else 0)
+        self.closed.set_result(1 if self._failed or error is not None else 0)
 
     # Errors, tasks
 

@@ -5,6 +5,9 @@ is for, nothing else, and hears whether the window takes it. A socket that nobod
 any more is replaced. Windows has no such sockets in Python: there it is a port of this
 computer, and a file in the data folder has its number and two words. A start shows the first,
 and believes only an answer with the second, so that no other program takes part.
+
+Of starts at the same moment one looks for a window, and listens once its own is painted, before
+the next one looks. A window that is being closed takes no start any more.
 """
 
 from __future__ import annotations
@@ -16,18 +19,21 @@ import secrets
 import socket
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from hmac import compare_digest
 from pathlib import Path
 
 from studio.domain.jsonvalue import Json
 from studio.domain.records import dataclass
+from studio.files.file_lock import exclusive_access
 from studio.storage.paths import Paths
 
 NAME, PORT_NAME = "window.sock", "window.port"
 TIMEOUT = 3.0
 """Seconds within which a running window answers; one that hangs counts as absent."""
+PATIENCE = 20.0
+"""Seconds that a start waits for one before it, which shows its window meanwhile."""
 LONGEST = 128 * 1024
 """Bytes of what a start says."""
 TAKEN = "taken"
@@ -54,6 +60,17 @@ class _Port:
     number: int
     key: str
     answer: str
+
+
+def wait_for_turn(paths: Paths) -> ExitStack:
+    """Wait until no other start looks for a window; the next one may when this is closed.
+
+    Blocks.
+    """
+    turn = ExitStack()
+    with suppress(OSError):  # the folder is read-only
+        turn.enter_context(exclusive_access(paths.data / NAME, PATIENCE))
+    return turn
 
 
 def raise_first(paths: Paths, start: Start, *, by_port: bool = BY_PORT) -> bool:
@@ -111,10 +128,13 @@ def _read_port(path: Path) -> _Port | None:
 
 
 class SecondStarts:
-    """Listens for later starts; ``on_start`` gets what each is for."""
+    """Listens for later starts; ``on_start`` gets what each is for, and says whether it takes it.
+
+    One that is not taken opens a window of its own.
+    """
 
     def __init__(
-        self, paths: Paths, on_start: Callable[[Start], None], *, by_port: bool = BY_PORT
+        self, paths: Paths, on_start: Callable[[Start], bool], *, by_port: bool = BY_PORT
     ) -> None:
         self._on_start, self._by_port = on_start, by_port
         self._path = paths.data / (PORT_NAME if by_port else NAME)
@@ -167,9 +187,9 @@ class SecondStarts:
                 told = json.loads(await reader.readuntil(b"\n"))
                 if _is_one_of_ours(told, self._port.key):
                     start = await asyncio.to_thread(_start_of, told)
-                    writer.write(self._port.answer.encode() + b"\n")
-                    await writer.drain()
-                    self._on_start(start)
+                    if self._on_start(start):  # then it is told at once: nothing comes between
+                        writer.write(self._port.answer.encode() + b"\n")
+                        await writer.drain()
         writer.close()
 
     async def aclose(self) -> None:

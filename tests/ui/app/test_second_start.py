@@ -7,7 +7,7 @@ import json
 import socket
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -22,6 +22,7 @@ from studio.ui.app.second_start import (
     SecondStarts,
     Start,
     raise_first,
+    wait_for_turn,
 )
 from support.waiting import within
 
@@ -35,6 +36,16 @@ def paths() -> Iterator[Paths]:
         yield Paths.below(Path(folder))
 
 
+def noting(heard: list[Start]) -> Callable[[Start], bool]:
+    """A window that takes each start."""
+
+    def take(start: Start) -> bool:
+        heard.append(start)
+        return True
+
+    return take
+
+
 async def raised(paths: Paths, by_port: bool, start: Start = Start()) -> bool:  # noqa: B008
     return await asyncio.to_thread(raise_first, paths, start, by_port=by_port)
 
@@ -43,7 +54,7 @@ async def raised(paths: Paths, by_port: bool, start: Start = Start()) -> bool:  
 async def test_a_start_is_heard_with_what_it_is_for_and_ends(paths: Paths, by_port: bool) -> None:
     heard: list[Start] = []
     assert not await raised(paths, by_port)
-    first = SecondStarts(paths, heard.append, by_port=by_port)
+    first = SecondStarts(paths, noting(heard), by_port=by_port)
     await first.listen()
     place = paths.data / (PORT_NAME if by_port else NAME)
     if sys.platform != "win32":
@@ -72,17 +83,53 @@ async def test_a_stale_place_is_replaced_and_that_of_another_window_stays(
         else:
             dead.bind(str(place))
         assert not await raised(paths, by_port)
-    heard: list[int] = []
-    first = SecondStarts(paths, lambda _: heard.append(1), by_port=by_port)
-    second = SecondStarts(paths, lambda _: heard.append(2), by_port=by_port)
+    heard: list[Start] = []
+    taken: list[Start] = []
+    first = SecondStarts(paths, noting(taken), by_port=by_port)
+    second = SecondStarts(paths, noting(heard), by_port=by_port)
     await first.listen()
     await second.listen()
     assert await raised(paths, by_port)
     await first.aclose()
     assert await raised(paths, by_port)
-    assert heard == [2, 2]
+    assert heard == [Start(), Start()] and not taken
     await second.aclose()
     assert not place.exists()
+
+
+@ways
+async def test_a_start_that_is_not_taken_opens_a_window_of_its_own(
+    paths: Paths, by_port: bool
+) -> None:
+    """A window that is being closed takes none, and its end leaves the place of the next one."""
+    first = SecondStarts(paths, lambda _: False, by_port=by_port)
+    await first.listen()
+    assert not await raised(paths, by_port)
+    heard: list[Start] = []
+    second = SecondStarts(paths, noting(heard), by_port=by_port)
+    await second.listen()
+    await first.aclose()
+    assert await raised(paths, by_port)
+    assert heard == [Start()]
+    await second.aclose()
+
+
+async def test_starts_take_turns(paths: Paths) -> None:
+    """The next one looks when the one before listens; one that was killed keeps nobody waiting."""
+    looked: list[str] = []
+    turn = wait_for_turn(paths)
+
+    def look() -> None:
+        with wait_for_turn(paths):
+            looked.append("the next")
+
+    later = asyncio.create_task(asyncio.to_thread(look))
+    looked.append("the first")
+    turn.close()
+    turn.close()
+    async with within():
+        await later
+    assert looked == ["the first", "the next"]
 
 
 @ways
@@ -90,7 +137,7 @@ async def test_nonsense_raises_no_window_and_disturbs_nothing(paths: Paths, by_p
     heard: list[Start] = []
     wrong: list[object] = []
     asyncio.get_running_loop().set_exception_handler(lambda _, context: wrong.append(context))
-    first = SecondStarts(paths, heard.append, by_port=by_port)
+    first = SecondStarts(paths, noting(heard), by_port=by_port)
     await first.listen()
     place = paths.data / (PORT_NAME if by_port else NAME)
     said = json.loads(place.read_text()) if by_port else {}

@@ -1,0 +1,36 @@
+"""Shows in a box what kept the window from opening: a start from a menu has no terminal."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QApplication, QMessageBox
+
+from studio.domain.errors import StudioError
+from studio.ui.engine_texts import tr_engine
+from studio.ui.translation import tr
+
+
+def show_failure(error: Exception, report: Path) -> None:
+    """Say what is wrong; returns when the person has read it.
+
+    ``report`` is the file with the crash report of what is no ``StudioError``.
+    """
+    app = QApplication.instance() or QApplication(sys.argv[:1])
+    for window in QApplication.topLevelWidgets():
+        window.hide()
+    box = QMessageBox()
+    box.setIcon(QMessageBox.Icon.Critical)
+    box.setWindowTitle("Agent Studio")
+    box.setTextFormat(Qt.TextFormat.PlainText)
+    if isinstance(error, StudioError):
+        box.setText(tr("Agent Studio cannot start."))
+        box.setInformativeText(tr_engine(str(error)))
+    else:
+        box.setText(tr("Agent Studio ended because of an error in the program."))
+        more = tr("A report is in {path}. It is on this computer alone.").format(path=report)
+        box.setInformativeText(more)
+    box.exec()
+    del app
