@@ -9,10 +9,10 @@ import ast
 import marshal
 from pathlib import Path
 
+from trimmed import PACKAGES
+
 HEAD = 16
 """Bytes of a compiled module before its code."""
-KEPT = ("holidays",)
-"""Packages whose modules were cut down otherwise, so that the installed source is another one."""
 
 
 def without_docstrings(source: str) -> ast.Module:
@@ -30,11 +30,14 @@ def without_docstrings(source: str) -> ast.Module:
 
 
 def drop_docstrings(program: Path, installed: Path) -> None:
-    """Compile the modules of libraries in ``program`` again, from the source in ``installed``."""
+    """Compile the modules of libraries in ``program`` again, from the source in ``installed``.
+
+    Those of packages that were cut down are others than the installed ones, and are left.
+    """
     for module in sorted(program.rglob("*.pyc")):
         inside = module.relative_to(program)
         source = installed / inside.with_suffix(".py")
-        if inside.parts[0] in KEPT or "__pycache__" in inside.parts or not source.is_file():
+        if inside.parts[0] in PACKAGES or "__pycache__" in inside.parts or not source.is_file():
             continue
         before = module.read_bytes()
         name = marshal.loads(before[HEAD:]).co_filename

@@ -199,6 +199,34 @@ def test_any_folder_with_the_program_is_marked(about: Any, tmp_path: Path) -> No
     assert (link / "INSTALLER").read_text() == "macos\n"
 
 
+def test_packages_are_cut_down_to_what_is_asked_of_them(about: Any, tmp_path: Path) -> None:
+    """I-12: the stems of German and English words, and Germany's holidays, are as before."""
+    import trimmed
+
+    asked = (
+        "import holidays.countries.germany, snowballstemmer;"
+        "words = ('häuser', 'gerichtlichen', 'houses', 'running');"
+        "print(*(snowballstemmer.stemmer(one).stemWord(word)"
+        " for one in ('german', 'english') for word in words));"
+        "days = holidays.countries.germany.Germany(subdiv='BY', years=2026, language='de');"
+        "print(sorted((str(day), name) for day, name in days.items()));"
+        "print(snowballstemmer.__file__, holidays.__file__)"
+    )
+
+    def said(**environment: str) -> list[str]:
+        command = [sys.executable, "-c", asked]
+        return subprocess.run(
+            command, env=os.environ | environment, capture_output=True, text=True, check=True
+        ).stdout.splitlines()
+
+    place = trimmed.trim(tmp_path / "trimmed")
+    whole, part = said(), said(PYTHONPATH=str(place))
+    assert part[:2] == whole[:2] and "Fronleichnam" in part[1]
+    assert part[2].count(str(place)) == len(trimmed.PACKAGES)
+    left = {one.name for one in (place / "snowballstemmer").iterdir()}
+    assert "german_stemmer.py" in left and "french_stemmer.py" not in left
+
+
 def test_docstrings_of_libraries_are_left_out(about: Any, tmp_path: Path) -> None:
     """I-12: and nothing else; checks stay, lines too, and other sources are left alone."""
     import docstrings
