@@ -268,7 +268,7 @@ async def test_it_stops_when_idle_and_comes_back() -> None:
         assert first.process.poll() is None
     provider = LocalModelProvider(model)
     await ask(provider, request(provider.user_items([Text("Hello")])))
-    assert first.process.wait(HANG) is not None
+    assert await asyncio.to_thread(first.process.wait, HANG) is not None
     await model.aclose()
     assert model.process is None
 
