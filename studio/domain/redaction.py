@@ -31,9 +31,15 @@ _LOGGED_IN = lazy_pattern(
 """What follows is a token, or the sentence goes on: “basic usage”, “no bearer token”."""
 _KEYS = (
     lazy_pattern(r"\bAIza[^\s\"'`,;)}\]]{4,}"),
-    lazy_pattern(r"(?i)([?&](?:api[-_]?)?(?:key|token)=)[^\s&\"'`]+"),
+    # https://host/?sig=x: the name decides, however short the value is
     lazy_pattern(
-        r"(?i)(\b(?:x-)?(?:goog-)?api[-_ ]?key\"?(?: provided)?\s*[:=]\s*\"?)[^\s\"'`,;)}]+"
+        r"(?i)([?&#](?:amp;)?(?:(?:(?:api|access|auth|client|id|private|refresh|session|shared"
+        r"|subscription|x[-_](?:amz|goog)(?:[-_]security)?)[-_]?)?(?:key|token|secret|sig|signature)"
+        r"|auth|jwt|passw(?:or)?d|passwd|pwd)=)[^\s&\"'`]+"
+    ),
+    lazy_pattern(
+        r"(?i)(\b(?:x-)?(?:goog-)?api[-_ ]?key\"?(?: provided)?\s*[:=]\s*\"?)(?!\[key\])"
+        r"[^\s\"'`,;)}]+"
     ),
 )
 

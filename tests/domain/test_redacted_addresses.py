@@ -1,0 +1,33 @@
+"""Redaction of addresses: the names of parameters decide (L-15)."""
+
+from __future__ import annotations
+
+import pytest
+
+from studio.domain.redaction import redact, without_secrets
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("sig", "key", "token", "access_token", "refresh_token", "client_secret", "auth"),
+        *("X-Amz-Signature", "api_key", "subscription-key", "password"),
+    ],
+)
+@pytest.mark.parametrize("before", ["?", "?page=2&", "?page=2&amp;", "#"])
+def test_l15_the_name_of_a_parameter_decides_however_short_its_value_is(
+    name: str, before: str
+) -> None:
+    """In errors of providers, too, of which nothing else tells that an address is in them."""
+    address = f"https://example.com/a{before}{name}=x1&page=3"
+    for shown in (redact(address), without_secrets(address)):
+        assert shown == f"https://example.com/a{before}{name}=[key]&page=3"
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["sort_key=name", "monkey=1", "sign=3", "design=a", "author=ada", "signal=9", "code=200"],
+)
+def test_l15_parameters_that_only_sound_like_secrets_stay(query: str) -> None:
+    address = f"https://example.com/a?page=2&{query}"
+    assert redact(address) == without_secrets(address) == address
