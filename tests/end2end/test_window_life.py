@@ -86,6 +86,9 @@ async def probed(*arguments):
     return await build(*arguments)
 
 studio.app.build = probed
+if how == "together":
+    tell(here=True)
+    sys.stdin.readline()
 sys.exit(studio.app.main(None))
 """
 
@@ -177,7 +180,10 @@ def test_a_start_is_heard_before_everything_is_loaded(tmp_path: Path) -> None:
 
 def test_of_two_starts_at_the_same_moment_one_opens_a_window(tmp_path: Path) -> None:
     """I-13"""
-    with started(tmp_path) as one, started(tmp_path) as another:
+    with started(tmp_path, "together") as one, started(tmp_path, "together") as another:
+        assert one.hear() == another.hear() == {"here": True}
+        one.go_on()
+        another.go_on()
         told = {id(each): each.hear() for each in (one, another)}
         assert sorted(map(len, told.values())) == [0, 2], told
         here, gone = (one, another) if told[id(one)] else (another, one)

@@ -296,7 +296,7 @@ async def test_small_windows_are_reached_by_tab_and_have_names(tmp_path: Path) -
                 assert QAccessible.queryAccessibleInterface(widget).role() == role
             page = settings.pages["about"]
             next(iter(page.licences.values())).click()
-            await active(settings.findChild(TextDialog), "licence")
+            await active(await until(lambda: settings.findChild(TextDialog)), "licence")
             settings.close()
 
 

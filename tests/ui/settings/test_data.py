@@ -240,11 +240,20 @@ async def test_about_has_versions_licences_and_a_report_without_secrets(tmp_path
         assert dialog is not None
         page = dialog.pages["about"]
         assert isinstance(page, AboutPage) and page.isVisible()
+
+        def shown() -> list[TextDialog]:
+            return [one for one in dialog.findChildren(TextDialog) if one.isVisible()]
+
+        assert not hasattr(page, "crash"), "files are looked at in a thread"
+        await until(lambda: hasattr(page, "crash"))
         page.crash.click()
-        (crash,) = [one for one in dialog.findChildren(TextDialog) if one.isVisible()]
+        assert not shown()
+        (crash,) = await until(shown)
         assert crash.text.toPlainText() == "ValueError: in a place"
         crash.reject()
         page.copy.click()
+        assert page.copy.text() == "Copy"
+        await until(lambda: page.copy.text() == "Copied")
         told = QGuiApplication.clipboard().text()
         assert "Agent Studio: 0." in told and "Qt: 6." in told and "anthropic" in told
         assert KEY not in told and str(tmp_path) not in told and "127.0.0.1" not in told
@@ -255,12 +264,13 @@ async def test_about_has_versions_licences_and_a_report_without_secrets(tmp_path
             ("licences/LICENSE-GPL-3.0", "GNU GENERAL PUBLIC LICENSE"),
         ):
             page.licences[file].click()
-            shown = [one for one in dialog.findChildren(TextDialog) if one.isVisible()]
-            assert len(shown) == 1 and words in shown[0].text.toPlainText()
+            assert not shown()
+            (licence,) = await until(shown)
+            assert words in licence.text.toPlainText()
             assert (
-                shown[0].text.textInteractionFlags() & Qt.TextInteractionFlag.TextSelectableByMouse
+                licence.text.textInteractionFlags() & Qt.TextInteractionFlag.TextSelectableByMouse
             )
-            shown[0].reject()
+            licence.reject()
 
 
 @pytest.mark.parametrize("scale", [1.0, 1.6])

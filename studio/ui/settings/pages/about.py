@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import platform
+from collections.abc import Callable
+from functools import partial
 from urllib.parse import urlsplit
 
 from PySide6 import __version__ as pyside_version
@@ -37,8 +40,11 @@ LICENCES = (
 """What ships with the program, its licence, and the file with the text in ``resources``."""
 
 
-def report(services: SettingsServices) -> str:
-    """Facts for a bug report, without keys, addresses, names of folders or words of chats."""
+def report(services: SettingsServices, installed: str) -> str:
+    """Facts for a bug report, without keys, addresses, names of folders or words of chats.
+
+    ``installed`` is the way in which the program was.
+    """
     screen = QGuiApplication.primaryScreen()
     values = services.values
     lines = {
@@ -51,7 +57,7 @@ def report(services: SettingsServices) -> str:
         "Look": f"{values.theme}, {values.text_size}%, {values.accent}, {values.density}",
         "Language": values.language,
         "Providers": ", ".join(sorted(set(services.engine.connected) & set(PROVIDER_TITLES))),
-        "Installed": installation().kind,
+        "Installed": installed,
         "Qt build": QLibraryInfo.build(),
     }
     return "\n".join(f"{name}: {value}" for name, value in lines.items())
@@ -129,16 +135,24 @@ class AboutPage(SettingsPage):
                 clicked=lambda _on=False, url=url: QDesktopServices.openUrl(url),
             )
             rows.add(title, button)
+        self.column.addWidget(rows)
         self._crashes = CrashReports(paths.logs)
-        if self._crashes.path.is_file():
+        self._services.tasks.start(self._look_for_crash(rows), cancelled_on_close=True)
+
+    async def _look_for_crash(self, rows: FormCard) -> None:
+        if await asyncio.to_thread(self._crashes.path.is_file):
             self.crash = Button(self.theme, tr("Show"), clicked=self._show_crash)
             line = tr("It is on this computer alone. Read it before you give it to somebody.")
             rows.add(tr("Last crash"), self.crash, line)
-        self.column.addWidget(rows)
+            self.tab_in_order()
 
     def _show_crash(self) -> None:
-        box = TextDialog(self, self.theme, tr("Last crash"), self._crashes.read())
-        box.open()
+        title = tr("Last crash")
+        self._services.tasks.start(self._show(title, self._crashes.read), cancelled_on_close=True)
+
+    async def _show(self, title: str, read: Callable[[], str], spoken: str = "") -> None:
+        text = await asyncio.to_thread(read)
+        TextDialog(self, self.theme, title, text, spoken=spoken).open()
 
     def _add_licences(self) -> None:
         rows = FormCard(self.theme)
@@ -152,7 +166,11 @@ class AboutPage(SettingsPage):
         self.add_group(tr("Licences of what ships"), rows)
 
     def _copy(self) -> None:
-        QGuiApplication.clipboard().setText(report(self._services))
+        self._services.tasks.start(self._copy_report(), cancelled_on_close=True)
+
+    async def _copy_report(self) -> None:
+        installed = await asyncio.to_thread(installation)
+        QGuiApplication.clipboard().setText(report(self._services, installed.kind))
         self.copy.set_text(tr("Copied"))
 
     def refresh(self) -> None:
@@ -163,7 +181,6 @@ class AboutPage(SettingsPage):
             self.found.show()
 
     def _show_licence(self, name: str, file: str) -> None:
-        text = (resources() / file).read_text(encoding="utf-8")
         spoken = joined((tr("Licences of what ships"), name))
-        box = TextDialog(self, self.theme, name, text, spoken=spoken)
-        box.open()
+        read = partial((resources() / file).read_text, encoding="utf-8")
+        self._services.tasks.start(self._show(name, read, spoken), cancelled_on_close=True)
