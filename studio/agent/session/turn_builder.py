@@ -496,7 +496,7 @@ class TurnBuilder:
             services.keeper,
             EnvironmentOnDemand(services.environment),
             services.today(),
-            looks=bool(may_use & {"read", "act"}),
+            looks=bool(may_use & {"read", "act"}) and services.orientation_seconds > 0,
             runs=any(tool.target == COMMAND for tool in access.offered),
             window=setup.facts.context_window,
             seconds=services.orientation_seconds,

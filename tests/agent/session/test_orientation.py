@@ -221,6 +221,18 @@ async def test_c17_what_takes_too_long_is_left_out(
     assert f"Working folder: {home.folder}" in text and "a.txt" not in text
 
 
+async def test_c17_without_time_nothing_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """C-17: not even where the look would have been quick enough."""
+    looks: list[Path] = []
+    monkeypatch.setattr(orientation_module, "git_branch", looks.append)
+    async with engine_home(tmp_path, "anthropic", [Turn(Text("Yes."))]) as home:
+        home.engine.services.orientation_seconds = 0.0
+        text = await orientation_of(home)
+    assert f"Working folder: {home.folder}" in text and not looks
+
+
 RUBBISH = (
     "exit 128",
     "kill -9 $$",
