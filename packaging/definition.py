@@ -97,6 +97,7 @@ class Definition:
     contact: str
     icon: Path
     link_scheme: str
+    run_value: str
     folders: bool
     file_types: tuple[FileType, ...]
     categories: tuple[str, ...]
@@ -129,6 +130,7 @@ class Definition:
             "publisher": self.publisher,
             "contact": self.contact,
             "scheme": self.link_scheme,
+            "run_value": self.run_value,
             "mime_types": ";".join(self.mime_types) + ";",
             "categories": ";".join(self.categories) + ";",
             "keywords": ";".join(self.keywords) + ";",
@@ -140,10 +142,6 @@ def definition(root: Path = ROOT) -> Definition:
     whole = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
     project: dict[str, Any] = whole["project"]
     more: dict[str, Any] = whole["tool"]["agent-studio"]
-    source = (root / whole["tool"]["hatch"]["version"]["path"]).read_text("utf-8")
-    version = re.search(r'^__version__ = "(.+)"$', source, re.MULTILINE)
-    if version is None:
-        raise KeyError("__version__")
     (command,) = project["scripts"]
     return Definition(
         title=more["title"],
@@ -151,7 +149,7 @@ def definition(root: Path = ROOT) -> Definition:
         extras=tuple(more["extras"]),
         model=more["model"],
         id=more["id"],
-        version=version[1],
+        version=_said(root / whole["tool"]["hatch"]["version"]["path"], "__version__"),
         description=project["description"],
         description_de=more["description-de"],
         about=tuple(more["about"]),
@@ -160,6 +158,7 @@ def definition(root: Path = ROOT) -> Definition:
         contact=more["contact"],
         icon=root / more["icon"],
         link_scheme=more["link-scheme"],
+        run_value=_said(root / "studio" / "workflows" / "at_login.py", "RUN_VALUE"),
         folders=more["folders"],
         file_types=tuple(
             FileType(one["ending"], one["mime"], one["title"], one["title-de"])
@@ -177,6 +176,14 @@ def definition(root: Path = ROOT) -> Definition:
             keys=tuple(more["updates"]["keys"]),
         ),
     )
+
+
+def _said(module: Path, name: str) -> str:
+    """What a module names a text, which is at one place there."""
+    found = re.search(rf'^{name} = "(.+)"$', module.read_text("utf-8"), re.MULTILINE)
+    if found is None:
+        raise KeyError(name)
+    return found[1]
 
 
 def filled(template: Path, values: Mapping[str, str]) -> str:

@@ -55,10 +55,10 @@ case $(uname -s) in
 Linux)
     tried packaging/try_linux.py "$out"
     tried packaging/try_debian.py "$out"
-    if command -v makensis >/dev/null && command -v wixl >/dev/null && command -v wine >/dev/null; then
+    if command -v makensis >/dev/null && command -v wixl >/dev/null && { command -v wine64 || [ -x /usr/lib/wine/wine64 ]; } >/dev/null; then
         "$bin/python" packaging/try_windows.py "$out"
     else
-        echo "  not tried, the installers for Windows need makensis, wixl and wine"
+        echo "  not tried, the installers for Windows need makensis, wixl and wine64"
         [ "$strict" != 1 ] || exit 1
     fi
     ;;

@@ -21,23 +21,52 @@ RequestExecutionLevel user
 !insertmacro MUI_LANGUAGE "German"
 
 !define REMOVAL "Software\Microsoft\Windows\CurrentVersion\Uninstall\${id}"
-!define CLASSES "Software\Classes"
+
+LangString OTHER $${LANG_ENGLISH} "${title} was installed from an MSI package. Remove that first, in Windows' settings under Apps."
+LangString OTHER $${LANG_GERMAN} "${title} wurde aus einem MSI-Paket installiert. Entfernen Sie das zuerst, in den Einstellungen von Windows unter Apps."
+LangString RUNS $${LANG_ENGLISH} "Close ${title} first. If no window of it is open, it runs in the background: end ${command}.exe in the task manager."
+LangString RUNS $${LANG_GERMAN} "Schließen Sie zuerst ${title}. Ist kein Fenster davon offen, läuft es im Hintergrund: beenden Sie ${command}.exe im Task-Manager."
+
+; Ends before anything is changed if the program runs: Windows lets nobody write to its file then,
+; nor rename a folder with files that are open. What was in the folder is to be deleted.
+!macro SET_ASIDE
+  ClearErrors
+  IfFileExists "$$INSTDIR\${command}.exe" 0 +5
+    FileOpen $$0 "$$INSTDIR\${command}.exe" a
+    IfErrors 0 +2
+      Goto runs
+    FileClose $$0
+  RMDir /r "$$INSTDIR\_internal.old"
+  ClearErrors
+  IfFileExists "$$INSTDIR\_internal\*.*" 0 free
+  Rename "$$INSTDIR\_internal" "$$INSTDIR\_internal.old"
+  IfErrors 0 free
+  runs:
+    MessageBox MB_OK|MB_ICONSTOP "$$(RUNS)" /SD IDOK
+    SetErrorLevel 2
+    Abort "$$(RUNS)"
+  free:
+!macroend
+
+Function .onInit
+  ReadRegStr $$0 HKCU "Software\${command}" "Package"
+  StrCmp $$0 "msi" 0 +4
+    MessageBox MB_OK|MB_ICONSTOP "$$(OTHER)" /SD IDOK
+    SetErrorLevel 2
+    Quit
+FunctionEnd
 
 Section
   ; The files of the version before, and nothing that the person keeps: that is elsewhere.
-  RMDir /r "$$INSTDIR\_internal"
+  !insertmacro SET_ASIDE
   SetOutPath "$$INSTDIR"
   File /r "${program}\*"
+  RMDir /r "$$INSTDIR\_internal.old"
   WriteUninstaller "$$INSTDIR\uninstall.exe"
   CreateShortcut "$$SMPROGRAMS\${title}.lnk" "$$INSTDIR\${command}.exe" "" "$$INSTDIR\${command}.exe"
   WriteRegStr HKCU "Software\${command}" "Folder" "$$INSTDIR"
 
-  WriteRegStr HKCU "$${CLASSES}\${scheme}" "" "URL:${title}"
-  WriteRegStr HKCU "$${CLASSES}\${scheme}" "URL Protocol" ""
-  WriteRegStr HKCU "$${CLASSES}\${scheme}\shell\open\command" "" '"$$INSTDIR\${command}.exe" "%1"'
-  WriteRegStr HKCU "$${CLASSES}\Directory\shell\${command}" "" "${title}"
-  WriteRegStr HKCU "$${CLASSES}\Directory\shell\${command}" "Icon" "$$INSTDIR\${command}.exe"
-  WriteRegStr HKCU "$${CLASSES}\Directory\shell\${command}\command" "" '"$$INSTDIR\${command}.exe" "%1"'
+${opened}
 
   WriteRegStr HKCU "$${REMOVAL}" "DisplayName" "${title}"
   WriteRegStr HKCU "$${REMOVAL}" "DisplayVersion" "${version}"
@@ -51,15 +80,17 @@ Section
 SectionEnd
 
 Section "Uninstall"
-  RMDir /r "$$INSTDIR\_internal"
+  !insertmacro SET_ASIDE
+  RMDir /r "$$INSTDIR\_internal.old"
   Delete "$$INSTDIR\bom.cdx.json"
   Delete "$$INSTDIR\licences.txt"
   Delete "$$INSTDIR\${command}.exe"
   Delete "$$INSTDIR\uninstall.exe"
   RMDir "$$INSTDIR"
   Delete "$$SMPROGRAMS\${title}.lnk"
-  DeleteRegKey HKCU "$${CLASSES}\${scheme}"
-  DeleteRegKey HKCU "$${CLASSES}\Directory\shell\${command}"
+${opened_removed}
+  ; What the program writes itself where a person wants it to begin at login.
+  DeleteRegValue HKCU "Software\Microsoft\Windows\CurrentVersion\Run" "${run_value}"
   DeleteRegKey HKCU "$${REMOVAL}"
   DeleteRegKey HKCU "Software\${command}"
 SectionEnd

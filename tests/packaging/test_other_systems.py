@@ -13,6 +13,7 @@ import subprocess
 import sys
 import tarfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -20,8 +21,11 @@ from xml.etree import ElementTree
 import pytest
 import yaml
 
+from studio.workflows import at_login
+
 ROOT = Path(__file__).parents[2]
 MAKERS = ROOT / "packaging"
+RUN = r"Software\Microsoft\Windows\CurrentVersion\Run"
 
 
 @pytest.fixture
@@ -62,7 +66,15 @@ def test_the_installer_of_nsis(about: Any, program: Path, tmp_path: Path) -> Non
     keys = set(re.findall(r'WriteReg\w+ HKCU "([^"]+)"', written))
     gone = set(re.findall(r'DeleteRegKey HKCU "([^"]+)"', removed))
     assert keys and all(any(one.startswith(root) for root in gone) for one in keys)
-    assert r"${CLASSES}\agent-studio\shell\open\command" in keys
+    assert r"Software\Classes\agent-studio\shell\open\command" in keys
+    assert rf'DeleteRegValue HKCU "{RUN}" "{at_login.RUN_VALUE}"' in removed
+    # The program may run: nothing is written or deleted before that is known.
+    first = re.search(r"^Section\n(?:  ;.*\n)*(.+)", script, re.MULTILINE)
+    assert first and first[1] == "  !insertmacro SET_ASIDE"
+    assert removed.lstrip().startswith("!insertmacro SET_ASIDE")
+    # What Windows does with the files of agents, whose ending is that of other files too.
+    entry = r"Software\Classes\SystemFileAssociations\.md\shell\agent-studio"
+    assert f"""HKCU "{entry}" "AppliesTo" 'System.FileName:"*.agent.md"'""" in written
     for paper in bom.PAPERS:  # which are beside the program
         assert f'Delete "$INSTDIR\\{paper}"' in removed
     assert 'RMDir /r "$INSTDIR"' not in removed  # a person may have put something there
@@ -83,6 +95,75 @@ def test_the_msi(about: Any, program: Path, tmp_path: Path) -> None:
     assert sorted(map(str, parts)) == sorted(map(str, wanted))
     codes = [one.get("Guid") for one in product.iter(f"{space}Component")]
     assert len(set(codes)) == len(codes)
+    # It has the same in the registry as the other installer, which it refuses to write over.
+    values = {
+        (one.get("Key"), one.get("Name") or "") for one in product.iter(f"{space}RegistryValue")
+    }
+    own = ("Software\\agent-studio", "Package")
+    assert values == {(key, name) for key, name, _ in windows.opened(about, "")} | {own}
+    searched = next(product.iter(f"{space}RegistrySearch"))
+    script = windows.installer_script(about, program, tmp_path, tmp_path / "setup.exe")
+    removal = re.search(r'^!define REMOVAL "(.+)"$', script, re.MULTILINE)
+    assert removal and searched.get("Key") == removal[1]
+    called = [one.get("ExeCommand") or "" for one in product.iter(f"{space}CustomAction")]
+    assert f'delete HKCU\\{RUN} /v "{at_login.RUN_VALUE}" /f' in called
+
+
+@pytest.mark.skipif(
+    not (shutil.which("wixl") and shutil.which("msiinfo")),
+    reason="wixl or msitools is not installed",
+)
+def test_the_msi_is_made_of_a_folder_built_elsewhere(
+    about: Any, program: Path, tmp_path: Path
+) -> None:
+    """I-7: PyInstaller's folder comes from Windows, wixl is here."""
+    make = [sys.executable, MAKERS / "windows.py", "msi", program, tmp_path / "out"]
+    done = subprocess.run(make, capture_output=True, text=True, check=False)
+    assert done.returncode and "There is no agent-studio.exe" in done.stderr
+    (program / "agent-studio.exe").write_text("program")
+    subprocess.run(make, capture_output=True, check=True)
+    (file,) = (tmp_path / "out" / "dist").iterdir()
+    assert file.name == f"agent-studio-{about.version}.msi"
+
+    def table(name: str) -> list[list[str]]:
+        told = subprocess.run(
+            ["msiinfo", "export", file, name], capture_output=True, text=True, check=True
+        )
+        return [line.split("\t") for line in told.stdout.splitlines()[3:]]
+
+    registry = table("Registry")
+    assert {row[1] for row in registry} == {"1"}, "of the person alone"
+    for row in registry:  # Windows Installer takes no other paths
+        assert not row[2].startswith("\\") and not row[2].endswith("\\")
+    # Where an older version is removed, and where deferred actions may be.
+    order = {row[0]: int(row[2]) for row in table("InstallExecuteSequence")}
+    assert order["InstallValidate"] < order["RemoveExistingProducts"] < order["InstallInitialize"]
+    assert order["CostFinalize"] < order["FindReg"] < order["InstallInitialize"]
+    assert order["InstallInitialize"] < order["ForgetLogin"] < order["InstallFinalize"]
+    assert len(table("File")) == sum(one.is_file() for one in program.rglob("*"))
+
+
+def test_windows_installer_knows_numbers_alone(about: Any, program: Path, tmp_path: Path) -> None:
+    """I-7: a version before the first one is an MSI too."""
+    import windows
+
+    early = replace(about, version="1.2.0rc1")
+    product = ElementTree.fromstring(windows.msi_source(early, program, tmp_path, tmp_path))
+    assert product[0].get("Version") == "1.2.0"
+
+
+def test_the_application_of_macos_says_what_it_is(about: Any, tmp_path: Path) -> None:
+    """I-5: PyInstaller puts its papers elsewhere there, and a link to them."""
+    import linux
+
+    papers = tmp_path / "A.app" / "Contents" / "Resources" / "agent_studio-1.dist-info"
+    papers.mkdir(parents=True)
+    (papers / "INSTALLER").write_text("pip\n")
+    frameworks = tmp_path / "A.app" / "Contents" / "Frameworks"
+    frameworks.mkdir()
+    (frameworks / papers.name).symlink_to(f"../Resources/{papers.name}")
+    linux.mark(tmp_path / "A.app", "macos")
+    assert (frameworks / papers.name / "INSTALLER").read_text() == "macos\n"
 
 
 def test_the_application_of_macos(about: Any) -> None:
