@@ -239,6 +239,9 @@ def main(out: Path) -> None:
                 if not windows.refuses(setup, "/S"):
                     raise SystemExit("The installer of NSIS writes over the MSI's program.")
                 windows("msiexec", "/i", msi, "/qn")
+                # wine does not tell the older version that it goes for a newer one, so what begins
+                # at login went too; Windows sets UPGRADINGPRODUCTCODE.
+                windows("reg", "add", RUN, "/v", about.run_value, "/d", "agent-studio", "/f")
 
             try_one(
                 about,
