@@ -97,7 +97,6 @@ class Definition:
     contact: str
     icon: Path
     link_scheme: str
-    run_value: str
     folders: bool
     file_types: tuple[FileType, ...]
     categories: tuple[str, ...]
@@ -130,7 +129,6 @@ class Definition:
             "publisher": self.publisher,
             "contact": self.contact,
             "scheme": self.link_scheme,
-            "run_value": self.run_value,
             "mime_types": ";".join(self.mime_types) + ";",
             "categories": ";".join(self.categories) + ";",
             "keywords": ";".join(self.keywords) + ";",
@@ -149,7 +147,7 @@ def definition(root: Path = ROOT) -> Definition:
         extras=tuple(more["extras"]),
         model=more["model"],
         id=more["id"],
-        version=_said(root / whole["tool"]["hatch"]["version"]["path"], "__version__"),
+        version=said(root / whole["tool"]["hatch"]["version"]["path"], "__version__"),
         description=project["description"],
         description_de=more["description-de"],
         about=tuple(more["about"]),
@@ -158,7 +156,6 @@ def definition(root: Path = ROOT) -> Definition:
         contact=more["contact"],
         icon=root / more["icon"],
         link_scheme=more["link-scheme"],
-        run_value=_said(root / "studio" / "workflows" / "at_login.py", "RUN_VALUE"),
         folders=more["folders"],
         file_types=tuple(
             FileType(one["ending"], one["mime"], one["title"], one["title-de"])
@@ -178,7 +175,7 @@ def definition(root: Path = ROOT) -> Definition:
     )
 
 
-def _said(module: Path, name: str) -> str:
+def said(module: Path, name: str) -> str:
     """What a module names a text, which is at one place there."""
     found = re.search(rf'^{name} = "(.+)"$', module.read_text("utf-8"), re.MULTILINE)
     if found is None:

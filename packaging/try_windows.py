@@ -19,7 +19,7 @@ from pathlib import Path
 
 from definition import Definition, definition
 from icons import draw_icons
-from windows import make_installer, make_msi, opened, roots
+from windows import RUN_VALUE, make_installer, make_msi, opened, roots
 
 WINE = "/usr/lib/wine/wine64"
 """Debian's, of 64 bits; the command ``wine`` wants the one of 32 bits too."""
@@ -130,7 +130,7 @@ def try_one(
     if not (folder / "_internal" / "base" / "gone.txt").is_file():
         raise SystemExit("A file of the older version is not installed.")
     # What the program itself writes where a person wants it to begin at login; others' stay.
-    windows("reg", "add", RUN, "/v", about.run_value, "/d", "agent-studio", "/f")
+    windows("reg", "add", RUN, "/v", RUN_VALUE, "/d", "agent-studio", "/f")
     windows("reg", "add", RUN, "/v", "Another program", "/d", "another", "/f")
     install()
     if not (folder / f"{about.command}.exe").is_file():
@@ -148,7 +148,7 @@ def try_one(
             windows.has(f"HKCU\\{key}", name) if name else windows.has(f"HKCU\\{key}")
         ):
             raise SystemExit(f"{key} {name} is not {value}")
-    if windows.has(RUN, about.run_value) is None:
+    if windows.has(RUN, RUN_VALUE) is None:
         raise SystemExit("After the update nothing begins at login any more.")
     own = folder.parents[1] / about.command / "studio.db"
     own.parent.mkdir()
@@ -168,7 +168,7 @@ def try_one(
     for key in keys:
         if windows.has(key) is not None:
             raise SystemExit(f"Removing leaves {key}")
-    if windows.has(RUN, about.run_value) is not None:
+    if windows.has(RUN, RUN_VALUE) is not None:
         raise SystemExit("What is gone is to begin at login.")
     if windows.has(RUN, "Another program") is None:
         raise SystemExit("Another program begins no more at login.")
@@ -241,7 +241,7 @@ def main(out: Path) -> None:
                 windows("msiexec", "/i", msi, "/qn")
                 # wine does not tell the older version that it goes for a newer one, so what begins
                 # at login went too; Windows sets UPGRADINGPRODUCTCODE.
-                windows("reg", "add", RUN, "/v", about.run_value, "/d", "agent-studio", "/f")
+                windows("reg", "add", RUN, "/v", RUN_VALUE, "/d", "agent-studio", "/f")
 
             try_one(
                 about,

@@ -18,9 +18,11 @@ import uuid
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from definition import Definition, definition, filled
+from definition import ROOT, Definition, definition, filled, said
 
 HERE = Path(__file__).parent / "windows"
+RUN_VALUE = said(ROOT / "studio" / "workflows" / "at_login.py", "RUN_VALUE")
+"""The registry's name for what the program starts when the person logs in."""
 
 
 def opened(about: Definition, program: str) -> list[tuple[str, str, str]]:
@@ -71,6 +73,7 @@ def installer_script(about: Definition, program: Path, icons: Path, file: Path) 
         "icon": str(icons / f"{about.command}.ico"),
         "program": str(program),
         "kilobytes": str(size),
+        "run_value": RUN_VALUE,
         "opened": "\n".join(
             f'  WriteRegStr HKCU "{key}" "{name}" \'{value}\''
             for key, name, value in opened(about, rf"$INSTDIR\{about.command}.exe")
@@ -124,6 +127,7 @@ def msi_source(about: Definition, program: Path, icons: Path, place: Path) -> st
         "upgrade_code": code_of(about, "upgrade"),
         "entries_code": code_of(about, "entries"),
         "numbers": _numbers(about.version),
+        "run_value": RUN_VALUE,
         "opened": "\n".join(
             f'              <RegistryValue Root="HKCU" Key={quoteattr(key)}'
             + (f" Name={quoteattr(name)}" if name else "")
