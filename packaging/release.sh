@@ -1,6 +1,6 @@
 #!/bin/sh
 # The steps of a release, each as `.github/workflows` calls it and as it runs at a desk:
-#   release.sh tag TAG | test | packages | notes [TAG]
+#   release.sh tag TAG | test | packages | debian OUT | notes [TAG]
 #   release.sh gather ARTIFACTS FOLDER | sign FOLDER | sums FOLDER | draft TAG FOLDER | key FILE
 #   release.sh fresh | oldest | majors | installers
 set -eu
@@ -28,7 +28,7 @@ test_as_it_is() { # with the model, and without bringing anything up to date
 
 case ${1:-} in
 tag) # before anything else: whether it is of this version, and CHANGELOG.md has its section
-    "$python" packaging/notes.py "$2" > /dev/null
+    "$python" packaging/notes.py "${2:?which tag}" > /dev/null
     ;;
 test)
     make check PYTHON="$python"
@@ -37,6 +37,10 @@ test)
 packages) # where the tests of the packages need something that a system lacks, that is an error
     [ "$(uname -s)" != Linux ] || export STRICT=1
     sh packaging/packages.sh
+    ;;
+debian) # the .deb files of OUT/dist in a bare Debian; `packages` does it too, but in the pipeline
+    [ "$(id -u)" = 0 ] && as_root= || as_root="sudo -n"
+    $as_root env PATH="$PATH" STRICT=1 "$python" packaging/try_debian.py "${2:?which folder}"
     ;;
 notes)
     "$python" packaging/notes.py "${2:-}"

@@ -110,6 +110,8 @@ def main(out: Path, suites: tuple[str, ...]) -> None:
     pictures.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
         debs = sorted(dist.glob("*.deb"))
+        if not debs:
+            raise SystemExit(f"There is no .deb in {dist}.")
         before = {deb: older(deb, Path(place)) for deb in debs}
         for suite in suites:
             debian = BareDebian(suite, Path(place) / suite)

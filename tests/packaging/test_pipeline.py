@@ -55,8 +55,14 @@ def test_the_pipeline_only_calls_what_runs_at_a_desk_too() -> None:
         assert workflow["permissions"] == {"contents": "read"}
         for job_name, job in workflow["jobs"].items():
             assert job.get("permissions", {}) == RIGHTS.get(job_name, {}), job_name
+            if "uses" in job:  # the jobs of another file, and nothing is handed to it
+                assert job["uses"].removeprefix("./.github/workflows/") in found
+                assert job.keys() <= {"uses", "needs"}, job_name
+                continue
             assert "env" not in job and job["timeout-minutes"], job_name
             for step in job["steps"]:
+                if step.get("uses", "").startswith("actions/checkout@"):  # nothing here pushes
+                    assert step["with"]["persist-credentials"] is False, job_name
                 if "uses" in step or step["run"] == "sh packaging/system.sh":
                     assert "env" not in step, step
                     continue
@@ -70,7 +76,7 @@ def test_actions_are_named_by_their_commit() -> None:
     pins: dict[str, set[tuple[str, str]]] = {}
     for file in (ROOT / ".github" / "workflows").glob("*.yml"):
         for line in file.read_text("utf-8").splitlines():
-            if "uses:" in line:
+            if "uses:" in line and "uses: ./" not in line:
                 pin = PIN.fullmatch(line.strip().removeprefix("- "))
                 assert pin, line
                 pins.setdefault(pin[1], set()).add((pin[2], pin[3]))
@@ -79,7 +85,9 @@ def test_actions_are_named_by_their_commit() -> None:
 
 def test_a_release_is_tested_and_built_on_every_system() -> None:
     """I-8: a wrong tag is found first, and nothing is packed where Linux's tests fail."""
-    jobs = workflows()["release.yml"]["jobs"]
+    found = workflows()
+    jobs = found["packages.yml"]["jobs"] | found["release.yml"]["jobs"]
+    jobs["packages"] |= found["packages.yml"]["jobs"]["packages"]
     for name in ("test", "packages"):
         systems = {one["system"] for one in jobs[name]["strategy"]["matrix"]["include"]}
         assert {one.partition("-")[0] for one in systems} == {"linux", "windows", "macos"}, name
@@ -90,6 +98,48 @@ def test_a_release_is_tested_and_built_on_every_system() -> None:
     assert jobs["test"]["continue-on-error"] == "${{ matrix.system != 'linux' }}"
     ran = [STEP.fullmatch(one["run"]) for one in jobs["draft"]["steps"] if "run" in one]
     assert [one and one[1] for one in ran] == ["gather", "sign", "sums", "draft"]
+
+
+def test_the_packages_are_tried_in_a_bare_debian_before_there_is_a_draft() -> None:
+    """I-8: on a system that knows Debian's keys; and all of it every week, before any tag."""
+    found = workflows()
+    callers = {
+        name
+        for name, workflow in found.items()
+        for job in workflow["jobs"].values()
+        if job.get("uses") == "./.github/workflows/packages.yml"
+    }
+    assert callers == {"release.yml", "fresh.yml"}
+    assert found["release.yml"]["jobs"]["draft"]["needs"] == "packages"
+    jobs = found["packages.yml"]["jobs"]
+    assert jobs["debian"]["needs"] == "packages" and jobs["debian"]["runs-on"] == "ubuntu-24.04"
+    fetched, ran = (
+        [step for step in jobs["debian"]["steps"] if word in step.get(kind, "")]
+        for kind, word in (("uses", "download-artifact"), ("run", "release.sh debian"))
+    )
+    assert fetched[0]["with"] == {"name": "linux", "path": "build/packages/dist"}
+    assert ran[0]["run"] == "sh packaging/release.sh debian build/packages"
+    lines = (MAKERS / "packages.sh").read_text("utf-8").splitlines()
+    (tried,) = (one.strip() for one in lines if "try_debian.py" in one)
+    assert tried.startswith('[ "${GITHUB_ACTIONS:-}" = true ] ||')  # at a desk it is tried
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="it has a cygpath of its own")
+def test_packages_are_built_where_python_finds_them(tmp_path: Path) -> None:
+    """I-8: on Windows by a path of its own kind; pictures of an earlier run, as root, are gone."""
+    out, bin = tmp_path / "out", tmp_path / "bin"
+    (out / "pictures").mkdir(parents=True)
+    (out / "pictures" / "old.png").touch()
+    bin.mkdir()
+    for name, does in (("cygpath", 'echo "$2/."'), ("python", 'echo "$@"; exit 1')):
+        (bin / name).write_text(f"#!/bin/sh\n{does}\n")
+        (bin / name).chmod(0o755)
+    for path, place in ((os.environ["PATH"], out), (f"{bin}:{os.environ['PATH']}", f"{out}/.")):
+        environment = os.environ | {"OUT": str(out), "PYTHON": str(bin / "python"), "PATH": path}
+        command = ["sh", MAKERS / "packages.sh"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode and f"-m venv {place}/tools\n" in done.stdout
+        assert list((out / "pictures").iterdir()) == []
 
 
 MADE = {
@@ -187,8 +237,9 @@ def test_the_notes_of_a_release_are_cut_from_the_changelog(makers: None) -> None
         with pytest.raises(SystemExit, match=words):
             released_notes(log, version, now)
     assert notes((ROOT / "CHANGELOG.md").read_text("utf-8"), definition().version)
-    done = release("tag", "v99.0")
-    assert done.returncode and "99.0" in done.stderr
+    for tag, words in (("v99.0", "99.0"), ("", "which tag")):
+        done = release("tag", tag)
+        assert done.returncode and words in done.stderr
 
 
 def test_new_major_versions_are_installed_too(makers: None, tmp_path: Path) -> None:
