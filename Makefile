@@ -50,6 +50,6 @@ translations: $(STAMP)
 clean:
 	rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis
 
-$(STAMP): pyproject.toml packaging/setup.sh
+$(STAMP): pyproject.toml packaging/setup.sh packaging/system.txt
 	@PYTHON="$(PYTHON)" sh packaging/setup.sh $(VENV)
 	@touch $(STAMP)

@@ -14,22 +14,7 @@ command -v "$python" >/dev/null 2>&1 || fail "Python 3.11 or newer is needed. On
 "$python" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 15))' ||
     fail "Python 3.11 to 3.14 is needed, and $python is $("$python" -V 2>&1). Name another one: make run PYTHON=python3.13"
 
-as_root() {
-    if [ "$(id -u)" = 0 ]; then
-        "$@"
-    else
-        sudo -n "$@"
-    fi
-}
-
-may_install() {
-    command -v apt-get >/dev/null 2>&1 && { [ "$(id -u)" = 0 ] || sudo -n true >/dev/null 2>&1; }
-}
-
-install() {
-    as_root apt-get update -qq >/dev/null &&
-        DEBIAN_FRONTEND=noninteractive as_root apt-get install -y -qq --no-install-recommends "$@" >/dev/null
-}
+. packaging/apt.sh
 
 if [ ! -x "$venv/bin/python" ] && [ ! -x "$venv/Scripts/python.exe" ]; then
     echo "Making the virtual environment $venv"
