@@ -244,7 +244,7 @@ class Services(ServiceRegistry):
         """How many requests at a time providers take for items (W-56)."""
         self.today: Callable[[], date] = date.today
         self.orientation_seconds = 0.3
-        """How long a first message may wait for a look at its folder (C-17); 0: it does not look."""
+        """How long a first message may wait for a look at its folder (C-17); 0: none is taken."""
         self.problem_listeners: list[Callable[[str], None]] = []
         self.acts = ActBook()
         """What checks that a person decided about drafts of packs (KZ-5)."""

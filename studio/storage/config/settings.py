@@ -319,6 +319,12 @@ def matches_type(value: object, hint: Any) -> bool:
 _GONE = ...
 
 
+def _looked_at(writing: asyncio.Task[None]) -> None:
+    """Its error is told to whoever waits; a caller that was cancelled does not hear it."""
+    if not writing.cancelled():
+        writing.exception()
+
+
 def _merged(mine: object, theirs: object, before: object) -> object:
     """A three-way merge of a JSON value: objects by entry; mine where both sides changed it.
 
@@ -379,7 +385,9 @@ class SettingsFile:
         happen in the order of the calls. A save that has begun is finished even if the
         caller is cancelled.
         """
-        await asyncio.shield(asyncio.ensure_future(self._save()))
+        writing = asyncio.ensure_future(self._save())
+        writing.add_done_callback(_looked_at)
+        await asyncio.shield(writing)
 
     async def refresh(self) -> bool:
         """After ``load``: take over changes of other programs; whether there were any.

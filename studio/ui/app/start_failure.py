@@ -5,12 +5,12 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QApplication, QMessageBox
+from PySide6.QtWidgets import QApplication
 
 from studio.domain.errors import StudioError
 from studio.ui.engine_texts import tr_engine
 from studio.ui.translation import tr
+from studio.ui.widgets.plain_text import message_box
 
 
 def show_failure(error: Exception, report: Path) -> None:
@@ -21,16 +21,11 @@ def show_failure(error: Exception, report: Path) -> None:
     app = QApplication.instance() or QApplication(sys.argv[:1])
     for window in QApplication.topLevelWidgets():
         window.hide()
-    box = QMessageBox()
-    box.setIcon(QMessageBox.Icon.Critical)
-    box.setWindowTitle("Agent Studio")
-    box.setTextFormat(Qt.TextFormat.PlainText)
     if isinstance(error, StudioError):
-        box.setText(tr("Agent Studio cannot start."))
-        box.setInformativeText(tr_engine(str(error)))
+        text, more = tr("Agent Studio cannot start."), tr_engine(str(error))
     else:
-        box.setText(tr("Agent Studio ended because of an error in the program."))
+        text = tr("Agent Studio ended because of an error in the program.")
         more = tr("A report is in {path}. It is on this computer alone.").format(path=report)
-        box.setInformativeText(more)
+    box = message_box(None, "Agent Studio", text, more)
     box.exec()
     del app

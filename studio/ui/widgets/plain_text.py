@@ -22,16 +22,16 @@ def plain_tip(text: str) -> str:
 
 
 def message_box(
-    parent: QWidget,
+    parent: QWidget | None,
     title: str,
     text: str,
     more: str = "",
 ) -> QMessageBox:
     """A box over the window of ``parent``, to be given buttons and opened; deleted when closed.
 
-    It has no picture: Fusion's are its own and follow no theme.
+    Without a parent it stands alone. It has no picture: Fusion's are its own and follow no theme.
     """
-    box = _MessageBox(parent.window())
+    box = _MessageBox(parent.window() if parent is not None else None)
     box.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
     box.setWindowTitle(title)
     box.setTextFormat(Qt.TextFormat.PlainText)
@@ -43,7 +43,7 @@ def message_box(
 class _MessageBox(QMessageBox):
     """Underlines the letters of its buttons only while Alt is held."""
 
-    def __init__(self, parent: QWidget) -> None:
+    def __init__(self, parent: QWidget | None) -> None:
         super().__init__(parent)
         self._letters = LetterStyle(self)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import gc
 import json
 import stat
 import sys
@@ -300,6 +301,24 @@ async def test_what_cannot_be_read_or_written_is_an_error_and_stays(tmp_path: Pa
     with pytest.raises(StorageError, match="cannot be written"):
         await file.save()
     assert {p.name for p in tmp_path.iterdir()} == LEFT
+
+
+async def test_a_cancelled_save_that_fails_is_no_error_of_nobody(tmp_path: Path) -> None:
+    """Whoever closes the program meanwhile is told of the settings' end alone."""
+    wrong: list[dict[str, object]] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: wrong.append(context))
+    (tmp_path / "settings.json").mkdir()
+    file = SettingsFile(tmp_path / "settings.json")
+    saving = asyncio.ensure_future(file.save())
+    await asyncio.sleep(0)
+    saving.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await saving
+    with pytest.raises(StorageError):  # after the first, which is over then
+        await file.save()
+    del saving
+    gc.collect()
+    assert not wrong
 
 
 async def test_many_saves_at_once_end_with_the_last(tmp_path: Path) -> None:
