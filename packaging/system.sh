@@ -1,5 +1,5 @@
 #!/bin/sh
-# The system's packages for building and testing, where apt or Homebrew can install them.
+# The system's packages for building and testing, where apt can install them.
 set -eu
 case $(uname -s) in
 Linux)

@@ -14,7 +14,7 @@ wheel=$(echo "$place"/*.whl)
 extras=$("$python" -c 'import tomllib
 with open("pyproject.toml", "rb") as file:
     print(*tomllib.load(file)["project"]["optional-dependencies"], sep=",")')
-export PATH="$bin:$PATH" AGENT_STUDIO_HOME="$place/home" PYTHONUTF8=1
+export PATH="$bin:$PATH" PYTHONUTF8=1
 
 fail() {
     printf '%s\n' "$@" >&2
@@ -47,13 +47,13 @@ tried() { # by $1, "pipx" or "uv tool", with the command at $2 and the Python at
     grep -q . "$place/said" || fail "The built-in model says nothing."
 }
 
-export PIPX_HOME="$place/pipx" PIPX_BIN_DIR="$place/pipx/bin"
+export AGENT_STUDIO_HOME="$place/home-pipx" PIPX_HOME="$place/pipx" PIPX_BIN_DIR="$place/pipx/bin"
 pipx install --python "$python" "$wheel[$extras]" > "$place/said"
 tried pipx "$PIPX_BIN_DIR/agent-studio" "$PIPX_HOME/venvs/agent-studio/bin/python"
 pipx uninstall agent-studio > "$place/said"
 [ ! -e "$PIPX_BIN_DIR/agent-studio" ]
 
-export UV_TOOL_DIR="$place/uv" UV_TOOL_BIN_DIR="$place/uv/bin"
+export AGENT_STUDIO_HOME="$place/home-uv" UV_TOOL_DIR="$place/uv" UV_TOOL_BIN_DIR="$place/uv/bin"
 uv -q tool install --python "$("$python" -c 'import sys; print(sys.executable)')" "$wheel[$extras]"
 tried "uv tool" "$UV_TOOL_BIN_DIR/agent-studio" "$UV_TOOL_DIR/agent-studio/bin/python"
 uv -q tool uninstall agent-studio
