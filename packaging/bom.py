@@ -32,6 +32,8 @@ PAPERS = BILL, LICENCES = "bom.cdx.json", "licences.txt"
 INSIDE = "_internal"
 """PyInstaller's folder of all but the program itself."""
 LICENCE_FILES = re.compile(r"(licen[cs]e|copying|notice|authors)", re.IGNORECASE)
+BESIDE = re.compile(r"(?!.*(licen[cs]e|copying)).*(notice|authors)", re.IGNORECASE)
+"""Files that belong to a licence, and are none themselves."""
 TRANSLATED = {
     "MIT License": "MIT",
     "BSD License": "BSD-3-Clause",
@@ -108,16 +110,25 @@ def licence_of(one: importlib.metadata.Distribution) -> str:
 
 
 def licence_texts(one: importlib.metadata.Distribution) -> list[str]:
-    """The texts of the licence that came with a package."""
-    texts: list[str] = []
+    """The texts of the licence that came with a package, and who is named beside it."""
+    return list(dict.fromkeys(text for _, text in _licence_files(one)))
+
+
+def has_licence(one: importlib.metadata.Distribution) -> bool:
+    """Whether a text of the licence came with it; who wrote the package is none."""
+    return any(not BESIDE.match(name) for name, _ in _licence_files(one))
+
+
+def _licence_files(one: importlib.metadata.Distribution) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
     for file in one.files or []:
         inside = ".dist-info" in str(file) and LICENCE_FILES.search(Path(str(file)).name)
         beside = "licenses" in Path(str(file)).parts and ".dist-info" in str(file)
         if inside or beside:
             path = Path(str(file.locate()))
             if path.is_file():
-                texts.append(path.read_text("utf-8", "replace").strip())
-    return list(dict.fromkeys(texts))
+                found.append((path.name, path.read_text("utf-8", "replace").strip()))
+    return found
 
 
 def parts_of(about: Definition) -> list[importlib.metadata.Distribution]:
@@ -133,7 +144,7 @@ def parts_of(about: Definition) -> list[importlib.metadata.Distribution]:
 def without_text(about: Definition, parts: list[importlib.metadata.Distribution]) -> list[str]:
     """The packages that cannot ship: no text of a licence is with them, or in the definition."""
     covered = {name_of(one) for licence in about.licences for one in licence.packages}
-    names = (one.metadata["Name"] for one in parts if not licence_texts(one))
+    names = (one.metadata["Name"] for one in parts if not has_licence(one))
     return [one for one in names if name_of(one) not in covered]
 
 
@@ -363,10 +374,10 @@ def write_papers(program: Path, folder: Path, origins: Mapping[str, str]) -> lis
         lines += [(ROOT / one.file).read_text("utf-8").strip(), ""]
     for one in parts:
         texts = licence_texts(one)
-        if not texts:
+        if not has_licence(one):
             name = name_of(one.metadata["Name"])
             above = [each.name for each in about.licences if name in map(name_of, each.packages)]
-            texts = [f"The text is above: {', '.join(above)}."]
+            texts.insert(0, f"The text is above: {', '.join(above)}.")
         licence = licence_of(one) or "see below"
         lines += [rule, f"{one.metadata['Name']} {one.version}: {licence}", ""]
         lines += [line for text in texts for line in (text, "")]
