@@ -12,7 +12,17 @@ from pathlib import Path
 
 import bom
 from definition import ROOT, Definition, filled
-from linux import HERE, binaries, copy_program, mark, moment, open_to_all, said, write, write_gzip
+from linux import (
+    HERE,
+    binaries,
+    copy_program,
+    mark,
+    moment,
+    open_to_all,
+    output_of,
+    write,
+    write_gzip,
+)
 
 KEPT_PACKAGES = {"libc6", "libgl1", "libegl1", "libx11-6", "libxkbcommon0", "libfontconfig1"}
 """What belongs to the system and its graphics card, or brings keyboards and fonts with it."""
@@ -92,7 +102,7 @@ def make_deb(
     Its papers are of what is in it: ``origins`` says where each library is from.
     """
     package, other = (package_name(about, light=one) for one in (light, not light))
-    version, machine = debian_version(about.version), said("dpkg", "--print-architecture")
+    version, machine = debian_version(about.version), output_of("dpkg", "--print-architecture")
     place = root / "usr" / "lib" / about.command
     copy_program(program, place, light=light)
     mark(place, "deb")

@@ -7,6 +7,7 @@ For scripts:
 
     python packaging/definition.py command   # what is typed to start the program
     python packaging/definition.py extras    # those of a system's packages, by commas
+    python packaging/definition.py test-extras    # those that the tests need, by commas
     python packaging/definition.py model     # what pip installs for the built-in model
 """
 
@@ -79,13 +80,15 @@ class Updates:
 class Definition:
     """What the program is called and what it is; ``command`` is what is typed to start it.
 
-    ``extras`` are those of its Python package that every package for a system has. ``model`` is the
+    ``extras`` are those of its Python package that every package for a system has, ``test_extras``
+    those that the tests need beside the group ``dev``. ``model`` is the
     Python package with the built-in model's weights, whose own dependencies do not ship.
     """
 
     title: str
     command: str
     extras: tuple[str, ...]
+    test_extras: tuple[str, ...]
     model: str
     id: str
     version: str
@@ -145,9 +148,10 @@ def definition(root: Path = ROOT) -> Definition:
         title=more["title"],
         command=command,
         extras=tuple(more["extras"]),
+        test_extras=tuple(more["test-extras"]),
         model=more["model"],
         id=more["id"],
-        version=said(root / whole["tool"]["hatch"]["version"]["path"], "__version__"),
+        version=constant_of(root / whole["tool"]["hatch"]["version"]["path"], "__version__"),
         description=project["description"],
         description_de=more["description-de"],
         about=tuple(more["about"]),
@@ -175,12 +179,13 @@ def definition(root: Path = ROOT) -> Definition:
     )
 
 
-def said(module: Path, name: str) -> str:
-    """What a module names a text, which is at one place there."""
-    found = re.search(rf'^{name} = "(.+)"$', module.read_text("utf-8"), re.MULTILINE)
+def constant_of(module: Path, name: str) -> str:
+    """What a module names a text, or a pattern, which is at one place there."""
+    line = rf'^{name} = (?:"(.+)"|re\.compile\(r"(.+)"\))$'
+    found = re.search(line, module.read_text("utf-8"), re.MULTILINE)
     if found is None:
         raise KeyError(name)
-    return found[1]
+    return found[1] or found[2]
 
 
 def filled(template: Path, values: Mapping[str, str]) -> str:
@@ -196,7 +201,12 @@ def target() -> str:
 
 def main(wanted: str) -> None:
     about = definition()
-    told = {"command": about.command, "extras": ",".join(about.extras), "model": about.model}
+    told = {
+        "command": about.command,
+        "extras": ",".join(about.extras),
+        "test-extras": ",".join(about.test_extras),
+        "model": about.model,
+    }
     if wanted not in told:
         raise SystemExit(__doc__)
     print(told[wanted])

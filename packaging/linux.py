@@ -299,11 +299,11 @@ def _may_go(path: Path) -> bool:
 
 
 def _needed(binary: Path) -> list[str]:
-    told = said("readelf", "--dynamic", "--wide", str(binary))
+    told = output_of("readelf", "--dynamic", "--wide", str(binary))
     return re.findall(r"\(NEEDED\).*\[(.+)\]", told)
 
 
-def said(*command: str) -> str:
+def output_of(*command: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 

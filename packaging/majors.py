@@ -18,8 +18,6 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = ("builtin", "outline")
-"""Those that the tests need and the group ``dev`` does not have."""
 REQUIREMENT = re.compile(r"([\w.-]+(?:\[[^]]*\])?)\s*([^;]*?)\s*(;.*)?")
 BOUND = re.compile(r"\s*<=?\s*([\d.]+)\s*")
 
@@ -28,7 +26,8 @@ def requirements(root: Path = ROOT) -> list[str]:
     """Those of ``pyproject.toml``, as they are there."""
     whole: dict[str, Any] = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))
     project = whole["project"]
-    extras = [one for name in EXTRAS for one in project["optional-dependencies"][name]]
+    named: list[str] = whole["tool"]["agent-studio"]["test-extras"]
+    extras = [one for name in named for one in project["optional-dependencies"][name]]
     return [*project["dependencies"], *extras, *whole["dependency-groups"]["dev"]]
 
 

@@ -8,10 +8,12 @@ from __future__ import annotations
 import re
 import sys
 
-from definition import ROOT, definition
+from definition import ROOT, constant_of, definition
 
 HEADING = re.compile(r"^## (\d[\w.]*)(.*)$", re.MULTILINE)
 UNFINISHED = "(unreleased)"
+FORMS = re.compile(constant_of(ROOT / "studio" / "agent" / "updates.py", "VERSION"))
+"""Versions that an installed program understands: one of another form would hear of no update."""
 
 
 def sections(changelog: str) -> list[tuple[str, str, str]]:
@@ -33,6 +35,9 @@ def released_notes(changelog: str, version: str, now: str) -> str:
     """The section of a version that is released; the program has the version ``now``."""
     if version != now:
         raise SystemExit(f"The tag is of {version}, and the program is {now}.")
+    if not FORMS.fullmatch(version):
+        words = "is no version such as 1.2, 1.2.3 or 1.2.3rc1: who has it would hear of no update."
+        raise SystemExit(f"{version} {words}")
     text = notes(changelog, version)
     if not text:
         raise SystemExit(f"CHANGELOG.md says nothing of {version}.")

@@ -89,7 +89,7 @@ fresh) # the newest of everything that pyproject.toml allows, whatever was teste
     ;;
 oldest) # and the oldest
     uv_environment
-    uv_install --resolution lowest-direct -e ".[builtin,outline]" --group dev
+    uv_install --resolution lowest-direct -e ".[$("$python" packaging/definition.py test-extras)]" --group dev
     test_as_it_is
     ;;
 majors) # and what it does not allow yet: the newest that fit together, without its upper bounds

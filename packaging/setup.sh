@@ -37,7 +37,7 @@ pip() {
     "$bin/python" -m pip --disable-pip-version-check "$@"
 }
 pip install -q "pip>=25.1"
-pip install -q --no-compile -e ".[builtin,outline]" --group dev
+pip install -q --no-compile -e ".[$("$bin/python" packaging/definition.py test-extras)]" --group dev
 # pip would compile on one core; a module that is no Python of this version is nobody's error.
 "$bin/python" -m compileall -qq -j 0 "$venv"/[Ll]ib studio || true &
 compiling=$!

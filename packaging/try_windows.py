@@ -185,7 +185,7 @@ def stand_in(about: Definition, windows: Windows, place: Path, *files: str) -> P
 
 
 def main(out: Path) -> None:
-    about = definition()
+    about = replace(definition(), version="0.0.2")  # a candidate has an installer of NSIS alone
     before = replace(about, version="0.0.1")
     icons = out / "icons"
     draw_icons(about.icon, icons, about.command)

@@ -18,10 +18,10 @@ import uuid
 from pathlib import Path
 from xml.sax.saxutils import quoteattr
 
-from definition import ROOT, Definition, definition, filled, said
+from definition import ROOT, Definition, constant_of, definition, filled
 
 HERE = Path(__file__).parent / "windows"
-RUN_VALUE = said(ROOT / "studio" / "workflows" / "at_login.py", "RUN_VALUE")
+RUN_VALUE = constant_of(ROOT / "studio" / "workflows" / "at_login.py", "RUN_VALUE")
 """The registry's name for what the program starts when the person logs in."""
 
 
@@ -84,7 +84,13 @@ def installer_script(about: Definition, program: Path, icons: Path, file: Path) 
 
 
 def make_msi(about: Definition, program: Path, icons: Path, out: Path) -> Path:
-    """The MSI, made by wixl."""
+    """The MSI, made by wixl, of a version that is numbers alone.
+
+    Windows Installer knows no letters: the final version would be the same to it as its candidate,
+    and not replace it.
+    """
+    if re.search("[a-z]", about.version):
+        raise SystemExit(f"There is no MSI of {about.version}: Windows Installer knows no letters.")
     file = out / f"{about.command}-{about.version}.msi"
     source = out.parent / "package.wxs"
     source.write_text(msi_source(about, program, icons, source.parent), "utf-8")
@@ -126,7 +132,7 @@ def msi_source(about: Definition, program: Path, icons: Path, place: Path) -> st
         "references": "\n".join(references),
         "upgrade_code": code_of(about, "upgrade"),
         "entries_code": code_of(about, "entries"),
-        "numbers": _numbers(about.version),
+        "numbers": about.version,
         "run_value": RUN_VALUE,
         "opened": "\n".join(
             f'              <RegistryValue Root="HKCU" Key={quoteattr(key)}'
@@ -141,12 +147,6 @@ def msi_source(about: Definition, program: Path, icons: Path, place: Path) -> st
 def code_of(about: Definition, what: str) -> str:
     """A GUID that is the same in every version."""
     return str(uuid.uuid5(uuid.NAMESPACE_URL, f"{about.id}/{what}"))
-
-
-def _numbers(version: str) -> str:
-    """The numbers of a version, which are all that Windows Installer knows."""
-    found = re.match(r"\d+(\.\d+)*", version)
-    return found[0] if found else version
 
 
 def main(arguments: list[str]) -> None:

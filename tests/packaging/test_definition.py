@@ -103,7 +103,7 @@ def test_no_template_types_a_value_of_the_definition(about: Any) -> None:
 
 def test_scripts_ask_for_what_the_definition_says(about: Any) -> None:
     """I-1: the command, the extras and the model are typed nowhere else."""
-    for wanted in ("command", "extras", "model"):
+    for wanted in ("command", "extras", "test-extras", "model"):
         done = subprocess.run(
             [sys.executable, str(MAKERS / "definition.py"), wanted],
             capture_output=True,
@@ -112,7 +112,7 @@ def test_scripts_ask_for_what_the_definition_says(about: Any) -> None:
         )
         value = done.stdout.strip()
         assert value
-        for script in ("packages.sh", "setup.sh"):
+        for script in ("packages.sh", "setup.sh", "release.sh"):
             assert value not in (MAKERS / script).read_text("utf-8")
     setup = (MAKERS / "setup.sh").read_text("utf-8")
     assert "libxcb" not in setup  # Qt's libraries are in system.txt
@@ -362,6 +362,11 @@ def test_a_package_without_a_text_cannot_ship(about: Any, tmp_path: Path) -> Non
     assert bom.without_text(about, [box]) == ["Box"]
     covered = replace(about.licences[0], packages=("box",))
     assert bom.without_text(replace(about, licences=(covered,)), [box]) == []
+    for beside in ("AUTHORS", "NOTICE.txt"):
+        with (papers / "RECORD").open("a") as record:
+            record.write(f"box-1.dist-info/{beside},,\n")
+        (papers / beside).write_text("Ann wrote it.")
+    assert bom.without_text(about, [box]) == ["Box"]
     (papers / "LICENSE").write_text("Everybody may use it.")
     assert bom.without_text(about, [box]) == []
 

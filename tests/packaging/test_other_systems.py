@@ -121,6 +121,8 @@ def test_the_msi_is_made_of_a_folder_built_elsewhere(
     done = subprocess.run(make, capture_output=True, text=True, check=False)
     assert done.returncode and "There is no agent-studio.exe" in done.stderr
     (program / "agent-studio.exe").write_text("program")
+    if re.search("[a-z]", about.version):
+        pytest.skip("a candidate has no MSI")
     subprocess.run(make, capture_output=True, check=True)
     (file,) = (tmp_path / "out" / "dist").iterdir()
     assert file.name == f"agent-studio-{about.version}.msi"
@@ -144,16 +146,20 @@ def test_the_msi_is_made_of_a_folder_built_elsewhere(
 
 
 def test_windows_installer_knows_numbers_alone(about: Any, program: Path, tmp_path: Path) -> None:
-    """I-7: a version before the first one is an MSI too."""
+    """I-7: 1.2.0 would not replace the MSI of 1.2.0rc1, so that one is not made."""
     import windows
 
-    early = replace(about, version="1.2.0rc1")
-    product = ElementTree.fromstring(windows.msi_source(early, program, tmp_path, tmp_path))
+    for version in ("1.2.0rc1", "1.2.0.post1"):
+        early = replace(about, version=version)
+        with pytest.raises(SystemExit, match=f"no MSI of {version}"):
+            windows.make_msi(early, program, tmp_path, tmp_path)
+    final = replace(about, version="1.2.0")
+    product = ElementTree.fromstring(windows.msi_source(final, program, tmp_path, tmp_path))
     assert product[0].get("Version") == "1.2.0"
 
 
 def test_the_application_of_macos_says_what_it_is(about: Any, tmp_path: Path) -> None:
-    """I-5: PyInstaller puts its papers elsewhere there, and a link to them."""
+    """I-5, I-11: PyInstaller puts its papers elsewhere there, and a link to them."""
     import linux
 
     papers = tmp_path / "A.app" / "Contents" / "Resources" / "agent_studio-1.dist-info"
@@ -265,19 +271,6 @@ def test_everybody_may_start_what_is_packed(about: Any, program: Path, tmp_path:
     assert not wrong
     links = {name.rpartition("/")[2] for name, mode in modes.items() if stat.S_ISLNK(mode)}
     assert links == {"link.txt", ".DirIcon"}
-
-
-def test_any_folder_with_the_program_is_marked(about: Any, tmp_path: Path) -> None:
-    """I-11: macOS' application has the papers in one folder and a link to them in another."""
-    import linux
-
-    papers = tmp_path / "Contents" / "Resources" / "agent_studio-1.dist-info"
-    papers.mkdir(parents=True)
-    (tmp_path / "Contents" / "Frameworks").mkdir()
-    link = tmp_path / "Contents" / "Frameworks" / papers.name
-    link.symlink_to(f"../Resources/{papers.name}")
-    linux.mark(tmp_path, "macos")
-    assert (link / "INSTALLER").read_text() == "macos\n"
 
 
 def test_packages_are_cut_down_to_what_is_asked_of_them(about: Any, tmp_path: Path) -> None:

@@ -191,9 +191,9 @@ def test_a_draft_has_notes_and_all_files(
     stand_in.write_text('#!/bin/sh\nprintf "%s\\n" "$@"\n')
     stand_in.chmod(0o755)
     tree = tmp_path / "tree"
-    (tree / "studio").mkdir(parents=True)
+    (tree / "studio" / "agent").mkdir(parents=True)
     shutil.copytree(MAKERS, tree / "packaging")
-    for name in ("pyproject.toml", "CHANGELOG.md"):
+    for name in ("pyproject.toml", "CHANGELOG.md", "studio/agent/updates.py"):
         shutil.copy(ROOT / name, tree / name)
     path = f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"
     for version, before in (("3.1.0", "false"), ("3.2.0rc1", "true")):
@@ -225,7 +225,9 @@ def test_the_notes_of_a_release_are_cut_from_the_changelog(makers: None) -> None
     log = (
         "# Changelog\n\n## 1.10.0 (unreleased)\n\nNewer.\n\n## 1.1.0 (today)\n\nThis.\n\n- More\n\n"
     )
-    log += "## 1.0\n\nOld.\n\n## 0.9\n"
+    log += "## 1.0\n\nOld.\n\n## 0.9\n\n## 1.0rc2\n\nSoon.\n\n## 1.0.post1\n\nLater.\n"
+    log += "\n## 1.0.dev1\n\nEarly.\n"
+    assert released_notes(log, "1.0rc2", "1.0rc2") == "Soon."
     assert notes(log, "1.1.0") == released_notes(log, "1.1.0", "1.1.0") == "This.\n\n- More"
     assert notes(log, "1.1") == ""
     for version, now, words in (
@@ -233,6 +235,8 @@ def test_the_notes_of_a_release_are_cut_from_the_changelog(makers: None) -> None
         ("1.10.0", "1.10.0", "unreleased"),
         ("0.9", "0.9", "says nothing"),
         ("0.8", "0.8", "says nothing"),
+        ("1.0.post1", "1.0.post1", "no version such as"),
+        ("1.0.dev1", "1.0.dev1", "no version such as"),
     ):
         with pytest.raises(SystemExit, match=words):
             released_notes(log, version, now)
