@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from PySide6.QtCore import QEvent
 from PySide6.QtGui import QImage, QPainter
 from PySide6.QtWidgets import QApplication, QWidget
 
@@ -194,6 +195,19 @@ def test_w22_a_step_that_is_chosen_is_asked_about_though_a_cap_is_reached(
     tab.card.field.setText("So")
     tab.show_record(record, "a", offer)
     assert title() == "What of a?"
+
+
+def test_w22_another_question_is_shown_after_the_form_of_a_server(qapp: QApplication) -> None:
+    """Its form is gone for good by then."""
+    form = {"type": "object", "properties": {"name": {"type": "string"}}}
+    card = QuestionCard(Theme())
+    server = ServerQuestion("shop", "Who?", form)
+    card.show_question(RunQuestion("a", "reply", "shop asks", server=server), ())
+    card.show_question(None, ())
+    card.keep(())
+    qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
+    card.show_question(RunQuestion("b", "reply", "Which?"), ())
+    assert (card.title.text(), card.server) == ("Which?", None)
 
 
 def test_w22_what_is_half_typed_stays_while_other_steps_are_looked_at(qapp: QApplication) -> None:

@@ -199,6 +199,8 @@ class QuestionCard(Card):
 
     def _forget_form(self, question: str) -> None:
         form = self._forms.pop(question)
+        if form is self.server:  # it is shown until another question comes
+            self.server = None
         self._asked.removeWidget(form)
         form.deleteLater()
 
