@@ -202,13 +202,13 @@ class DraftsPage(ListDetailPage[DraftList, DraftDetail]):
         failed: list[str] = []
         done: list[tuple[str, list[str]]] = []
         for owner, ids in wanted:
-            session = await self._engine.sessions.open(owner)
-            acts = self.chat.decided(decision, session, ids) if self.chat is not None else {}
-            decided = await session.review.decide_all(decision, ids, acts, reason)
-            done.append((owner, [one for one, now in decided.items() if now == status]))
-            # A conflict is shown in its row, with a way out.
-            left = [one for one, now in decided.items() if now not in (status, "conflict")]
-            failed += _details(session, left)
+            async with self._engine.sessions.working_with(owner) as session:
+                acts = self.chat.decided(decision, session, ids) if self.chat is not None else {}
+                decided = await session.review.decide_all(decision, ids, acts, reason)
+                done.append((owner, [one for one, now in decided.items() if now == status]))
+                # A conflict is shown in its row, with a way out.
+                left = [one for one, now in decided.items() if now not in (status, "conflict")]
+                failed += _details(session, left)
         if decision == "approve":
             self._last = done
         self.decided.emit()
@@ -218,7 +218,11 @@ class DraftsPage(ListDetailPage[DraftList, DraftDetail]):
 
     async def _rework(self, action: str, shown: ShownDraft) -> None:
         """Give the draft another text, or make it anew on top of the file as it is now."""
-        session = await self._engine.sessions.open(shown.entry.session_id)
+        # Nobody puts it away while the person types: the text would be lost.
+        async with self._engine.sessions.working_with(shown.entry.session_id) as session:
+            await self._rework_in(session, action, shown)
+
+    async def _rework_in(self, session: Session, action: str, shown: ShownDraft) -> None:
         draft, conflict = shown.draft, shown.conflict
         merge = conflict.merge if conflict else None
         made: Draft | None = None
