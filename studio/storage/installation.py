@@ -101,9 +101,16 @@ def start_command() -> list[str]:
     path = os.pathsep.join(one for one in folders if Path(one).is_absolute())
     found = Path(shutil.which("agent-studio", path=path) or "")
     # Windows looks in the current folder first, whatever the path is.
-    if found.is_absolute() and not found.is_relative_to(Path.cwd()):
+    if found.is_absolute() and found.parent.resolve() != _current_folder():
         return [str(found)]
     return [sys.executable, "-P", "-m", "studio"]  # -P: nor a package "studio" of that folder
+
+
+def _current_folder() -> Path | None:
+    try:
+        return Path.cwd()
+    except OSError:  # it was deleted
+        return None
 
 
 def _kind_of_package() -> str:

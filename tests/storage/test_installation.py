@@ -129,4 +129,31 @@ def test_a_package_is_started_by_itself(papers: Path, tmp_path: Path) -> None:
     python = [sys.executable, "-P", "-m", "studio"]
     assert command(path="bin", folder=tmp_path) == python
     assert command(path="", folder=other.parent) == python
-    assert command(path=other.parent, folder=tmp_path) == python
+    assert command(path=other.parent, folder=other.parent) == python
+    # One below it is not of that folder: ~/.local/bin is below the home folder.
+    assert command(path=other.parent, folder=tmp_path) == [str(other)]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows keeps a folder that is in use")
+def test_a_deleted_current_folder_does_not_hinder_the_start(tmp_path: Path) -> None:
+    """I-5: the command on the path is found without it."""
+    program, gone = tmp_path / "bin" / "agent-studio", tmp_path / "gone"
+    program.parent.mkdir()
+    program.touch(0o755)
+    gone.mkdir()
+    code = f"""
+import os, sys
+sys.path.insert(0, {str(ROOT)!r})
+from studio.storage.installation import start_command
+os.rmdir(os.getcwd())
+print(*start_command())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PATH": str(program.parent)},
+        cwd=gone,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.strip() == str(program)
