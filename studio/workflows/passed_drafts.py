@@ -100,7 +100,9 @@ def _of_folder(workspace: Workspace, path: str) -> str | None:
         return None
     if stamp is not None:
         return stamp.digest
-    above = next(one for one in place.parents if one.exists())
+    above = next((one for one in place.parents if one.exists()), None)
+    if above is None:  # a drive that is gone; no thread may raise StopIteration
+        return None
     return "" if above.is_dir() else None  # no file can be made below another one
 
 
