@@ -256,8 +256,8 @@ class Sessions:
     @asynccontextmanager
     async def working_with(self, session_id: str) -> AsyncGenerator[Session, None]:
         """Open a session for a while, in which nobody puts it away; then it is, if it is idle."""
-        session = await self.open(session_id)
         try:
+            session = await self.open(session_id)
             with session.state.used():
                 yield session
         finally:
