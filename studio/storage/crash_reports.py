@@ -21,6 +21,7 @@ from types import TracebackType
 from typing import TypeAlias
 
 import studio
+from studio.files.atomic_write import write_atomically
 from studio.files.file_lock import lock
 from studio.files.folders import private_folder
 
@@ -156,6 +157,8 @@ class CrashReports:
             from studio.domain.redaction import without_secrets
 
             text = without_secrets("".join(traceback.format_exception(error)))
+            # As it is read again: else what is in the report already is not found there.
+            text = text.encode(errors="backslashreplace").decode()
             before = self._own
             if before and kind == ERROR and len(before) + len(text) >= LONGEST:
                 return
@@ -172,7 +175,7 @@ class CrashReports:
 
     def _write(self, text: str, older: str, kind: str) -> None:
         whole = f"{text}\n{older}" if older else text
-        self.path.write_text(whole[:LONGEST], encoding="utf-8", errors="backslashreplace")
+        write_atomically(self.path, whole[:LONGEST].encode())
         if kind == CRASH or self._read(MARK) in ("", self._mark):
             mark = f"{kind} {os.urandom(4).hex()}"
             (self._folder / MARK).write_text(mark, encoding="utf-8")

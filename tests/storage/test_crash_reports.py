@@ -213,3 +213,15 @@ def test_where_nothing_can_be_written_the_program_goes_on(tmp_path: Path) -> Non
     reports.hook(lambda *told: passed_on.append(told))(ValueError, ValueError("x"), None)
     assert passed_on and reports.read() == ""
     reports.close()
+
+
+def test_a_report_is_for_this_person_alone_and_told_once(tmp_path: Path) -> None:
+    """I-9: whatever the text of an error is, a second one adds only itself."""
+    reports = CrashReports(tmp_path)
+    hook = reports.hook(lambda *_: None)
+    for text in ("first \udc80", "second"):
+        error = ValueError(text)
+        hook(ValueError, error, None)
+    assert reports.read().count("first \\udc80") == 1
+    if sys.platform != "win32":
+        assert reports.path.stat().st_mode & 0o777 == 0o600
