@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 START = Start()
 """A start that is for nothing in particular."""
+COLLECT_AFTER = 5.0
+"""Seconds from the first paint after which garbage is collected, loaded or not."""
 
 
 def run(
@@ -109,6 +111,8 @@ async def _run_until_closed(
     if not program.ending:
         await starts.listen()
     listening()
+    # Loading may wait for the person, as at a dialog of the keychain, or fail.
+    late = asyncio.get_running_loop().call_later(COLLECT_AFTER, gc.enable)
     try:
         if crashes is not None and crashes.untold:  # before anything that may crash again
             window.banner.say(_words_about(crashes))
@@ -126,6 +130,7 @@ async def _run_until_closed(
         await program.closed
         raise
     finally:
+        late.cancel()
         await starts.aclose()
 
 
