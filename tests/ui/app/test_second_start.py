@@ -14,6 +14,7 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from studio.files.file_lock import exclusive_access
 from studio.storage.paths import Paths
 from studio.ui.app.second_start import (
     LONGEST,
@@ -115,7 +116,7 @@ async def test_a_start_that_is_not_taken_opens_a_window_of_its_own(
 
 
 async def test_starts_take_turns(paths: Paths) -> None:
-    """The next one looks when the one before listens; one that was killed keeps nobody waiting."""
+    """The next one looks when the one before listens."""
     looked: list[str] = []
     turn = wait_for_turn(paths)
 
@@ -125,11 +126,15 @@ async def test_starts_take_turns(paths: Paths) -> None:
 
     later = asyncio.create_task(asyncio.to_thread(look))
     looked.append("the first")
+    with exclusive_access(paths.data / NAME, 0) as alone:
+        assert not alone
     turn.close()
     turn.close()
     async with within():
         await later
     assert looked == ["the first", "the next"]
+    with exclusive_access(paths.data / NAME, 0) as alone:
+        assert alone
 
 
 @ways
