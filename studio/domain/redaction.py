@@ -35,8 +35,11 @@ _KEYS = (
     lazy_pattern(
         r"(?i)([?&#](?:amp;)?(?:(?:(?:api|access|auth|client|id|private|refresh|session|shared"
         r"|subscription|x[-_](?:amz|goog)(?:[-_]security)?)[-_]?)?(?:key|token|secret|sig|signature)"
-        r"|auth|jwt|passw(?:or)?d|passwd|pwd)=)[^\s&\"'`]+"
+        r"|auth|jwt|passw(?:or)?d|passwd|pwd|assertion|ticket|sid|session(?:[-_]?id)?|sas|hmac"
+        r"|pass|otp|pin)=)[^\s&\"'`]+"
     ),
+    # A code of a log-in; a state or a country is shorter, or a number.
+    lazy_pattern(r"(?i)([?&#](?:amp;)?code=)(?!\d+(?:[\s&\"'`]|$))[^\s&\"'`]{8,}"),
     lazy_pattern(
         r"(?i)(\b(?:x-)?(?:goog-)?api[-_ ]?key\"?(?: provided)?\s*[:=]\s*\"?)(?!\[key\])"
         r"[^\s\"'`,;)}]+"
