@@ -225,14 +225,23 @@ async def followed(address: Address, location: str, guard: NetworkGuard | None =
     """
     try:
         to = address.join(location)
-        if not address.stays_at(to):
-            if to.scheme != "https":
-                raise NothingRead(f"{to} is not encrypted.")
-            await (guard or NetworkGuard()).forwarded(to, private=False)
-    except NothingRead as refusal:
+    except NothingRead as error:
         raise ConfigurationError(
-            f"The newest version was not asked for where its address leads to: {refusal}"
-        ) from refusal
+            "The newest version was not asked for: its address leads to no page of the web."
+        ) from error
+    if not address.stays_at(to):
+        if to.scheme != "https":
+            raise ConfigurationError(
+                "The newest version was not asked for: "
+                f"its address leads to {to.host}, which is not encrypted."
+            )
+        try:
+            await (guard or NetworkGuard()).forwarded(to, private=False)
+        except NothingRead as refusal:
+            raise ConfigurationError(
+                "The newest version was not asked for: "
+                f"its address leads to {to.host}, which is not public."
+            ) from refusal
     return to
 
 

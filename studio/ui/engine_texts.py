@@ -67,7 +67,13 @@ TEMPLATES: tuple[str, ...] = (
     tr_later("The newest version cannot be asked for. Check the connection."),
     tr_later("The newest version cannot be asked for: status {status}."),
     tr_later("The newest version cannot be asked for: more than {most} redirects."),
-    tr_later("The newest version was not asked for where its address leads to: {why}"),
+    tr_later("The newest version was not asked for: its address leads to no page of the web."),
+    tr_later(
+        "The newest version was not asked for: its address leads to {host}, which is not encrypted."
+    ),
+    tr_later(
+        "The newest version was not asked for: its address leads to {host}, which is not public."
+    ),
     tr_later("The file with the newest version is too large."),
     tr_later("The file with the newest version cannot be read."),
     tr_later("The file with the newest version is about something else."),

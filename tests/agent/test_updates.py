@@ -107,14 +107,14 @@ async def test_redirects_lead_to_no_other_server_of_this_network(place: Site, ht
     async with site() as other:
         other.page("/stored", signed())
         port = other.port
-        for to in (
-            other.url,
-            f"https://127.0.0.1:{port}",
-            f"https://localhost:{port}",
-            "file:///etc",
+        for to, why in (
+            (other.url, "127.0.0.1, which is not encrypted"),
+            (f"https://127.0.0.1:{port}", "127.0.0.1, which is not public"),
+            (f"https://localhost:{port}", "localhost, which is not public"),
+            ("file:///etc", "no page of the web"),
         ):
             place.redirect("/updates.json", f"{to}/stored")
-            with pytest.raises(ConfigurationError, match="where its address leads to"):
+            with pytest.raises(ConfigurationError, match=f"its address leads to {why}"):
                 await newest(http, release(place.url))
         assert not other.asked
     place.redirect("/updates.json", "/updates.json")
@@ -136,7 +136,7 @@ async def test_a_redirect_leads_to_a_public_server() -> None:
     here = web_address.parse("https://studio.example/updates.json")
     to = await followed(here, "https://files.example/9.1/updates.json?x=1", guard("1.1.1.1"))
     assert str(to) == "https://files.example/9.1/updates.json?x=1"
-    with pytest.raises(ConfigurationError, match="own network"):
+    with pytest.raises(ConfigurationError, match="files.example, which is not public"):
         await followed(here, "https://files.example/updates.json", guard("10.0.0.1"))
     with pytest.raises(ConfigurationError, match="not encrypted"):
         await followed(here, "http://files.example/updates.json", guard("1.1.1.1"))

@@ -324,6 +324,8 @@ async def test_news_that_nobody_known_signed(terminal: Command) -> None:
     found = (await looked(terminal, "--offline"))["Installation"]
     assert found["state"] == "warning" and found["advice"].startswith("It is not signed. ")
     assert "from where this one came" in found["advice"]
+    file.write_text(json.dumps(values | {"look_for_updates": False}))
+    assert (await looked(terminal, "--offline"))["Installation"]["state"] == "ok"
 
 
 async def test_a_port_that_does_not_exist(terminal: Command) -> None:

@@ -87,7 +87,7 @@ class LocalChecks:
         """Say how it was installed, and with that how a newer version is got."""
         found, name = installation(), "Installation"
         text = f"{found}. For a newer one: {found.update}"
-        if self.values.updates_refused:
+        if self.values.updates_refused and self.values.look_for_updates:
             return Finding(name, "warning", text, f"{self.values.updates_refused} {_REFUSED}")
         return Finding(name, "ok", text)
 

@@ -65,6 +65,9 @@ class UpdateNews:
         release = await asyncio.to_thread(read_release, self._engine.paths.resources)
         await self._show_what_is_new(release)
         if not release.asks:
+            if self._settings.values.updates_refused:  # by what was installed before
+                self._settings.values.updates_refused = ""
+                await self._save()
             return
         await asyncio.sleep(later)
         while True:
