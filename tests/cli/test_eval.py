@@ -272,6 +272,9 @@ async def test_w58_an_estimate_has_what_agents_that_judge_cost(tmp_path: Path) -
         _, report = await evals.run(read_eval(path), path, home.folder, options, drive)
         told = [one.dollars for each in report.cells for one in each.grades if one.dollars]
         assert told and told == pytest.approx([verdict] * len(told))
+        assert await evals.last_report(path) == report
+        await evals.store.begin("broken", "adding", str(path), str(home.folder))  # off at once
+        assert await evals.last_report(path) == report
         done = await estimate(last=report)
         assert (done.asked, done.verdicts) == (0, 0)
         again = await estimate(fresh=True, last=report)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,7 @@ from studio.cli.parser import (
     repeats,
     tokens,
 )
-from studio.domain.errors import ConfigurationError, StudioError
+from studio.domain.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from studio.domain.evals import Eval, EvalReport
@@ -228,11 +227,7 @@ async def _estimate(
     def money(amount: float) -> str:
         return format_dollars(amount) or "$0.00"
 
-    before: EvalReport | None = None
-    for row in await evals.store.list(1, source=str(path)):
-        with suppress(StudioError):  # it has not ended
-            before = await evals.report(row)
-    found = await evals.estimate(one, path, folder, wanted, before)
+    found = await evals.estimate(one, path, folder, wanted, await evals.last_report(path))
     if not (found.asked or found.verdicts):
         return "The record has all answers: no agent is asked for one.", False
     words = f"It asks {found.asked:,} of {found.count:,} cells"

@@ -54,6 +54,8 @@ from .graders import JUDGES
 
 Drive: TypeAlias = Callable[[Runner], Awaitable[object]]
 """Carries a run out, for as long as it goes by itself or somebody answers."""
+REPORTS = 20
+"""Evals of a file among which the last one with a report is looked for."""
 LOOKED_AT = 5
 """Earlier evals of a file whose runs may have something for the record."""
 
@@ -191,6 +193,13 @@ class EvalRuns:
                 f"The eval {row.id[:8]} was broken off. Run it again: what is done is not lost."
             )
         return decode(EvalReport, found)
+
+    async def last_report(self, path: Path) -> EvalReport | None:
+        """What the last eval of a file came to that was not broken off, of the last twenty."""
+        for row in await self.store.list(REPORTS, source=str(path)):
+            if (found := await self.store.report(row.id)) is not None:
+                return decode(EvalReport, found)
+        return None
 
     async def _take_over(self, source: str) -> None:
         """Take over what runs of unfinished evals of a file came to, and end these."""
