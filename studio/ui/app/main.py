@@ -122,6 +122,7 @@ async def _run_until_closed(
         if crashes is not None and crashes.untold:
             await asyncio.to_thread(crashes.told)
         window.setWindowIcon(_logo(window.theme))
+        late.cancel()
         gc.freeze()  # what exists now stays: full collections skip it
         gc.enable()
         return await program.closed
