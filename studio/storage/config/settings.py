@@ -14,6 +14,7 @@ from types import UnionType
 from typing import Any, Literal, TypeAlias, Union, cast, get_args, get_origin, get_type_hints
 
 from studio.domain.agents import PermissionMode
+from studio.domain.aio import ended
 from studio.domain.errors import StorageError
 from studio.domain.jsonvalue import Json, JsonObject
 from studio.domain.models import ModelInfo
@@ -387,7 +388,8 @@ class SettingsFile:
         """
         writing = asyncio.ensure_future(self._save())
         writing.add_done_callback(_looked_at)
-        await asyncio.shield(writing)
+        await ended(writing)
+        writing.result()
 
     async def refresh(self) -> bool:
         """After ``load``: take over changes of other programs; whether there were any.
