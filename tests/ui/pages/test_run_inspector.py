@@ -208,6 +208,7 @@ def test_w22_another_question_is_shown_after_the_form_of_a_server(qapp: QApplica
     qapp.sendPostedEvents(None, QEvent.Type.DeferredDelete)
     card.show_question(RunQuestion("b", "reply", "Which?"), ())
     assert (card.title.text(), card.server) == ("Which?", None)
+    card.close()
 
 
 def test_w22_what_is_half_typed_stays_while_other_steps_are_looked_at(qapp: QApplication) -> None:
